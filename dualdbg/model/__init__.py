@@ -1,0 +1,61 @@
+"""The words that every part of dualdbg uses: frozen dataclasses and enums, nothing that acts."""
+
+from .breakpoints import (
+    Breakpoint,
+    BreakpointKind,
+    BreakpointSpec,
+    BreakpointState,
+    Layer,
+    Location,
+)
+from .frames import Frame, Language, NativeFrame, PythonFrame, Quality, Role, Stack
+from .stops import (
+    BreakpointChanged,
+    Detached,
+    Event,
+    Exit,
+    Exited,
+    Notice,
+    Output,
+    Progress,
+    Reason,
+    Resumed,
+    SessionStarted,
+    State,
+    Stop,
+    Stopped,
+    Thread,
+)
+from .values import Value
+
+__all__ = [
+    "Breakpoint",
+    "BreakpointChanged",
+    "BreakpointKind",
+    "BreakpointSpec",
+    "BreakpointState",
+    "Detached",
+    "Event",
+    "Exit",
+    "Exited",
+    "Frame",
+    "Language",
+    "Layer",
+    "Location",
+    "NativeFrame",
+    "Notice",
+    "Output",
+    "Progress",
+    "PythonFrame",
+    "Quality",
+    "Reason",
+    "Resumed",
+    "Role",
+    "SessionStarted",
+    "Stack",
+    "State",
+    "Stop",
+    "Stopped",
+    "Thread",
+    "Value",
+]

@@ -1,0 +1,100 @@
+"""Breakpoints: what the user asked for, and where it is bound."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .frames import Language
+
+
+class BreakpointKind(str, Enum):
+    """What a spec names."""
+
+    OPERATOR = "operator"  # randn, add.Tensor, aten::mm, randn@binding
+    FUNCTION = "function"  # a C or C++ function; globs
+    NATIVE_LINE = "native-line"  # file.cpp:12
+    PYTHON_LINE = "python-line"  # file.py:12
+    PYTHON_FUNCTION = "python-function"  # py:package.module.function
+    ADDRESS = "address"  # *0x7f...
+    PRESET = "preset"  # preset:jit-run; expanded before it reaches an engine
+    THROW = "throw"  # a C++ exception is thrown; subject = type or ""
+    RAISE = "raise"  # a Python exception is raised; subject = type or ""
+    UNCAUGHT = "uncaught"  # a Python exception that nobody handles
+    SIGNAL = "signal"  # signal:SIGUSR1
+
+
+class Layer(str, Enum):
+    """The layer of an operator at which to stop."""
+
+    BINDING = "binding"
+    DISPATCH = "dispatch"
+    KERNEL = "kernel"
+    ALL = "all"
+
+
+@dataclass(frozen=True)
+class BreakpointSpec:
+    """What a user typed, understood. ``text`` is the spec as typed, without its suffixes.
+
+    ``subject``: the operator, function, file, address, preset, type or signal name;
+    ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators.
+    Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
+    on), ``log`` (a text with {expressions}; the target does not stop), ``temporary``,
+    ``thread`` (OS thread id or name).
+    """
+
+    text: str
+    kind: BreakpointKind
+    subject: str
+    line: int | None = None
+    namespace: str | None = None
+    overload: str | None = None
+    layer: Layer | None = None
+    condition: str | None = None
+    hits: int | None = None
+    log: str | None = None
+    temporary: bool = False
+    thread: str | None = None
+
+    @property
+    def language(self) -> Language:
+        return Language.PYTHON if self.kind in _PYTHON_KINDS else Language.NATIVE
+
+
+_PYTHON_KINDS = {
+    BreakpointKind.PYTHON_LINE,
+    BreakpointKind.PYTHON_FUNCTION,
+    BreakpointKind.RAISE,
+    BreakpointKind.UNCAUGHT,
+}
+
+
+@dataclass(frozen=True)
+class Location:
+    """One place where a breakpoint is bound. ``address`` is absolute in the target (None for Python)."""
+
+    function: str | None = None
+    library: str | None = None
+    address: int | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+class BreakpointState(str, Enum):
+    PENDING = "pending"
+    VERIFIED = "verified"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class Breakpoint:
+    """A breakpoint of the session. ``id`` is the number the user sees, the same in every front end."""
+
+    id: int
+    spec: BreakpointSpec
+    state: BreakpointState
+    locations: tuple[Location, ...] = ()
+    enabled: bool = True
+    hit_count: int = 0
+    message: str | None = None

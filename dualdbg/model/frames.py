@@ -1,0 +1,100 @@
+"""Frames of either language and the one stack they form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Union
+
+
+class Language(str, Enum):
+    """The two languages of a target; "native" is everything that gdb sees."""
+
+    PYTHON = "python"
+    NATIVE = "native"
+
+
+class Role(str, Enum):
+    """What a frame is to the user who reads the stack."""
+
+    USER = "user"
+    GLUE = "glue"  # binding layers: pybind11 dispatchers, THPVariable_*, the dispatcher's wrappers
+    PLUMBING = "plumbing"  # the interpreter's own C functions, and our own bootstrap: folded away
+
+
+class Quality(str, Enum):
+    """How sure the merged stack is; anything but FULL comes with a note that says why."""
+
+    FULL = "full"
+    PARTIAL = "partial"
+    NATIVE_ONLY = "native-only"
+    PYTHON_ONLY = "python-only"
+
+
+@dataclass(frozen=True)
+class NativeFrame:
+    """A frame of compiled code, as gdb unwound it.
+
+    ``level`` is gdb's own number of the frame in its thread (0 is the innermost);
+    ``pc`` the absolute address in the target; ``library`` the path of the file mapped there;
+    ``sp`` the canonical frame address or stack pointer, where known, to order frames by;
+    ``inlined`` is true for a frame that debug info reconstructs inside the next outer one.
+    """
+
+    level: int
+    pc: int
+    function: str | None = None
+    library: str | None = None
+    file: str | None = None
+    line: int | None = None
+    sp: int | None = None
+    inlined: bool = False
+    role: Role = Role.USER
+
+    @property
+    def language(self) -> Language:
+        return Language.NATIVE
+
+
+@dataclass(frozen=True)
+class PythonFrame:
+    """A frame of Python code.
+
+    ``entry`` is true for the first Python frame of an evaluation loop's C frame (3.11 and later
+    run many Python frames in one C frame; in 3.10 and earlier every frame is an entry frame);
+    ``address`` is the interpreter's frame object in the target, where it was read from memory;
+    ``engine_id`` is debugpy's frame id, where debugpy named it.
+    """
+
+    function: str
+    file: str | None
+    line: int | None
+    entry: bool = False
+    address: int | None = None
+    engine_id: int | None = None
+    role: Role = Role.USER
+
+    @property
+    def language(self) -> Language:
+        return Language.PYTHON
+
+
+Frame = Union[NativeFrame, PythonFrame]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The stack of one thread, innermost frame first, both languages in one order.
+
+    ``thread`` is the OS thread id. ``frames`` holds every frame, plumbing included;
+    front ends show :meth:`visible` unless asked for all.
+    """
+
+    thread: int
+    frames: tuple[Frame, ...]
+    quality: Quality
+    note: str | None = None
+
+    def visible(self) -> tuple[Frame, ...]:
+        """The frames a user wants to see: all but the interpreter's plumbing."""
+        return tuple(frame for frame in self.frames if frame.role is not Role.PLUMBING)

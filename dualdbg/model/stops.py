@@ -1,0 +1,139 @@
+"""What a session reports: states, stops, threads and the events of a front end's stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Union
+
+from .breakpoints import Breakpoint
+from .frames import Frame, Language
+
+
+class State(str, Enum):
+    """Where the target is, as the session knows it."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PYTHON_STOPPED = "python-stopped"  # debugpy holds a thread; the process itself runs
+    NATIVE_STOPPED = "native-stopped"  # gdb holds every thread; debugpy is mute
+    EXITED = "exited"
+    DETACHED = "detached"
+    LOST = "lost"
+
+
+class Reason(str, Enum):
+    """Why the target stopped (the values of the scripted interface)."""
+
+    ENTRY = "entry"
+    BREAKPOINT = "breakpoint"
+    STEP = "step"
+    PAUSE = "pause"
+    EXCEPTION = "exception"
+    SIGNAL = "signal"
+
+
+@dataclass(frozen=True)
+class Thread:
+    """One thread of the target. ``tid`` is the OS thread id, the name the user sees everywhere."""
+
+    tid: int
+    name: str
+    python_name: str | None = None
+    holds_gil: bool | None = None
+    waits_for_gil: bool | None = None
+    state: str | None = None  # one line: what it is doing
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One stop of the target.
+
+    ``epoch`` counts the stops of a session; handles made at this stop carry it.
+    ``seconds`` counts from the start of dualdbg. ``description`` is for people:
+    a signal's name and meaning, an exception's type and text, a return value.
+    """
+
+    epoch: int
+    origin: Language
+    reason: Reason
+    thread: Thread
+    frame: Frame | None
+    breakpoints: tuple[int, ...] = ()
+    description: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Exit:
+    """The end of the target: ``code`` when it returned one, else the ``signal`` number that ended it."""
+
+    code: int | None = None
+    signal: int | None = None
+
+
+@dataclass(frozen=True)
+class SessionStarted:
+    """The first event of a session."""
+
+    pid: int
+    python: str | None
+    gdb: str | None
+
+
+@dataclass(frozen=True)
+class Stopped:
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """The target runs again; every handle of the stop before is stale from now on."""
+
+    epoch: int
+
+
+@dataclass(frozen=True)
+class BreakpointChanged:
+    breakpoint: Breakpoint
+
+
+@dataclass(frozen=True)
+class Output:
+    """Text that the target wrote (``stdout``, ``stderr``), or that an engine has for the user (``console``)."""
+
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Exited:
+    exit: Exit
+
+
+@dataclass(frozen=True)
+class Detached:
+    pid: int
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know; ``hint`` says what to type next. ``level``: info, warning or error."""
+
+    level: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Something takes longer than half a second; ``done`` is true once it ended."""
+
+    what: str
+    done: bool = False
+    fraction: float | None = field(default=None)
+
+
+Event = Union[
+    SessionStarted, Stopped, Resumed, BreakpointChanged, Output, Exited, Detached, Notice, Progress
+]

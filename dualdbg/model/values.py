@@ -1,0 +1,30 @@
+"""Values of either language, one tree model: name, type, text and children that are fetched on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .frames import Language
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value as the user sees it.
+
+    ``reference`` asks the session for the children (0: there are none); it is valid in its
+    epoch only. ``child_count`` is the number of children where it is known. ``address`` is
+    where the value lives in the target, ``data`` a structure of plain JSON types where the
+    text was made from one (a tensor, an IValue), ``layout`` says where that layout came from.
+    """
+
+    name: str
+    type: str
+    value: str
+    language: Language
+    reference: int = 0
+    child_count: int | None = None
+    address: int | None = None
+    expression: str | None = None
+    data: Any = field(default=None, compare=False)
+    layout: str | None = None
