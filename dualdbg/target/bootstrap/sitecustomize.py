@@ -1,0 +1,187 @@
+"""Runs in the target, before the program: connects its pydevd to the session and leaves no trace of itself.
+
+The launcher puts this folder first in PYTHONPATH, so the interpreter's own `site` imports this file while it
+starts, and then runs the program itself, exactly as it would without us: sys.argv, `__main__`, tracebacks,
+exit status, `-m` and `-c` need no imitation. Runs on CPython 3.8 and later with nothing installed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False  # importing typing would cost more than all the rest of this file
+if TYPE_CHECKING:
+    from typing import Any
+
+SETTINGS = "DUALDBG_TARGET"  # the environment variable in which the launcher puts the settings, as JSON
+HERE = os.path.dirname(os.path.abspath(__file__))
+HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
+PYDEVD_ENVIRONMENT = {
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr
+    "PYDEVD_USE_FRAME_EVAL": "NO",  # as debugpy sets it
+}
+
+
+def take_settings() -> dict[str, Any] | None:
+    """Returns the settings (None in a child process that inherited them) with every sign of them removed."""
+    raw = os.environ.pop(SETTINGS, None)
+    inherited = os.environ.get("PYTHONPATH", "")
+    if inherited == HERE:
+        del os.environ["PYTHONPATH"]
+    elif inherited.startswith(HERE + os.pathsep):
+        os.environ["PYTHONPATH"] = inherited[len(HERE) + 1 :]
+    if HERE in sys.path:
+        sys.path.remove(HERE)
+    sys.path_importer_cache.pop(HERE, None)
+    if raw is None:
+        return None
+    import json
+
+    settings: dict[str, Any] = json.loads(raw)
+    if settings["empty_pythonpath"]:
+        os.environ["PYTHONPATH"] = ""
+    return settings if settings["parent"] == os.getppid() else None
+
+
+def import_pydevd(package: str, pycache: str | None) -> Any:
+    """Imports pydevd out of the debugpy package in the folder `package`, past sys.path.
+
+    `pycache` is a folder for bytecode, used when the package has none for this version of Python.
+    """
+    from importlib import util
+
+    init = os.path.join(package, "__init__.py")
+    before = {name: os.environ.get(name) for name in PYDEVD_ENVIRONMENT}
+    prefix: Any = sys.pycache_prefix
+    write_none = sys.dont_write_bytecode
+    for name, value in PYDEVD_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    if pycache is not None and not os.path.exists(util.cache_from_source(init)):
+        sys.pycache_prefix = pycache
+        sys.dont_write_bytecode = False
+    try:
+        spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
+        debugpy = sys.modules["debugpy"] = util.module_from_spec(spec)
+        spec.loader.exec_module(debugpy)
+        __import__("debugpy._vendored.force_pydevd")
+        pydevd = __import__("pydevd")
+    finally:
+        sys.pycache_prefix = prefix
+        sys.dont_write_bytecode = write_none
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+    return pydevd
+
+
+def open_connection(host: str, port: int) -> Any:
+    """A socket to the session, on a high descriptor, without the 40 ms that Nagle's algorithm costs."""
+    import fcntl
+    import socket
+
+    connection = socket.create_connection((host, port), timeout=10)
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        high = fcntl.fcntl(connection.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+    except OSError:  # the limit of open files is lower than that
+        return connection
+    connection.close()
+    return socket.socket(fileno=high)
+
+
+def leave_forked_child() -> None:
+    """After a fork, in the child: it has none of pydevd's threads, so a stop in it would wait for ever."""
+    import atexit
+    import threading
+
+    import pydevd  # type: ignore[import-not-found]
+    import pydevd_tracing  # type: ignore[import-not-found]
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
+
+    debugger = pydevd_constants.get_global_debugger()
+    if debugger is None:
+        return
+    atexit.unregister(pydevd.stoptrace)
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        from _pydevd_sys_monitoring import pydevd_sys_monitoring  # type: ignore[import-not-found]
+
+        pydevd_sys_monitoring.stop_monitoring(all_threads=True)
+    else:
+        sys.settrace(None)
+        threading.settrace(None)
+    pydevd_tracing.restore_sys_set_trace_func()
+    pydev_monkey.undo_patch_thread_modules()
+    debugger.pydb_disposed = True
+    pydevd_constants.set_global_debugger(None)
+    if debugger._client_socket is not None:
+        debugger._client_socket.close()
+        debugger._client_socket = None
+
+
+def quick(pydevd: Any) -> type:
+    """pydevd's debugger class without its fixed delays: 0.1 s at the start, up to 0.7 s at the end."""
+
+    class Debugger(pydevd.PyDB):  # type: ignore[misc]
+        def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
+            self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
+            self.reader = pydevd.ReaderThread(
+                sock,
+                self,
+                PyDevJsonCommandProcessor=pydevd.PyDevJsonCommandProcessor,
+                process_net_command=pydevd.process_net_command,
+                terminate_on_socket_close=terminate_on_socket_close,
+            )
+            self.writer.start()
+            self.reader.start()
+
+        def _create_check_output_thread(self) -> None:
+            """Not started: it polls for the end of the program, which the exit handler sees at once."""
+
+        def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
+            super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=timeout)
+            if wait and self.writer is not pydevd.threading.current_thread():
+                self.writer.join(timeout)  # until `terminated` is sent; who reads it need not have closed yet
+
+    return Debugger
+
+
+def connect(settings: dict[str, Any]) -> None:
+    """Connects pydevd to the session and waits until the session says `configurationDone`."""
+    pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
+    pydevd.start_client = open_connection
+    pydevd.PyDB = quick(pydevd)
+    pydevd.settrace(
+        host=settings["host"],
+        port=settings["port"],
+        suspend=False,
+        patch_multiprocessing=settings["follow_children"],
+        dont_trace_start_patterns=(settings["debugpy"], HERE),
+        access_token=settings["session_token"],
+        client_access_token=settings["target_token"],
+        notify_stdin=False,
+    )
+    if not settings["follow_children"]:
+        os.register_at_fork(after_in_child=leave_forked_child)
+
+
+def import_the_users_own() -> BaseException | None:
+    """Imports the sitecustomize that this one stands before; returns what it raised, for `site` to judge."""
+    del sys.modules["sitecustomize"]
+    try:
+        __import__("sitecustomize")
+    except BaseException as error:
+        return error
+    return None
+
+
+_settings = take_settings()
+_failure = import_the_users_own()
+if _settings is not None:
+    connect(_settings)
+if _failure is not None:
+    raise _failure

@@ -1,0 +1,233 @@
+"""Starts the target: the program under its interpreter, with our bootstrap in it, naming us as its tracer."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import json
+import os
+import secrets
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, Union
+
+from dualdbg.errors import TargetError, UsageError
+from dualdbg.model import Exit
+
+BOOTSTRAP = Path(__file__).parent / "bootstrap"
+SETTINGS = "DUALDBG_TARGET"  # the name that bootstrap/sitecustomize.py knows
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_PTRACER = 0x59616D61  # linux/prctl.h; Documentation/admin-guide/LSM/Yama.rst
+
+Stream = Union[Literal["inherit", "pipe"], int]
+"""What a standard stream of the target is: dualdbg's own, a pipe to us, or an open descriptor (a pty)."""
+
+# Options that keep `site` or PYTHONPATH from being read, and so keep the bootstrap out.
+FLAGS_WITHOUT_SITE = {"-S", "-E", "-I"}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to run and how. Exactly one of ``script``, ``module`` and ``code`` is given.
+
+    ``env`` is added to dualdbg's own environment; ``flags`` are options of the interpreter (``-X dev``).
+    """
+
+    python: str
+    script: str | None = None
+    module: str | None = None
+    code: str | None = None
+    args: tuple[str, ...] = ()
+    cwd: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    stdin: Stream = "inherit"
+    stdout: Stream = "inherit"
+    stderr: Stream = "inherit"
+
+    def command(self) -> list[str]:
+        """The command line, the very one that a user would type without dualdbg."""
+        what = {"-m": self.module, "-c": self.code, "": self.script}
+        given = [(option, value) for option, value in what.items() if value is not None]
+        if len(given) != 1:
+            raise UsageError("Give one thing to run: a script, -m MODULE or -c CODE.")
+        option, value = given[0]
+        return [self.python, *self.flags, *([option] if option else []), value, *self.args]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the target's pydevd finds the session, and the two secrets by which they know each other.
+
+    The session sends ``session_token`` in its `pydevdAuthorize` request and expects ``target_token`` back.
+    """
+
+    port: int
+    host: str = "127.0.0.1"
+    session_token: str = field(default_factory=lambda: secrets.token_hex(32))
+    target_token: str = field(default_factory=lambda: secrets.token_hex(32))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target that was launched. The streams are there where ``Launch`` asked for a pipe."""
+
+    pid: int
+    process: asyncio.subprocess.Process
+
+    @property
+    def stdin(self) -> asyncio.StreamWriter | None:
+        return self.process.stdin
+
+    @property
+    def stdout(self) -> asyncio.StreamReader | None:
+        return self.process.stdout
+
+    @property
+    def stderr(self) -> asyncio.StreamReader | None:
+        return self.process.stderr
+
+    async def wait(self) -> Exit:
+        """Waits for the end of the target and says how it ended. May be awaited many times, by many tasks."""
+        status = await self.process.wait()
+        return Exit(code=status) if status >= 0 else Exit(signal=-status)
+
+    def kill(self) -> None:
+        """Ends the target and what it started in its own process group; daemons of its own making stay."""
+        if self.process.returncode is None:
+            try:
+                os.killpg(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended a moment ago
+
+
+async def spawn(
+    launch: Launch,
+    meeting: Meeting,
+    *,
+    cache: Path | None = None,
+    follow_children: bool = False,
+    terminal: int | None = None,
+) -> Target:
+    """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`.
+
+    ``cache`` is a folder for compiled copies of debugpy's files; ``terminal`` a descriptor of the
+    controlling terminal, whose foreground the target's process group takes.
+    Call it in the main thread: the kernel ends the target when the *thread* that forked it ends.
+    Raises TargetError when the process cannot be started, UsageError for what cannot be debugged.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("spawn() belongs to the main thread: PR_SET_PDEATHSIG watches the forking thread")
+    command = launch.command()
+    for flag in launch.flags:
+        if flag in FLAGS_WITHOUT_SITE:
+            raise UsageError(
+                f"The interpreter's option {flag} keeps the debugger out of the program.",
+                f"Leave {flag} away; -P and -s are fine.",
+            )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=launch.cwd,
+            env=environment(launch, meeting, cache, follow_children),
+            stdin=_popen_stream(launch.stdin),
+            stdout=_popen_stream(launch.stdout),
+            stderr=_popen_stream(launch.stderr),
+            preexec_fn=_between_fork_and_exec(terminal),
+            limit=2**20,
+        )
+    except OSError as error:
+        raise TargetError(*_why_not_started(launch, error)) from error
+    return Target(process.pid, process)
+
+
+def environment(
+    launch: Launch, meeting: Meeting, cache: Path | None, follow_children: bool
+) -> dict[str, str]:
+    """The environment for exec; the bootstrap puts back what it had to change before the program runs."""
+    if os.pathsep in str(BOOTSTRAP):
+        raise TargetError(
+            f"dualdbg is installed in {BOOTSTRAP.parent}, and PYTHONPATH cannot hold a path with a colon.",
+            "Install dualdbg in a folder whose path has no colon.",
+        )
+    env = {**os.environ, **launch.env}
+    pythonpath = env.get("PYTHONPATH")
+    env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *([pythonpath] if pythonpath else [])])
+    env[SETTINGS] = json.dumps(
+        {
+            "parent": os.getpid(),
+            "host": meeting.host,
+            "port": meeting.port,
+            "session_token": meeting.session_token,
+            "target_token": meeting.target_token,
+            "debugpy": str(debugpy_package()),
+            "pycache": str(cache) if cache else None,
+            "follow_children": follow_children,
+            "empty_pythonpath": pythonpath == "",
+        }
+    )
+    return env
+
+
+def debugpy_package() -> Path:
+    """The folder of the debugpy that dualdbg brings along, found without importing it."""
+    spec = find_spec("debugpy")
+    if spec is None or spec.origin is None:
+        raise TargetError("debugpy is not installed beside dualdbg.", "pip install debugpy")
+    return Path(spec.origin).parent
+
+
+def _popen_stream(stream: Stream) -> int | None:
+    if stream == "inherit":
+        return None
+    return subprocess.PIPE if stream == "pipe" else int(stream)
+
+
+def _between_fork_and_exec(terminal: int | None) -> Callable[[], None]:
+    """What the child does to itself. Everything that allocates or imports is done here, before the fork."""
+    parent = os.getpid()
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    kill = int(signal.SIGKILL)
+    ours = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
+    reset = [number for number in ours if number not in IGNORED_AT_START]
+
+    def prepare() -> None:
+        prctl(PR_SET_PDEATHSIG, kill, 0, 0, 0)
+        if os.getppid() != parent:  # dualdbg died before the line above
+            os._exit(1)
+        prctl(PR_SET_PTRACER, parent, 0, 0, 0)  # EINVAL without Yama, where nobody asks for it
+        os.setpgid(0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTTOU])
+        if terminal is not None:
+            os.tcsetpgrp(terminal, os.getpid())
+        for number in reset:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+    return prepare
+
+
+# What dualdbg was itself started with (nohup): the target gets it too, as it would from a shell.
+# SIGPIPE and SIGXFSZ are ignored by every Python; subprocess gives them back to the child.
+IGNORED_AT_START = {
+    number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN
+} - {signal.SIGPIPE, signal.SIGXFSZ}
+
+
+def _why_not_started(launch: Launch, error: OSError) -> tuple[str, str]:
+    if launch.cwd is not None and not Path(launch.cwd).is_dir():
+        return f"The program cannot start in {launch.cwd}: there is no such folder.", "Give another --cwd."
+    reasons = {
+        errno.ENOENT: "there is no such file",
+        errno.EACCES: "it may not be executed",
+        errno.ENOEXEC: "it is not a program",
+    }
+    reason = reasons.get(error.errno or 0, error.strerror)
+    return f"{launch.python} cannot be started: {reason}.", "Give a Python interpreter with --python PATH."
