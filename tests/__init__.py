@@ -1,0 +1,1 @@
+"""The tests of dualdbg: real gdb, real debugpy, real PyTorch."""

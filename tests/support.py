@@ -1,0 +1,112 @@
+"""What tests of every area share: missing components, deadlines, interpreters, building the samples."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+SHARED = ROOT.parent / "shared"
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+OUTSIDE = "outside of this project: "  # how the reason of a skip begins that CI may grant
+
+T = TypeVar("T")
+
+
+def require(component: T | None, reason: str, *, outside: bool = False) -> T:
+    """``component``, or no test: skipped on a user's machine, failed in CI.
+
+    ``component`` is whatever shows that it is there: ``shutil.which("gdb")``, a module spec, a bool.
+    ``reason`` says what is missing. ``outside`` is for what the project cannot provide, such as
+    ``../shared``: that is skipped in CI too.
+    """
+    if component:
+        return component
+    if IN_CI and not outside:
+        pytest.fail(f"missing in CI: {reason}", pytrace=False)
+    pytest.skip(OUTSIDE + reason if outside else reason)
+
+
+def wait_until(predicate: Callable[[], T], seconds: float = 10.0, what: str = "") -> T:
+    """The first true answer of ``predicate``, asked again and again; fails after ``seconds``.
+
+    For conditions that can be seen but not waited for: a file, a process state, a line in a log.
+    """
+    deadline = time.monotonic() + seconds
+    pause = 0.001
+    while True:
+        answer = predicate()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {seconds} s: {what or getattr(predicate, '__name__', predicate)}")
+        time.sleep(pause)
+        pause = min(pause * 2, 0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process exists and is more than a zombie that waits for its parent."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def read_ready(process: subprocess.Popen[str]) -> dict[str, list[int]]:
+    """Reads a sample's output up to ``ready pid=1 workers=2,3``: ``{"pid": [1], "workers": [2, 3]}``."""
+    assert process.stdout is not None
+    before = []
+    for line in process.stdout:
+        if line.startswith("ready "):
+            pairs = (word.split("=", 1) for word in line.split()[1:])
+            return {name: [int(number) for number in numbers.split(",")] for name, numbers in pairs}
+        before.append(line)
+    pytest.fail(f"the sample ended with {process.wait()} and was never ready; it printed: {''.join(before)}")
+
+
+@functools.cache
+def find_interpreter(version: str) -> Path | None:
+    """An interpreter of this machine for ``3.12``, say: on PATH, or where pyenv and uv put theirs."""
+    on_path = shutil.which(f"python{version}")
+    candidates = [
+        *([Path(on_path)] if on_path else []),
+        *Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}"),
+        *Path("~/.local/share/uv/python").expanduser().glob(f"cpython-{version}.*/bin/python{version}"),
+    ]
+    for candidate in candidates:
+        # pyenv's shims are on PATH also for versions that are not switched on, and then refuse to run.
+        command = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if answer.returncode == 0 and answer.stdout.strip() == version:
+            return candidate
+    return None
+
+
+def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Path:
+    """The folder with sample_capi, sample_pybind and sample_locks for ``python``; to be put on PYTHONPATH."""
+    return _built("native/build.py", "--python", str(python), "--optimize", optimize)
+
+
+def build_torch_extension() -> Path:
+    """The shared library of samples/torch_extension, for ``torch.ops.load_library``."""
+    return _built("torch_extension/build.py")
+
+
+def _built(script: str, *arguments: str) -> Path:
+    require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
+    command = [sys.executable, str(SAMPLES / script), *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
