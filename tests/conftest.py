@@ -30,7 +30,7 @@ def native_samples() -> Path:
 
 @pytest.fixture(scope="session")
 def torch_extension() -> Path:
-    """The library with the ``sample::`` operators; compiled once, which takes half a minute."""
+    """The folder with the libraries of ``sample::`` operators; compiled once, which takes a while."""
     support.require(importlib.util.find_spec("torch"), "PyTorch")
     return support.build_torch_extension()
 

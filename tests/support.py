@@ -100,7 +100,7 @@ def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Pa
 
 
 def build_torch_extension() -> Path:
-    """The shared library of samples/torch_extension, for ``torch.ops.load_library``."""
+    """The folder with sample_operators.so and sample_values.so, for ``torch.ops.load_library``."""
     return _built("torch_extension/build.py")
 
 
