@@ -1,4 +1,4 @@
-"""The PyTorch extension samples: operators by name, and values of every tag with what PyTorch prints for them."""
+"""The PyTorch extension samples: operators, and values of every tag with what PyTorch prints for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_operators(torch_extension: Path) -> None:
         """
 x = torch.ones(2)
 echo = sample.boxed_echo(x, 1, 2.5, True, "label", [3, 4])
-assert echo[0] is x or torch.equal(echo[0], x)
+assert torch.equal(echo[0], x)
 print(json.dumps([list(echo[1:]), sample.scale(x, 3.0).tolist(), sample.read_unchecked(x, 1)]))
 """,
     )
@@ -58,6 +58,6 @@ print(json.dumps([sample.stop_with_values(), rows]))
     assert texts["tensor"] == " 0  1  2\n 3  4  5\n[ CPUFloatType{2,3} ]"
     assert texts["dict"] == "{ada: 36, alan: 41}"
     assert texts["enum"] == "Enum<Color.GREEN>"
-    expected = """None Tensor Storage Double ComplexDouble Int UInt SymInt SymFloat SymBool Bool Tuple String GenericList
-        GenericDict Future Await Device Stream Object Capsule Generator Enum Uninitialized"""
+    expected = """None Tensor Storage Double ComplexDouble Int UInt SymInt SymFloat SymBool Bool Tuple String
+        GenericList GenericDict Future Await Device Stream Object Capsule Generator Enum Uninitialized"""
     assert set(expected.split()) <= {tag for _name, tag, _text in rows}
