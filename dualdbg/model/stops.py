@@ -134,6 +134,4 @@ class Progress:
     fraction: float | None = field(default=None)
 
 
-Event = Union[
-    SessionStarted, Stopped, Resumed, BreakpointChanged, Output, Exited, Detached, Notice, Progress
-]
+Event = Union[SessionStarted, Stopped, Resumed, BreakpointChanged, Output, Exited, Detached, Notice, Progress]

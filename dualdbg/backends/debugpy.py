@@ -1,0 +1,323 @@
+"""The Python engine: the debugpy server (pydevd) in the target, spoken to over DAP without an adapter between.
+
+The target's pydevd connects to us, so nothing listens in the target. The order of the first messages is the one of
+debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize, pydevdSystemInfo, initialize,
+attach, then breakpoints, then configurationDone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import CommandError, EngineLost, EngineTimeout, ProtocolError
+from ..protocol import dap
+from .events import (
+    EngineEnded,
+    EngineEvent,
+    PythonBreakpoint,
+    PythonContinued,
+    PythonEnded,
+    PythonOutput,
+    PythonStopped,
+)
+from .pending import PendingRequests
+from .wirelog import WireLog
+
+LOOPBACK = "127.0.0.1"
+DEADLINE = 20.0
+_CHUNK = 1 << 16
+
+# What pydevd understands (its on_*_request methods). Anything else is never answered, so it is never sent.
+KNOWN_REQUESTS = frozenset(
+    {
+        "attach",
+        "completions",
+        "configurationDone",
+        "continue",
+        "disconnect",
+        "evaluate",
+        "exceptionInfo",
+        "goto",
+        "gotoTargets",
+        "initialize",
+        "launch",
+        "modules",
+        "next",
+        "pause",
+        "pydevdAuthorize",
+        "pydevdSystemInfo",
+        "scopes",
+        "setBreakpoints",
+        "setDebuggerProperty",
+        "setExceptionBreakpoints",
+        "setExpression",
+        "setFunctionBreakpoints",
+        "setPydevdSourceMap",
+        "setVariable",
+        "source",
+        "stackTrace",
+        "stepIn",
+        "stepInTargets",
+        "stepOut",
+        "terminate",
+        "threads",
+        "variables",
+    }
+)
+
+
+@dataclass(frozen=True)
+class DebugpyOptions:
+    """What debugpy is told when it connects. ``hidden_files`` are never stopped in."""
+
+    launched: bool = True
+    just_my_code: bool = True
+    stop_on_entry: bool = False
+    hidden_files: tuple[str, ...] = ()
+    path_mappings: tuple[tuple[str, str], ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of DAP's ``attach`` as debugpy documents them."""
+        return {
+            "justMyCode": self.just_my_code,
+            "stopOnEntry": self.stop_on_entry,
+            "showReturnValue": True,
+            "redirectOutput": False,
+            "subProcess": False,
+            "rules": [{"path": path, "include": False} for path in self.hidden_files],
+            "pathMappings": [
+                {"localRoot": local, "remoteRoot": remote} for local, remote in self.path_mappings
+            ],
+            **self.extra,
+        }
+
+
+class DebugpyEngine:
+    """Owns the connection to debugpy. Answers come as return values, everything else through ``on_event``."""
+
+    name = "debugpy"
+
+    def __init__(self, log: WireLog, on_event: Callable[[EngineEvent], None]) -> None:
+        self._log = log
+        self._on_event = on_event
+        self._pending: PendingRequests[dap.Message] = PendingRequests(self.name)
+        self._server: asyncio.base_events.Server | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._connected = asyncio.Event()
+        self._initialized = asyncio.Event()
+        self._closing = False
+        self.process_id: int | None = None
+        self.python_version: str | None = None
+        self.configured = False
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def listen(self, host: str = LOOPBACK) -> tuple[str, int]:
+        """Wait for the target on a free port of ``host``; returns the address that the target is to call."""
+        self._server = await asyncio.start_server(self._serve, host, 0)
+        address = self._server.sockets[0].getsockname()
+        return str(address[0]), int(address[1])
+
+    @property
+    def connected(self) -> bool:
+        return self._writer is not None and not self._writer.is_closing()
+
+    async def wait_connected(self) -> None:
+        await self._connected.wait()
+
+    async def initialize(self, options: DebugpyOptions, session_token: str, target_token: str) -> None:
+        """Everything before the breakpoints: we show ``session_token`` and expect ``target_token`` back.
+
+        Raises ProtocolError when the caller is not our target.
+        """
+        answer = await self.request("pydevdAuthorize", {"debugServerAccessToken": session_token})
+        if not secrets.compare_digest(str(answer.get("clientAccessToken")), target_token):
+            raise ProtocolError("another process connected to the debug port; it was turned away")
+        information = await self.request("pydevdSystemInfo")
+        self.process_id = int(information["process"]["pid"])
+        self.python_version = str(information["python"]["version"])
+        await self.request(
+            "initialize",
+            {
+                "adapterID": "debugpy",
+                "clientID": "dualdbg",
+                "linesStartAt1": True,
+                "columnsStartAt1": True,
+                "pathFormat": "path",
+                "supportsVariableType": True,
+                "supportsVariablePaging": True,
+            },
+        )
+        await self.request("launch" if options.launched else "attach", options.arguments())
+        await asyncio.wait_for(self._initialized.wait(), DEADLINE)
+
+    async def configuration_done(self) -> None:
+        """Let the program run. The answer may come after the program's first native stop: it is not awaited."""
+        self.configured = True
+        self.post("configurationDone")
+
+    async def close(self) -> None:
+        self._closing = True
+        if self._server is not None:
+            self._server.close()
+        if self._writer is not None:
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
+        self._pending.fail_all("the session is over")
+        self._log.close()
+
+    # -- requests -----------------------------------------------------------------------------
+
+    async def request(
+        self, command: str, arguments: dict[str, Any] | None = None, deadline: float = DEADLINE
+    ) -> dict[str, Any]:
+        """Send a request and return the body of its answer.
+
+        Raises CommandError with debugpy's own words when it refuses, EngineTimeout past ``deadline`` seconds,
+        EngineLost when the connection is gone. Never to be called while gdb holds the target: debugpy is mute then.
+        """
+        token, future = self._open(command, arguments)
+        try:
+            answer = await asyncio.wait_for(future, deadline)
+        except asyncio.TimeoutError:
+            raise EngineTimeout(f"debugpy did not answer {command} within {deadline:g} s") from None
+        finally:
+            self._pending.forget(token)
+        return _body(command, answer)
+
+    def post(
+        self,
+        command: str,
+        arguments: dict[str, Any] | None = None,
+        on_refused: Callable[[CommandError], None] | None = None,
+    ) -> None:
+        """Send a request whose answer may come at any later time; ``on_refused`` hears of a refusal."""
+        _, future = self._open(command, arguments)
+
+        def answered(done: asyncio.Future[dap.Message]) -> None:
+            if done.cancelled() or done.exception() is not None or on_refused is None:
+                return
+            try:
+                _body(command, done.result())
+            except CommandError as error:
+                on_refused(error)
+
+        future.add_done_callback(answered)
+
+    def _open(
+        self, command: str, arguments: dict[str, Any] | None
+    ) -> tuple[int, asyncio.Future[dap.Message]]:
+        if command not in KNOWN_REQUESTS:
+            raise ProtocolError(f"debugpy has no request {command}; sending it would wedge the connection")
+        if self._writer is None or self._writer.is_closing():
+            raise EngineLost("debugpy is not connected")
+        token, future = self._pending.open()
+        message = dap.request(token, command, arguments)
+        self._log.sent(json.dumps(message))
+        self._writer.write(dap.encode(message))
+        return token, future
+
+    # -- reading ------------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._writer is not None:  # one target a port
+            writer.close()
+            return
+        self._writer = writer
+        self._connected.set()
+        decoder = dap.Decoder()
+        detail = "it closed the connection"
+        try:
+            while data := await reader.read(_CHUNK):
+                for message in decoder.feed(data):
+                    self._log.received(json.dumps(message))
+                    self._handle(message)
+        except OSError as error:
+            detail = f"the connection broke: {error.strerror}"
+        except ProtocolError as error:
+            detail = error.message
+        finally:
+            writer.close()
+            self._pending.fail_all(detail)
+            if not self._closing:
+                self._on_event(EngineEnded(self.name, detail))
+
+    def _handle(self, message: dap.Message) -> None:
+        if message["type"] == "response":
+            self._pending.answer(int(message["request_seq"]), message)
+        elif message["type"] == "event":
+            handler = _EVENTS.get(message["event"])
+            if handler is not None:
+                handler(self, message.get("body") or {})
+
+    def _on_initialized(self, body: dict[str, Any]) -> None:
+        self._initialized.set()
+
+    def _on_stopped(self, body: dict[str, Any]) -> None:
+        self._on_event(
+            PythonStopped(
+                reason=str(body.get("reason")),
+                debugpy_thread=int(body["threadId"]),
+                description=body.get("description"),
+                text=body.get("text"),
+                breakpoints=tuple(body.get("hitBreakpointIds") or ()),
+            )
+        )
+
+    def _on_continued(self, body: dict[str, Any]) -> None:
+        thread = None if body.get("allThreadsContinued") else body.get("threadId")
+        self._on_event(PythonContinued(thread))
+
+    def _on_output(self, body: dict[str, Any]) -> None:
+        if body.get("category") != "telemetry":
+            self._on_event(PythonOutput(str(body.get("category", "console")), str(body.get("output", ""))))
+
+    def _on_breakpoint(self, body: dict[str, Any]) -> None:
+        changed = body.get("breakpoint") or {}
+        if "id" in changed:
+            self._on_event(
+                PythonBreakpoint(
+                    int(changed["id"]),
+                    bool(changed.get("verified")),
+                    changed.get("line"),
+                    changed.get("message"),
+                )
+            )
+
+    def _on_exited(self, body: dict[str, Any]) -> None:
+        self._on_event(PythonEnded(body.get("exitCode")))
+
+    def _on_terminated(self, body: dict[str, Any]) -> None:
+        self._on_event(PythonEnded(None))
+
+
+_EVENTS: dict[str, Callable[[DebugpyEngine, dict[str, Any]], None]] = {
+    "initialized": DebugpyEngine._on_initialized,
+    "stopped": DebugpyEngine._on_stopped,
+    "continued": DebugpyEngine._on_continued,
+    "output": DebugpyEngine._on_output,
+    "breakpoint": DebugpyEngine._on_breakpoint,
+    "exited": DebugpyEngine._on_exited,
+    "terminated": DebugpyEngine._on_terminated,
+}
+
+
+def _body(command: str, answer: dap.Message) -> dict[str, Any]:
+    if not answer.get("success", False):
+        text = str(answer.get("message") or f"debugpy refused {command}")
+        raise CommandError(_last_line(text) if "Traceback" in text else text)
+    body = answer.get("body")
+    return body if isinstance(body, dict) else {}
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].strip() if lines else text

@@ -1,0 +1,49 @@
+"""Requests that wait for their answer: one future a token, all failed together when the engine dies."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+from ..errors import EngineLost
+
+Answer = TypeVar("Answer")
+
+
+class PendingRequests(Generic[Answer]):
+    """The futures of the requests under way to the engine ``engine``."""
+
+    def __init__(self, engine: str) -> None:
+        self._engine = engine
+        self._futures: dict[int, asyncio.Future[Answer]] = {}
+        self._last_token = 0
+        self._lost: EngineLost | None = None
+
+    def open(self) -> tuple[int, asyncio.Future[Answer]]:
+        """A new token and the future of its answer. Raises EngineLost when the engine is already gone."""
+        if self._lost is not None:
+            raise self._lost
+        self._last_token += 1
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._futures[self._last_token] = future
+        return self._last_token, future
+
+    def answer(self, token: int, answer: Answer) -> bool:
+        """Settle a request; False when nobody waits for this token any more."""
+        future = self._futures.pop(token, None)
+        if future is None or future.done():
+            return False
+        future.set_result(answer)
+        return True
+
+    def forget(self, token: int) -> None:
+        self._futures.pop(token, None)
+
+    def fail_all(self, detail: str) -> None:
+        """The engine died: everything under way fails with its name, and so does what is asked later."""
+        self._lost = EngineLost(f"{self._engine} is gone: {detail}")
+        futures, self._futures = self._futures, {}
+        for future in futures.values():
+            if not future.done():
+                future.set_exception(self._lost)
+                future.exception()  # a request that nobody awaits is no error of its own

@@ -1,0 +1,1 @@
+"""Reads the target's memory without running anything in it."""

@@ -1,0 +1,186 @@
+"""The user's breakpoints: one numbered table over both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..backends import events as engine
+from ..errors import CommandError
+from ..model import (
+    Breakpoint,
+    BreakpointChanged,
+    BreakpointKind,
+    BreakpointSpec,
+    BreakpointState,
+    Language,
+    Notice,
+)
+from ..symbols.image import ProcessImage
+from ..symbols.specs import parse_spec, same_place
+from .native_breakpoints import NativeBreakpoints
+from .python_breakpoints import PythonBreakpoints
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+@dataclass(frozen=True)
+class SpecReader:
+    """Turns text into specs: presets are expanded, operators are told from functions."""
+
+    is_operator: Callable[[str], bool] | None
+    expand_preset: Callable[[str], list[str]]
+
+    def read(self, text: str) -> list[BreakpointSpec]:
+        spec = parse_spec(text, self.is_operator)
+        if spec.kind is not BreakpointKind.PRESET:
+            return [spec]
+        return [parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject)]
+
+
+class BreakpointTable:
+    """Breakpoints by the number that the user sees."""
+
+    def __init__(
+        self,
+        session: Session,
+        reader: SpecReader,
+        native: NativeBreakpoints,
+        python: PythonBreakpoints,
+        image: ProcessImage,
+        nearest: Callable[[BreakpointSpec], list[str]],
+    ) -> None:
+        self._session = session
+        self._reader = reader
+        self._native = native
+        self._python = python
+        self.image = image
+        self._nearest = nearest
+        self._rows: dict[int, Breakpoint] = {}
+        self._next_id = 1
+
+    def all(self) -> list[Breakpoint]:
+        return list(self._rows.values())
+
+    def get(self, id: int) -> Breakpoint:
+        if id not in self._rows:
+            raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
+        return self._rows[id]
+
+    # -- the user's changes ---------------------------------------------------------------------
+
+    async def add(self, text: str, temporary: bool = False) -> list[Breakpoint]:
+        """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read."""
+        added = []
+        for spec in self._reader.read(text):
+            added.append(await self.add_spec(replace(spec, temporary=spec.temporary or temporary)))
+        return added
+
+    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        same = next((row for row in self._rows.values() if same_place(row.spec, spec)), None)
+        id = self._next_id
+        self._next_id += 1
+        self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
+        if spec.kind is BreakpointKind.SIGNAL:
+            await self._session.native.console(f"handle {spec.subject} stop print pass")
+            self._rows[id] = replace(self._rows[id], state=BreakpointState.VERIFIED)
+        elif spec.language is Language.PYTHON:
+            await self._python.add(id, spec)
+        else:
+            await self._native.add(id, spec)
+        self._settle(id, announce=True)
+        if same is not None:
+            self._session.emit(
+                Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
+            )
+        return self._rows[id]
+
+    async def remove(self, id: int) -> None:
+        spec = self.get(id).spec
+        del self._rows[id]
+        if spec.kind is BreakpointKind.SIGNAL:
+            await self._session.native.console(f"handle {spec.subject} nostop noprint pass")
+        elif spec.language is Language.PYTHON:
+            await self._python.remove(id)
+        else:
+            await self._native.remove(id)
+
+    async def enable(self, id: int, enabled: bool) -> None:
+        spec = self.get(id).spec
+        if spec.kind is BreakpointKind.SIGNAL:
+            words = "stop print" if enabled else "nostop noprint"
+            await self._session.native.console(f"handle {spec.subject} {words} pass")
+        elif spec.language is Language.PYTHON:
+            await self._python.enable(id, enabled)
+        else:
+            await self._native.enable(id, enabled)
+        self._rows[id] = replace(self._rows[id], enabled=enabled)
+        self._session.emit(BreakpointChanged(self._rows[id]))
+
+    # -- the target's changes -------------------------------------------------------------------
+
+    async def libraries_changed(self) -> None:
+        """A library came or went (gdb holds the target): bind what can be bound."""
+        arrived = self.image.refresh()
+        changed = [*self._native.libraries_left(), *(await self._native.libraries_arrived(arrived))]
+        for id in dict.fromkeys(changed):
+            self._settle(id, announce=True)
+
+    async def program_replaced(self) -> None:
+        changed = self._native.program_replaced()
+        self.image.refresh()
+        for id in changed:
+            self._settle(id, announce=True)
+
+    async def python_connected(self) -> None:
+        await self._python.send_all()
+        for row in self.all():
+            if row.spec.language is Language.PYTHON:
+                self._settle(row.id, announce=True)
+
+    def python_changed(self, event: engine.PythonBreakpoint) -> None:
+        id = self._python.changed(event.debugpy_id, event.verified, event.line, event.message)
+        if id is not None:
+            self._settle(id, announce=True)
+
+    def native_owners(self, gdb_number: int) -> list[int]:
+        return self._native.owners(gdb_number)
+
+    def python_owners(self, event: engine.PythonStopped) -> list[int]:
+        if event.reason == "exception":
+            return self._python.exception_owners()
+        ids = self._python.owners(event.breakpoints)
+        for id in ids:
+            self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        return ids
+
+    def count_hit(self, id: int) -> bool:
+        """Count a native hit; False while the spec's ``hits`` are not reached."""
+        row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        return row.spec.hits is None or row.hit_count >= row.spec.hits
+
+    def report_unbound(self) -> None:
+        """At the end: what never bound, with the nearest names that exist."""
+        for row in self._rows.values():
+            if row.state is not BreakpointState.PENDING or row.hit_count:
+                continue
+            names = self._nearest(row.spec)
+            hint = f"nearest names: {', '.join(names)}" if names else ""
+            self._session.emit(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
+
+    def _settle(self, id: int, announce: bool) -> None:
+        row = self._rows[id]
+        if row.spec.kind is BreakpointKind.SIGNAL:
+            settled = row
+        elif row.spec.language is Language.PYTHON:
+            state, locations, message = self._python.state(id)
+            settled = replace(row, state=state, locations=locations, message=message)
+        else:
+            locations, message = self._native.locations(id), self._native.message(id)
+            state = BreakpointState.VERIFIED if locations else BreakpointState.PENDING
+            settled = replace(row, state=state, locations=locations, message=message)
+        self._rows[id] = settled
+        if announce:
+            self._session.emit(BreakpointChanged(settled))

@@ -1,0 +1,294 @@
+"""Looks at a stopped target: threads, stacks, variables and expressions of either language."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CommandError, EvaluationError, StaleHandle, WrongState
+from ..model import (
+    Frame,
+    Language,
+    NativeFrame,
+    Notice,
+    Output,
+    PythonFrame,
+    Quality,
+    Stack,
+    State,
+    Thread,
+    Value,
+)
+from ..stacks.roles import assign_roles
+from ..symbols.demangle import demangle
+from .stack_reader import StackReader
+from .values import ValueReader
+
+if TYPE_CHECKING:
+    from .session import PythonHold, Session
+
+_THREAD_ID = "__import__('threading').get_native_id()"
+_LOG_EXPRESSION = re.compile(r"\{([^{}]*)\}")
+
+
+class Inspector:
+    """Reads, and keeps what it read until the target runs again."""
+
+    def __init__(self, session: Session, reader: StackReader) -> None:
+        self._session = session
+        self._reader = reader
+        self._stacks: dict[int, Stack] = {}
+        self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
+        self.values = ValueReader(session, self)
+
+    def forget(self) -> None:
+        """The target runs: every handle of the stop before is stale."""
+        self._stacks.clear()
+        self._reader.forget()
+        self.values.forget()
+
+    # -- debugpy --------------------------------------------------------------------------------
+
+    async def ask(self, command: str, arguments: dict[str, Any], deadline: float = 20.0) -> dict[str, Any]:
+        """A request to debugpy that gives way to a native stop.
+
+        Raises WrongState when gdb stops the target first: debugpy answers when the target runs again.
+        """
+        session = self._session
+        if session.python is None or not session.python.connected:
+            raise WrongState("debugpy is not connected to the target", "native commands work")
+        if session.native_held.is_set():
+            raise WrongState("gdb holds the target, and debugpy is mute until it runs again", "type continue")
+        answer = asyncio.ensure_future(session.python.request(command, arguments, deadline))
+        held = asyncio.ensure_future(session.native_held.wait())
+        await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
+        held.cancel()
+        if answer.done():
+            return answer.result()
+        answer.add_done_callback(self._late_answer)
+        raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
+
+    def _late_answer(self, answer: asyncio.Future[dict[str, Any]]) -> None:
+        if answer.cancelled() or answer.exception() is not None:
+            return
+        result = answer.result().get("result")
+        if result:
+            self._session.emit(Output("console", f"{result}\n"))
+
+    async def read_hold(self, hold: PythonHold) -> bool:
+        """Learn the frames and the OS thread of a thread that debugpy holds; False when gdb stopped first."""
+        number = hold.event.debugpy_thread
+        try:
+            trace = await self.ask("stackTrace", {"threadId": number, "startFrame": 0, "levels": 1})
+            hold.frames = trace.get("stackFrames", [])
+            if number not in self._tids and hold.frames:
+                frame_id = hold.frames[0]["id"]
+                answer = await self.ask(
+                    "evaluate", {"expression": _THREAD_ID, "frameId": frame_id, "context": "watch"}
+                )
+                self._tids[number] = int(answer["result"])
+        except WrongState:
+            return False
+        hold.tid = self._tids.get(number, self._session.pid)
+        return True
+
+    def python_top(self, hold: PythonHold) -> PythonFrame | None:
+        return _debugpy_frame(hold.frames[0]) if hold.frames else None
+
+    def debugpy_thread(self, tid: int) -> int | None:
+        return next((number for number, known in self._tids.items() if known == tid), None)
+
+    # -- threads --------------------------------------------------------------------------------
+
+    def thread_name(self, tid: int) -> str:
+        try:
+            return Path(f"/proc/{self._session.pid}/task/{tid}/comm").read_text().strip()
+        except OSError:
+            return "?"
+
+    async def thread(self, tid: int) -> Thread:
+        """One thread, with what is known of its Python side (gdb holds the target)."""
+        python = next((one for one in await self._reader.python_threads() if one.tid == tid), None)
+        return Thread(
+            tid, self.thread_name(tid), python.name if python else None, python.holds_gil if python else None
+        )
+
+    async def threads(self) -> list[Thread]:
+        """Every thread, the current one first; a running target is halted for a moment."""
+
+        async def read() -> list[Thread]:
+            rows = []
+            for tid in (await self._session.native.threads()).values():
+                thread = await self.thread(tid)
+                stack = await self._stack_of(tid)
+                visible = stack.visible()
+                rows.append(replace(thread, state=_one_line(visible[0]) if visible else None))
+            return rows
+
+        rows: list[Thread] = await self._session.interrupted(read)
+        current = self._session.stop.thread.tid if self._session.stop else None
+        return sorted(rows, key=lambda thread: (thread.tid != current, thread.tid))
+
+    # -- stacks ---------------------------------------------------------------------------------
+
+    async def stack(self, tid: int | None = None) -> Stack:
+        """The merged stack of a thread of the stopped target (that of the stop by default)."""
+        stop = self._session.require_stopped()
+        tid = stop.thread.tid if tid is None else tid
+        if tid in self._stacks:
+            return self._stacks[tid]
+        if self._session.state is State.PYTHON_STOPPED:
+            stack = await self._stack_at_python_stop(tid)
+        else:
+            stack = await self._stack_of(tid)
+        self._stacks[tid] = stack
+        return stack
+
+    async def stacks(self) -> list[Stack]:
+        """The merged stack of every thread."""
+        return [await self.stack(thread.tid) for thread in await self.threads()]
+
+    async def top_frame(self, tid: int) -> Frame | None:
+        visible = (await self._stack_of(tid)).visible()
+        return visible[0] if visible else None
+
+    async def innermost(self, tid: int) -> Frame | None:
+        frames = (await self._stack_of(tid)).frames
+        return frames[0] if frames else None
+
+    async def runs_python(self, tid: int) -> bool:
+        """Whether the thread executes Python code right now, not native code that Python called."""
+        visible = (await self._stack_of(tid)).visible()
+        return bool(visible) and isinstance(visible[0], PythonFrame)
+
+    async def gdb_thread(self, tid: int) -> int:
+        threads = await self._session.native.threads()
+        for number, known in threads.items():
+            if known == tid:
+                return number
+        raise CommandError(f"there is no thread {tid}", "info threads lists them")
+
+    async def stack_while_held(self, tid: int) -> Stack:
+        """The merged stack of any thread while gdb holds the target."""
+        return await self._reader.stack(tid, await self.gdb_thread(tid))
+
+    async def _stack_of(self, tid: int) -> Stack:
+        if tid not in self._stacks:
+            self._stacks[tid] = await self.stack_while_held(tid)
+        return self._stacks[tid]
+
+    async def _stack_at_python_stop(self, tid: int) -> Stack:
+        """debugpy's frames, and the native ones from a short halt; without the halt, Python's alone."""
+        named = await self._debugpy_frames(tid)
+
+        try:
+            stack: Stack = await self._session.interrupted(lambda: self.stack_while_held(tid))
+        except WrongState:
+            raise
+        except CommandError as error:
+            frames = tuple(assign_roles(list(named), self._reader.rules))
+            return Stack(tid, frames, Quality.PYTHON_ONLY, error.message)
+        return replace(stack, frames=_with_engine_ids(stack.frames, named))
+
+    async def _debugpy_frames(self, tid: int) -> list[PythonFrame]:
+        number = self.debugpy_thread(tid)
+        if number is None:
+            return []
+        trace = await self.ask("stackTrace", {"threadId": number})
+        return [_debugpy_frame(row) for row in trace.get("stackFrames", ())]
+
+    async def return_address(self, gdb_thread: int) -> int | None:
+        """At a function's first instruction: where it will return to (top of the stack, or the link register)."""
+        address = await self._session.native.helper("return-address", gdb_thread)
+        return None if address is None else int(address)
+
+    # -- small questions of the judge -------------------------------------------------------------
+
+    async def thrown_type(self) -> str | None:
+        """At ``__cxa_throw(object, type_info*, destructor)``: the demangled type, read from the type_info."""
+        native = self._session.native
+        try:
+            answer = await native.command("-data-evaluate-expression *(char**)((char*)$rsi+8)")
+            text = str(answer["value"])
+        except CommandError:
+            return None
+        match = re.search(r'"(.*)"', text)
+        return demangle("_Z" + match.group(1)).removeprefix("_Z") if match else None
+
+    async def write_log(self, text: str) -> None:
+        """Write a log point's text with its expressions evaluated."""
+
+        async def value_of(expression: str) -> str:
+            try:
+                value = await self._session.native.command(f'-data-evaluate-expression "{expression}"')
+                return str(value["value"])
+            except CommandError as error:
+                return f"<{error.message}>"
+
+        parts = _LOG_EXPRESSION.split(text)
+        written = [part if index % 2 == 0 else await value_of(part) for index, part in enumerate(parts)]
+        self._session.emit(Output("console", "".join(written) + "\n"))
+
+    # -- variables and expressions ----------------------------------------------------------------
+
+    def check_epoch(self, epoch: int) -> None:
+        if epoch != self._session.epoch:
+            raise StaleHandle("that belongs to an earlier stop", "look at the stack again")
+
+    async def variables(self, tid: int, frame: Frame) -> list[Value]:
+        """Arguments and locals of a frame of the stack of this stop."""
+        return await self.values.variables(tid, frame)
+
+    async def children(self, reference: int) -> list[Value]:
+        return await self.values.children(reference)
+
+    async def evaluate(self, expression: str, tid: int, frame: Frame, language: Language) -> Value:
+        """Evaluate in a frame. Raises EvaluationError when it fails or would not be sound."""
+        if language is Language.NATIVE:
+            return await self.values.evaluate_native(expression, tid, frame)
+        if self._session.state is not State.PYTHON_STOPPED:
+            raise EvaluationError(
+                "Python code cannot be run while gdb holds the target",
+                "locals shows the frame's values from memory; continue to a Python stop to evaluate",
+            )
+        return await self.values.evaluate_python(expression, frame)
+
+    def warn(self, message: str, hint: str = "") -> None:
+        self._session.emit(Notice("warning", message, hint))
+
+
+def _debugpy_frame(row: dict[str, Any]) -> PythonFrame:
+    source = row.get("source") or {}
+    return PythonFrame(str(row["name"]), source.get("path"), row.get("line"), engine_id=int(row["id"]))
+
+
+def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
+    """The same frames, those that debugpy named with its ids: both lists are innermost first."""
+    waiting = list(named)
+    result: list[Frame] = []
+    for frame in frames:
+        if isinstance(frame, PythonFrame):
+            for index, candidate in enumerate(waiting):
+                if _same(frame, candidate):
+                    frame = replace(frame, engine_id=candidate.engine_id)
+                    del waiting[: index + 1]
+                    break
+        result.append(frame)
+    return tuple(result)
+
+
+def _same(frame: PythonFrame, named: PythonFrame) -> bool:
+    if frame.line != named.line or frame.file is None or named.file is None:
+        return False
+    if PurePath(frame.file).name != PurePath(named.file).name:
+        return False
+    return frame.function.rsplit(".", 1)[-1] == named.function.rsplit(".", 1)[-1]
+
+
+def _one_line(frame: Frame) -> str:
+    if isinstance(frame, NativeFrame):
+        return frame.function or f"{frame.pc:#x}"
+    return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

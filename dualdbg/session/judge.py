@@ -1,0 +1,138 @@
+"""Decides what an engine's stop means: internal business, something to pass over, or a stop for the user."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ..backends import events as engine
+from ..errors import CommandError
+from ..model import BreakpointKind, Notice, Reason
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Verdict = tuple[Reason, tuple[int, ...], str | None]
+
+_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
+
+_STEP_REASONS = {"end-stepping-range", "function-finished", "location-reached"}
+
+_PYTHON_REASONS = {
+    "breakpoint": Reason.BREAKPOINT,
+    "function breakpoint": Reason.BREAKPOINT,
+    "step": Reason.STEP,
+    "goto": Reason.STEP,
+    "pause": Reason.PAUSE,
+    "exception": Reason.EXCEPTION,
+    "entry": Reason.ENTRY,
+}
+
+
+class Judge:
+    """The rules of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def is_internal(self, event: engine.NativeStopped) -> bool:
+        """Handle a stop that the user never sees; True when the target may run on."""
+        handler = _INTERNAL.get(event.reason)
+        if handler is None:
+            return False
+        await handler(self, event)
+        return True
+
+    async def _libraries_changed(self, event: engine.NativeStopped) -> None:
+        await self._session.breakpoints.libraries_changed()
+
+    async def _program_replaced(self, event: engine.NativeStopped) -> None:
+        await self._session.breakpoints.program_replaced()
+        self._session.emit(
+            Notice("warning", "the program replaced itself with another (exec): its Python side is gone", "")
+        )
+
+    async def verdict(self, event: engine.NativeStopped) -> Verdict | None:
+        """What to tell the user of a stop of gdb's, or None to run on."""
+        if event.reason == "breakpoint-hit":
+            return await self._breakpoint(event)
+        if event.reason in _STEP_REASONS:
+            description = f"returned {event.return_value}" if event.return_value is not None else None
+            return Reason.STEP, (), description
+        if event.reason == "signal-received":
+            if event.signal == "SIGINT" or event.signal == "0":
+                return Reason.PAUSE, (), None
+            return Reason.SIGNAL, (), f"{event.signal}, {event.signal_meaning}"
+        return Reason.PAUSE, (), event.reason or None
+
+    async def _breakpoint(self, event: engine.NativeStopped) -> Verdict | None:
+        session = self._session
+        assert event.gdb_breakpoint is not None
+        if session.stepper.owns(event):
+            return Reason.STEP, (), None
+        hit: list[int] = []
+        description = None
+        for id in session.breakpoints.native_owners(event.gdb_breakpoint):
+            if not session.breakpoints.count_hit(id):
+                continue
+            spec = session.breakpoints.get(id).spec
+            if spec.kind is BreakpointKind.OPERATOR and await self._is_same_call(event, id):
+                continue
+            if spec.kind is BreakpointKind.THROW:
+                type_name = await session.inspector.thrown_type()
+                if spec.subject and type_name is not None and spec.subject not in type_name:
+                    continue
+                description = f"throw {type_name}" if type_name else "throw"
+            if spec.log is not None:
+                await session.inspector.write_log(spec.log)
+                continue
+            hit.append(id)
+        if not hit:
+            return None
+        for id in hit:
+            if session.breakpoints.get(id).spec.temporary:
+                await session.breakpoints.remove(id)
+        return Reason.BREAKPOINT, tuple(hit), description
+
+    async def _is_same_call(self, event: engine.NativeStopped, id: int) -> bool:
+        """Whether one overload of an operator has called another: to the user that is one call.
+
+        ATen's ``randn(size)`` calls ``randn(size, generator)``; both are kernels of the operator.
+        """
+        session = self._session
+        caller = await session.inspector.return_address(event.gdb_thread or 1)
+        image = session.breakpoints.image
+        start = image.function_start(caller) if caller is not None else None
+        return start is not None and any(
+            location.address == start for location in session.breakpoints.get(id).locations
+        )
+
+    async def is_from_terminal(self) -> bool:
+        """Whether the SIGINT at hand came from the terminal's Ctrl-C (else the program is to have it)."""
+        try:
+            answer = await self._session.native.command("-data-evaluate-expression $_siginfo.si_code")
+        except CommandError:
+            return True
+        return int(answer["value"]) == _SI_KERNEL
+
+    def python_reason(self, event: engine.PythonStopped, paused: bool, entry: bool) -> Reason | None:
+        if entry and event.reason in ("step", "entry", "pause"):
+            return Reason.ENTRY
+        if paused:
+            return Reason.PAUSE
+        return _PYTHON_REASONS.get(event.reason, Reason.BREAKPOINT)
+
+    def signal_number(self, name: str | None) -> int | None:
+        if name is None:
+            return None
+        try:
+            return signal.Signals[name].value
+        except KeyError:
+            return None
+
+
+_INTERNAL: dict[str, Callable[[Judge, engine.NativeStopped], Awaitable[None]]] = {
+    "solib-event": Judge._libraries_changed,
+    "exec": Judge._program_replaced,
+}

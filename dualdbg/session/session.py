@@ -1,0 +1,450 @@
+"""The owner of one target: it alone knows the state, and it alone tells either engine to go or to stop.
+
+Engines report into one inbox; one task takes the reports in order and changes the state. Commands of the front ends
+run in their callers' tasks and end as soon as the engine has taken them; the stop that follows is an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..backends import events as engine
+from ..errors import CommandError, DualdbgError, EngineError, WrongState
+from ..model import (
+    Detached,
+    Event,
+    Exit,
+    Exited,
+    Language,
+    Notice,
+    Output,
+    Reason,
+    Resumed,
+    State,
+    Stop,
+    Stopped,
+    Thread,
+)
+from .breakpoint_table import BreakpointTable
+from .engines import NativeEngine, PythonEngine
+from .inspector import Inspector
+from .judge import Judge
+from .stepping import Stepper
+
+INTERRUPT_DEADLINE = 10.0
+
+
+@dataclass
+class PythonHold:
+    """A thread that debugpy holds, not yet continued. ``tid`` and ``frame`` once they are known."""
+
+    event: engine.PythonStopped
+    tid: int | None = None
+    frames: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class NativeHold:
+    """What gdb last stopped for."""
+
+    event: engine.NativeStopped
+    tid: int
+    gdb_thread: int
+
+
+class Session:
+    """One target with its two engines. Made by :mod:`dualdbg.session.start`."""
+
+    def __init__(self, pid: int, native: NativeEngine, python: PythonEngine | None, started: float) -> None:
+        self.pid = pid
+        self.native = native
+        self.python = python
+        self.started = started
+        self.state = State.STARTING
+        self.epoch = 0
+        self.stop: Stop | None = None
+        self.exit: Exit | None = None
+        self.breakpoints: BreakpointTable
+        self.inspector: Inspector
+        self.judge: Judge
+        self.stepper = Stepper(self)
+        self.before_resume: list[Callable[[], None]] = []
+        self.after_stop: list[Callable[[], None]] = []
+        self.python_holds: dict[int, PythonHold] = {}
+        self.native_hold: NativeHold | None = None
+        self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
+        self.entry_expected = False
+        self._python_pause = False
+        self._native_pause = False
+        self._inbox: asyncio.Queue[engine.EngineEvent] = asyncio.Queue()
+        self._subscribers: list[asyncio.Queue[Event]] = []
+        self._interrupts: list[asyncio.Future[bool]] = []
+        self._stray_interrupts = 0
+        self._command = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._background: set[asyncio.Task[None]] = set()
+        self.ended = asyncio.Event()
+        self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
+        self.end_target: Callable[[], None] | None = None
+        self.target: Any = None
+
+    # -- events -------------------------------------------------------------------------------
+
+    def report(self, event: engine.EngineEvent) -> None:
+        """An engine's report; called by the backends' reader tasks."""
+        self._inbox.put_nowait(event)
+
+    def subscribe(self) -> asyncio.Queue[Event]:
+        """A queue that gets every event from now on."""
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._subscribers.append(queue)
+        return queue
+
+    def emit(self, event: Event) -> None:
+        for queue in self._subscribers:
+            queue.put_nowait(event)
+
+    def run(self) -> None:
+        """Begin to take the engines' reports."""
+        self._task = asyncio.get_running_loop().create_task(self._take_reports(), name="session")
+        if self.wait_for_exit is not None:
+            self.background(self._watch_exit())
+
+    def background(self, work: Any) -> None:
+        """Run a coroutine beside the session; its failure is told to the user, never lost."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except DualdbgError as error:
+            if not self.ended.is_set():
+                self.emit(Notice("error", error.message, error.hint))
+
+    async def _take_reports(self) -> None:
+        while True:
+            event = await self._inbox.get()
+            await self._guarded(_HANDLERS[type(event)](self, event))
+
+    # -- state --------------------------------------------------------------------------------
+
+    def require(self, *states: State) -> None:
+        """Raises WrongState unless the target is in one of ``states``."""
+        if self.state in states:
+            return
+        if self.state in (State.RUNNING, State.STARTING):
+            raise WrongState("the target is running", "pause it first: press Ctrl-C, or type pause")
+        raise WrongState(f"the target has ended ({self.state.value})", "type quit")
+
+    def require_stopped(self) -> Stop:
+        self.require(State.PYTHON_STOPPED, State.NATIVE_STOPPED)
+        assert self.stop is not None
+        return self.stop
+
+    def leave(self) -> Callable[[], None]:
+        """The target is about to run; returns what takes that back when an engine refuses."""
+        previous = self.state, self.stop, self.epoch
+        self.state = State.RUNNING
+        self.stop = None
+        self.epoch += 1
+        self.inspector.forget()
+        self.native_held.clear()
+        for prepare in self.before_resume:
+            prepare()
+        self.emit(Resumed(self.epoch))
+
+        def undo() -> None:
+            self.state, self.stop, self.epoch = previous
+            if self.state is State.NATIVE_STOPPED:
+                self.native_held.set()
+
+        return undo
+
+    def enter(self, state: State, stop: Stop) -> None:
+        self.state = state
+        self.stop = stop
+        self._python_pause = self._native_pause = False
+        for react in self.after_stop:
+            react()
+        self.emit(Stopped(stop))
+
+    def seconds(self) -> float:
+        return round(time.monotonic() - self.started, 3)
+
+    # -- commands -----------------------------------------------------------------------------
+
+    async def resume(self) -> None:
+        """Let the target run on."""
+        async with self._command:
+            self.require_stopped()
+            await self.stepper.resume()
+
+    async def step(self, kind: str, location: str | None = None) -> None:
+        """``kind`` is next, step, finish or until, in the language of the stop."""
+        async with self._command:
+            self.require_stopped()
+            await self.stepper.step(kind, location)
+
+    async def pause(self) -> None:
+        """Stop the target wherever it is: in Python where it runs Python, else natively."""
+        self.require(State.RUNNING)
+        self._native_pause = True
+        await self.native.interrupt()
+
+    async def interrupted(self, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
+
+        Raises WrongState when a stop of its own came in between: that one is shown, and nothing was done.
+        """
+        if self.native_held.is_set():
+            return await work()
+        async with self._command:
+            if self.native_held.is_set():
+                return await work()
+            self.require(State.RUNNING, State.PYTHON_STOPPED)
+            halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._interrupts.append(halted)
+            await self.native.interrupt()
+            if not await asyncio.wait_for(halted, INTERRUPT_DEADLINE):
+                raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
+            try:
+                return await work()
+            finally:
+                if self.state not in (State.EXITED, State.LOST):
+                    await self.native.resume()
+
+    async def detach(self) -> None:
+        """Let go of the target: it runs on, without breakpoints and without us."""
+        async with self._command:
+            self.require(State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED)
+            if self.python is not None and self.python.connected and self.state is State.NATIVE_STOPPED:
+                self.python.post("disconnect", {"terminateDebuggee": False})
+            elif self.python is not None and self.python.connected:
+                await self.python.request("disconnect", {"terminateDebuggee": False})
+            if self.native.running:
+                halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+                self._interrupts.append(halted)
+                await self.native.interrupt()
+                await asyncio.wait_for(halted, INTERRUPT_DEADLINE)
+            for prepare in self.before_resume:
+                prepare()
+            await self.native.detach()
+            self.state = State.DETACHED
+            self.emit(Detached(self.pid))
+            self.ended.set()
+
+    async def kill(self) -> None:
+        """End a launched target."""
+        if self.state in (State.EXITED, State.DETACHED):
+            return
+        if self.end_target is None:
+            raise CommandError(
+                "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
+            )
+        self.end_target()
+
+    async def close(self) -> None:
+        """End the session: the engines go, a launched target too unless it was detached."""
+        if self.state not in (State.EXITED, State.DETACHED) and self.end_target is not None:
+            self.end_target()
+        await self.native.close()
+        if self.python is not None:
+            await self.python.close()
+        for task in [*self._background, self._task]:
+            if task is not None:
+                task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+
+    # -- reports of gdb -----------------------------------------------------------------------
+
+    async def _native_stopped(self, event: engine.NativeStopped) -> None:
+        if event.reason == "signal-received" and event.signal == "SIGINT" and self._stray_interrupts:
+            self._stray_interrupts -= 1
+            await self.native.resume()
+            return
+        if await self.judge.is_internal(event):
+            await self.native.resume()
+            return
+        ours = event.reason == "signal-received" and event.signal == "SIGINT"
+        if self._interrupts:
+            waiters, self._interrupts = self._interrupts, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(ours)
+            if ours:
+                return
+            self._stray_interrupts += 1
+        if ours and not self._native_pause and not await self.judge.is_from_terminal():
+            await self.native.console("queue-signal SIGINT")
+            await self.native.resume()
+            return
+        verdict = await self.judge.verdict(event)
+        if verdict is None:
+            await self.native.resume()
+            return
+        reason, breakpoints, description = verdict
+        threads = await self.native.threads()
+        gdb_thread = event.gdb_thread or 1
+        tid = threads.get(gdb_thread, self.pid)
+        self.native_hold = NativeHold(event, tid, gdb_thread)
+        self.native_held.set()
+        self.epoch += 1
+        self.inspector.forget()
+        if reason is Reason.PAUSE and await self._pause_in_python(tid):
+            return
+        thread = await self.inspector.thread(tid)
+        frame = await self.inspector.top_frame(tid)
+        stop = Stop(
+            self.epoch, Language.NATIVE, reason, thread, frame, breakpoints, description, self.seconds()
+        )
+        self.enter(State.NATIVE_STOPPED, stop)
+
+    async def _pause_in_python(self, tid: int) -> bool:
+        """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
+        if self.python is None or not self.python.connected or self.python_holds:
+            return False
+        if not await self.inspector.runs_python(tid):
+            return False
+        self._python_pause = True
+        self.native_held.clear()
+        self.python.post(
+            "pause",
+            {
+                "threadId": -1
+                if self.inspector.debugpy_thread(tid) is None
+                else self.inspector.debugpy_thread(tid)
+            },
+        )
+        await self.native.resume()
+        return True
+
+    async def _native_exited(self, event: engine.NativeExited) -> None:
+        if self.wait_for_exit is None:
+            self._end(Exit(code=event.code, signal=self.judge.signal_number(event.signal)))
+
+    async def _watch_exit(self) -> None:
+        assert self.wait_for_exit is not None
+        self._end(await self.wait_for_exit())
+
+    def _end(self, exit: Exit) -> None:
+        if self.state in (State.EXITED, State.DETACHED):
+            return
+        self.exit = exit
+        for waiter in self._interrupts:
+            if not waiter.done():
+                waiter.set_result(False)
+        lost = self.state is State.LOST
+        self.state = State.LOST if lost else State.EXITED
+        for react in self.after_stop:
+            react()
+        self.breakpoints.report_unbound()
+        self.emit(Exited(exit))
+        self.ended.set()
+
+    async def _native_console(self, event: engine.NativeConsole) -> None:
+        self.emit(Output("console", event.text))
+
+    # -- reports of debugpy -------------------------------------------------------------------
+
+    async def _python_stopped(self, event: engine.PythonStopped) -> None:
+        self.python_holds[event.debugpy_thread] = PythonHold(event)
+        self.background(self.announce_python_stop())
+
+    async def announce_python_stop(self) -> None:
+        """Show the oldest thread that debugpy holds, unless gdb's own stop is shown: then it waits its turn."""
+        hold = next(iter(self.python_holds.values()), None)
+        if hold is None or self.state is not State.RUNNING:
+            return
+        if not await self.inspector.read_hold(hold):
+            return  # a native stop came first; this one is announced when that one is continued
+        if self.state is not State.RUNNING or self.python_holds.get(hold.event.debugpy_thread) is not hold:
+            return
+        reason = self.judge.python_reason(hold.event, self._python_pause, self.entry_expected)
+        self.entry_expected = False
+        if reason is None:
+            self.python_holds.clear()
+            assert self.python is not None
+            self.python.post("continue", {"threadId": hold.event.debugpy_thread})
+            return
+        self.epoch += 1
+        tid = hold.tid or self.pid
+        thread = Thread(tid, self.inspector.thread_name(tid))
+        description = hold.event.text if hold.event.reason == "exception" else None
+        if description and hold.event.description:
+            description = f"{description}: {hold.event.description}"
+        stop = Stop(
+            self.epoch,
+            Language.PYTHON,
+            reason,
+            thread,
+            self.inspector.python_top(hold),
+            tuple(self.breakpoints.python_owners(hold.event)),
+            description,
+            self.seconds(),
+        )
+        self.enter(State.PYTHON_STOPPED, stop)
+
+    async def _python_continued(self, event: engine.PythonContinued) -> None:
+        if event.debugpy_thread is not None:
+            self.python_holds.pop(event.debugpy_thread, None)
+
+    async def _python_output(self, event: engine.PythonOutput) -> None:
+        self.emit(Output("console", event.text))
+
+    async def _python_breakpoint(self, event: engine.PythonBreakpoint) -> None:
+        self.breakpoints.python_changed(event)
+
+    async def _python_ended(self, event: engine.PythonEnded) -> None:
+        return None  # the process itself tells how it ended
+
+    async def _engine_ended(self, event: engine.EngineEnded) -> None:
+        if self.state in (State.EXITED, State.DETACHED, State.LOST):
+            return
+        if event.engine == "debugpy":
+            self.background(self._python_lost(event.detail))
+            return
+        self.state = State.LOST
+        for waiter in self._interrupts:
+            if not waiter.done():
+                waiter.set_exception(EngineError(f"gdb is gone: {event.detail}"))
+        if self.end_target is not None:
+            self.emit(Notice("error", f"gdb is gone: {event.detail}; the target is ended with it", ""))
+            self.end_target()
+        else:
+            self.emit(Notice("error", f"gdb is gone: {event.detail}", "attach again to go on"))
+            self.ended.set()
+
+    async def _python_lost(self, detail: str) -> None:
+        """debugpy's connection closes when the process ends; when the process goes on, the user is told."""
+        try:
+            await asyncio.wait_for(self.ended.wait(), 3.0)
+        except asyncio.TimeoutError:
+            self.python_holds.clear()
+            self.emit(
+                Notice(
+                    "warning",
+                    f"debugpy is gone from the target ({detail}); the program itself runs on",
+                    "native breakpoints, stacks and steps go on working",
+                )
+            )
+            if self.state is State.PYTHON_STOPPED:
+                self.leave()
+
+
+_HANDLERS: dict[type, Callable[[Session, Any], Awaitable[None]]] = {
+    engine.NativeStopped: Session._native_stopped,
+    engine.NativeExited: Session._native_exited,
+    engine.NativeConsole: Session._native_console,
+    engine.PythonStopped: Session._python_stopped,
+    engine.PythonContinued: Session._python_continued,
+    engine.PythonOutput: Session._python_output,
+    engine.PythonBreakpoint: Session._python_breakpoint,
+    engine.PythonEnded: Session._python_ended,
+    engine.EngineEnded: Session._engine_ended,
+}

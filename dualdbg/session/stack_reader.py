@@ -1,0 +1,113 @@
+"""Reads the stacks of a target that gdb holds: unwinding prepared as needed, names and Python frames added."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ..errors import DualdbgError
+from ..memory.python_frames import PythonThread, read_python_threads
+from ..model import NativeFrame, Stack
+from ..stacks.merge import merge
+from ..stacks.roles import RoleRules
+from ..symbols.image import Module, ProcessImage
+from ..symbols.policy import Load
+from ..symbols.unwind_file import unwind_file
+from .engines import NativeEngine
+from .symbol_policy import SymbolPolicy
+
+_INTERPRETER_NAMES = ("libpython", "python")
+
+
+class StackReader:
+    """Native frames, Python frames and their merged stack. Used only while gdb holds every thread."""
+
+    def __init__(
+        self,
+        pid: int,
+        native: NativeEngine,
+        image: ProcessImage,
+        policy: SymbolPolicy,
+        hidden: tuple[str, ...],
+    ) -> None:
+        self._pid = pid
+        self._native = native
+        self._image = image
+        self._policy = policy
+        self._hidden = hidden
+        self._prepared: set[tuple[str, int]] = set()
+        self._rules: RoleRules | None = None
+        self._python: list[PythonThread] | None = None
+        self._python_trouble: str | None = None
+
+    def forget(self) -> None:
+        """The target ran: nothing that was read before holds any longer."""
+        self._python = None
+
+    @property
+    def rules(self) -> RoleRules:
+        if self._rules is None:
+            files = {
+                module.path
+                for module in self._image.modules
+                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
+            }
+            self._rules = RoleRules(frozenset(files), self._hidden, self._policy.glue_patterns)
+        return self._rules
+
+    async def prepare(self, module: Module) -> None:
+        """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
+        key = (module.path, module.start)
+        if key in self._prepared or module.library is None:
+            return
+        self._prepared.add(key)
+        load = self._policy.decide(module).load
+        if load is Load.WHOLE:
+            await self._native.load_library(module.path)
+        elif load is Load.UNWIND:
+            path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
+            if path is not None:
+                await self._native.add_symbols(path, module.bias)
+
+    async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
+        """The frames of one thread, each with the best name there is."""
+        while True:
+            frames = await self._native.frames(gdb_thread)
+            missing = self._first_unprepared(frames)
+            if missing is None:
+                break
+            await self.prepare(missing)
+        return [self._named(frame) for frame in frames]
+
+    def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
+        for frame in frames:
+            module = self._image.module_at(frame.pc)
+            if module is None or module.library is None:
+                continue
+            if (module.path, module.start) not in self._prepared:
+                return module
+        return None
+
+    def _named(self, frame: NativeFrame) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
+        if frame.file is not None or frame.inlined:  # debug info knows better
+            return replace(frame, library=library)
+        return replace(frame, function=function or frame.function, library=library)
+
+    async def python_threads(self) -> list[PythonThread]:
+        """The Python side of every thread; empty, with the reason kept for the note, when it cannot be read."""
+        if self._python is None:
+            loop = asyncio.get_running_loop()
+            try:
+                self._python = await loop.run_in_executor(None, read_python_threads, self._pid)
+                self._python_trouble = None
+            except DualdbgError as error:
+                self._python = []
+                self._python_trouble = error.message
+        return self._python
+
+    async def stack(self, tid: int, gdb_thread: int) -> Stack:
+        """The merged stack of one thread."""
+        native, python = await asyncio.gather(self.native_frames(gdb_thread), self.python_threads())
+        frames = next((list(thread.frames) for thread in python if thread.tid == tid), [])
+        return merge(tid, native, frames, self.rules, self._python_trouble if not python else None)

@@ -1,0 +1,197 @@
+"""The one place where concrete engines, readers and tables are put together: launch a program, get a session."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..backends.debugpy import DebugpyEngine, DebugpyOptions
+from ..backends.gdb import GdbEngine, GdbOptions
+from ..backends.wirelog import WireLog
+from ..errors import EngineError, EngineTimeout, TargetError
+from ..memory import python_frames
+from ..model import BreakpointSpec, SessionStarted, State
+from ..resources import resource_directory
+from ..symbols.image import ProcessImage
+from ..symbols.operators import OperatorTable
+from ..target.launcher import BOOTSTRAP, Launch, Meeting, Target, debugpy_package, spawn
+from .breakpoint_table import BreakpointTable, SpecReader
+from .inspector import Inspector
+from .judge import Judge
+from .native_breakpoints import NativeBreakpoints
+from .python_breakpoints import PythonBreakpoints
+from .session import Session
+from .stack_reader import StackReader
+from .symbol_policy import SymbolPolicy
+
+CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may choose about a session, apart from what is run."""
+
+    gdb: str | None = None
+    log_dir: Path | None = None
+    just_my_code: bool = True
+    stop_on_entry: bool = False
+    breakpoints: tuple[str, ...] = ()
+    symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
+    terminal: int | None = None  # the descriptor of the terminal that the target is to own while it runs
+
+
+def find_gdb(chosen: str | None) -> str:
+    """The gdb to use. Raises EngineError when there is none."""
+    name = chosen or "gdb"
+    found = shutil.which(name)
+    if found is None:
+        raise EngineError(
+            f"there is no gdb: {name} was not found",
+            "apt-get install gdb (or dnf install gdb), or name one with --gdb PATH",
+        )
+    return found
+
+
+async def launch(
+    what: Launch,
+    options: Options,
+    operators: OperatorTable | None,
+    started: float | None = None,
+    subscribe: Callable[[Session], None] | None = None,
+) -> Session:
+    """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
+
+    ``subscribe`` is called with the session before anything happens in it. The interpreter and gdb start side by
+    side. Raises TargetError or EngineError; whatever was started is ended then.
+    """
+    started = time.monotonic() if started is None else started
+    gdb = find_gdb(options.gdb)
+    session = Session(0, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+    native = GdbEngine(
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        session.report,
+    )
+    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    host, port = await python.listen()
+    meeting = Meeting(port, host)
+    gdb_ready = asyncio.ensure_future(native.start())
+    target: Target | None = None
+    try:
+        target = await spawn(what, meeting, terminal=options.terminal)
+        session.pid, session.native, session.python = target.pid, native, python
+        session.wait_for_exit = target.wait
+        session.end_target = target.kill
+        session.target = target
+        _furnish(session, options, operators, what)
+        if subscribe is not None:
+            subscribe(session)
+        await _start_engines(session, native, python, gdb_ready, meeting, options)
+    except BaseException:
+        gdb_ready.cancel()
+        if target is not None:
+            target.kill()
+        await native.close(grace=0.5)
+        await python.close()
+        raise
+    return session
+
+
+def _furnish(session: Session, options: Options, operators: OperatorTable | None, what: Launch) -> None:
+    image = ProcessImage(session.pid)
+    policy = options.symbols
+    hidden = (str(debugpy_package()), str(BOOTSTRAP))
+    reader = StackReader(session.pid, session.native, image, policy, hidden)
+    native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
+    assert session.python is not None
+    python = PythonBreakpoints(session.python, _source_folders(what))
+    specs = SpecReader(operators.is_operator if operators else None, _no_presets)
+    session.breakpoints = BreakpointTable(
+        session, specs, native, python, image, _nearest_in(image, operators)
+    )
+    session.inspector = Inspector(session, reader)
+    session.judge = Judge(session)
+
+
+def _candidates_in(operators: OperatorTable | None) -> Callable[[BreakpointSpec], list[str]]:
+    def names(spec: BreakpointSpec) -> list[str]:
+        if operators is None:
+            return []
+        return [candidate.name for candidate in operators.symbols_for_spec(spec)]
+
+    return names
+
+
+def _nearest_in(
+    image: ProcessImage, operators: OperatorTable | None
+) -> Callable[[BreakpointSpec], list[str]]:
+    def nearest(spec: BreakpointSpec) -> list[str]:
+        return operators.nearest(spec.subject) if operators is not None else []
+
+    return nearest
+
+
+def _no_presets(name: str) -> list[str]:
+    raise TargetError(f"there is no preset {name}")
+
+
+def _source_folders(what: Launch) -> tuple[Path, ...]:
+    """Where a bare file name of a breakpoint is looked for: the program's folder, then ours, then the script's."""
+    start = Path(what.cwd or ".").absolute()
+    folders = [start, Path.cwd()]
+    if what.script is not None:
+        folders.append((start / what.script).parent)
+    return tuple(dict.fromkeys(folders))
+
+
+async def _start_engines(
+    session: Session,
+    native: GdbEngine,
+    python: DebugpyEngine,
+    gdb_ready: asyncio.Future[None],
+    meeting: Meeting,
+    options: Options,
+) -> None:
+    await gdb_ready
+    await native.attach(session.pid)
+    await native.console("catch load")
+    await native.console("catch exec")
+    await session.breakpoints.libraries_changed()
+    for text in options.breakpoints:
+        await session.breakpoints.add(text)
+    session.state = State.RUNNING
+    session.run()
+    await native.resume()
+    asyncio.get_running_loop().run_in_executor(None, python_frames.preload)
+    await _connect(session, python, meeting, options)
+    session.emit(SessionStarted(session.pid, python.python_version, native.version))
+    await session.breakpoints.python_connected()
+    session.entry_expected = options.stop_on_entry
+    await python.configuration_done()
+
+
+async def _connect(session: Session, python: DebugpyEngine, meeting: Meeting, options: Options) -> None:
+    connected = asyncio.ensure_future(python.wait_connected())
+    ended = asyncio.ensure_future(session.ended.wait())
+    done, _ = await asyncio.wait(
+        {connected, ended}, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED
+    )
+    connected.cancel()
+    ended.cancel()
+    if not done:
+        raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
+    if not python.connected:
+        raise TargetError("the interpreter ended before the program began")
+    await python.initialize(
+        DebugpyOptions(
+            launched=True,
+            just_my_code=options.just_my_code,
+            stop_on_entry=options.stop_on_entry,
+            hidden_files=(str(BOOTSTRAP),),
+        ),
+        meeting.session_token,
+        meeting.target_token,
+    )

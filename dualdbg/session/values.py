@@ -1,0 +1,155 @@
+"""Variables, children and expressions: debugpy's at a Python stop, gdb's in a native frame, memory else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CommandError, EvaluationError
+from ..memory.python_frames import read_python_locals
+from ..model import Frame, Language, NativeFrame, PythonFrame, State, Value
+
+if TYPE_CHECKING:
+    from .inspector import Inspector
+    from .session import Session
+
+EVALUATION_DEADLINE = 3600.0
+_PAGE = 200
+# Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
+_ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+
+
+class ValueReader:
+    """Values of the current stop; every reference is void once the target runs."""
+
+    def __init__(self, session: Session, inspector: Inspector) -> None:
+        self._session = session
+        self._inspector = inspector
+        self._fetchers: dict[int, Callable[[], Awaitable[list[Value]]]] = {}
+        self._next_reference = 1
+
+    def forget(self) -> None:
+        self._fetchers.clear()
+
+    async def variables(self, tid: int, frame: Frame) -> list[Value]:
+        if isinstance(frame, NativeFrame):
+            return await self._session.interrupted(lambda: self._native_variables(tid, frame))  # type: ignore[no-any-return]
+        if self._session.state is State.PYTHON_STOPPED and frame.engine_id is not None:
+            return await self._python_variables(frame)
+        return await self._session.interrupted(lambda: self._memory_variables(tid, frame))  # type: ignore[no-any-return]
+
+    async def children(self, reference: int) -> list[Value]:
+        """Raises CommandError (stale) for a reference of an earlier stop."""
+        fetch = self._fetchers.get(reference)
+        if fetch is None:
+            raise CommandError("that value belongs to an earlier stop", "ask for the variables again")
+        return await fetch()
+
+    # -- Python ---------------------------------------------------------------------------------
+
+    async def _python_variables(self, frame: PythonFrame) -> list[Value]:
+        scopes = await self._inspector.ask("scopes", {"frameId": frame.engine_id})
+        for scope in scopes.get("scopes", ()):
+            if scope["name"] == "Locals":
+                return await self._python_children(int(scope["variablesReference"]))
+        return []
+
+    async def _python_children(self, debugpy_reference: int) -> list[Value]:
+        answer = await self._inspector.ask("variables", {"variablesReference": debugpy_reference})
+        return [
+            self._python_value(str(row["name"]), row, str(row.get("value", "")))
+            for row in answer.get("variables", ())
+        ]
+
+    def _python_value(self, name: str, row: dict[str, Any], text: str) -> Value:
+        inner = int(row.get("variablesReference") or 0)
+        reference = self._register(lambda: self._python_children(inner)) if inner else 0
+        return Value(
+            name,
+            str(row.get("type") or ""),
+            text,
+            Language.PYTHON,
+            reference,
+            row.get("indexedVariables"),
+            expression=row.get("evaluateName"),
+        )
+
+    async def evaluate_python(self, expression: str, frame: Frame) -> Value:
+        engine_id = frame.engine_id if isinstance(frame, PythonFrame) else None
+        if engine_id is None:
+            raise EvaluationError("that frame is not one that debugpy holds", "select a Python frame")
+        try:
+            answer = await self._inspector.ask(
+                "evaluate",
+                {"expression": expression, "frameId": engine_id, "context": "repl"},
+                EVALUATION_DEADLINE,
+            )
+        except CommandError as error:
+            if type(error) is CommandError:  # debugpy's own words: the expression's exception
+                raise EvaluationError(error.message) from error
+            raise
+        return self._python_value(expression, answer, str(answer.get("result", "")))
+
+    async def _memory_variables(self, tid: int, frame: PythonFrame) -> list[Value]:
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(None, read_python_locals, self._session.pid, tid)
+        stack = await self._inspector.stack_while_held(tid)
+        frames = [one for one in stack.frames if isinstance(one, PythonFrame)]
+        matches = [index for index, one in enumerate(frames) if _same_frame(one, frame)]
+        if not matches or matches[0] >= len(rows):
+            return []
+        return [Value(name, "", text, Language.PYTHON) for name, text in rows[matches[0]].items()]
+
+    # -- native ---------------------------------------------------------------------------------
+
+    async def _native_variables(self, tid: int, frame: NativeFrame) -> list[Value]:
+        number = await self._inspector.gdb_thread(tid)
+        rows = await self._session.native.helper("variables", number, frame.level)
+        if rows or frame.line is not None:
+            return [self._native_value(row) for row in rows]
+        return await self._argument_registers(number, frame)
+
+    async def _argument_registers(self, number: int, frame: NativeFrame) -> list[Value]:
+        """Without debug info, the innermost frame's arguments are at least where the ABI puts them."""
+        if frame.level != 0:
+            return []
+        registers = await self._session.native.helper("registers", number, _ARGUMENT_REGISTERS)
+        return [
+            Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
+            for name, content in registers.items()
+        ]
+
+    async def evaluate_native(self, expression: str, tid: int, frame: Frame) -> Value:
+        level = frame.level if isinstance(frame, NativeFrame) else 0
+
+        async def read() -> Value:
+            number = await self._inspector.gdb_thread(tid)
+            try:
+                row = await self._session.native.helper("evaluate", number, level, expression)
+            except CommandError as error:
+                raise EvaluationError(error.message) from error
+            return self._native_value(row)
+
+        return await self._session.interrupted(read)  # type: ignore[no-any-return]
+
+    async def _native_children(self, handle: int) -> list[Value]:
+        rows = await self._session.native.helper("children", handle, 0, _PAGE)
+        return [self._native_value(row) for row in rows]
+
+    def _native_value(self, row: dict[str, Any]) -> Value:
+        handle = row["handle"]
+        reference = self._register(lambda: self._native_children(handle)) if handle is not None else 0
+        return Value(
+            row["name"], row["type"], row["value"], Language.NATIVE, reference, address=row["address"]
+        )
+
+    def _register(self, fetch: Callable[[], Awaitable[list[Value]]]) -> int:
+        reference = self._next_reference
+        self._next_reference += 1
+        self._fetchers[reference] = fetch
+        return reference
+
+
+def _same_frame(one: PythonFrame, other: PythonFrame) -> bool:
+    return (one.function, one.file, one.line) == (other.function, other.file, other.line)

@@ -1,0 +1,132 @@
+"""What a frame is to the reader: the user's own, binding glue, or the interpreter's plumbing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from pathlib import PurePath
+
+from ..model import Frame, NativeFrame, PythonFrame, Role
+
+# Functions of binding layers: they carry a call across and do nothing of their own.
+GLUE_PATTERNS = (
+    r"THPVariable_",
+    r"THPModule_\w+_wrap",
+    r"torch::autograd::(\(anonymous namespace\)::)?THPVariable_",
+    r"torch::TypeError_to_NotImplemented_",
+    r"pybind11::",
+    r"void pybind11::",
+    r"nanobind::",
+    r"nb_func_vectorcall|nb_method_vectorcall",
+    r"c10::impl::(wrap_kernel_functor|make_boxed_from_unboxed|BoxedKernelWrapper|call_functor_with_args)",
+    r"c10::(KernelFunction|BoxedKernel|Dispatcher|OperatorHandle|TypedOperatorHandle)\b",
+    r"at::_ops::[^:]+::(redispatch|call)\b",
+    r"at::\(anonymous namespace\)::\(anonymous namespace\)::wrapper_",
+    r"at::\(anonymous namespace\)::wrapper_",
+    r"torch::(autograd::VariableType|ADInplaceOrView|TraceType)::",
+    r"std::(function|_Function_handler|__invoke)",
+    r"__Pyx_",
+)
+
+# The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
+# (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
+EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
+
+# What runs at the bottom of a thread.
+BASE_FUNCTIONS = re.compile(
+    r"^(_start|__libc_start_main(_impl|@@\S+)?|__libc_start_call_main|main|start_thread|__?clone3?|thread_start|"
+    r"pythread_wrapper|thread_run|t_bootstrap)\b"
+)
+
+_STANDARD_LIBRARY = re.compile(r"^<frozen |/python3\.\d+/(?!site-packages/|dist-packages/)")
+
+
+@dataclass(frozen=True)
+class RoleRules:
+    """What belongs to the interpreter and to ourselves in this target, and the user's own glue patterns.
+
+    ``interpreter_libraries``: the files that hold the interpreter (its executable, libpython).
+    ``hidden_files``: files and folders of ours and of debugpy's, never shown.
+    """
+
+    interpreter_libraries: frozenset[str] = frozenset()
+    hidden_files: tuple[str, ...] = ()
+    glue_patterns: tuple[str, ...] = GLUE_PATTERNS
+    _glue: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_glue", re.compile("|".join(f"(?:{p})" for p in self.glue_patterns)))
+
+    def is_interpreter(self, frame: NativeFrame) -> bool:
+        return frame.library is not None and frame.library in self.interpreter_libraries
+
+    def is_ours(self, file: str | None) -> bool:
+        return file is not None and any(
+            file == hidden or file.startswith(hidden.rstrip("/") + "/") for hidden in self.hidden_files
+        )
+
+    def is_glue(self, frame: NativeFrame) -> bool:
+        return frame.function is not None and self._glue.match(frame.function) is not None
+
+
+def is_evaluation_loop(frame: NativeFrame) -> bool:
+    return frame.function is not None and EVALUATION_LOOP.match(frame.function) is not None
+
+
+def is_base(frame: NativeFrame) -> bool:
+    return frame.function is not None and BASE_FUNCTIONS.match(frame.function) is not None
+
+
+class _Hiding(Enum):
+    """Why the frames called from here are folded away, while they are."""
+
+    START = "the interpreter's own start"
+    OURS = "debugpy's work or ours"
+
+
+def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
+    """The same frames with their roles; ``frames`` is innermost first.
+
+    Plumbing is what lies between one frame of the user's and the next: frames of the interpreter's own file, what
+    runs below the outermost Python frame of the user, and what debugpy does in the user's thread.
+    """
+    hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
+    interpreter_shown = hiding is None
+    result: list[Frame] = []
+    for frame in reversed(frames):
+        if isinstance(frame, PythonFrame):
+            hiding = _hiding_of_python(frame, hiding, rules)
+            role = Role.PLUMBING if hiding or _is_import_machinery(frame) else frame.role
+        elif rules.is_ours(frame.library):
+            hiding, role = _Hiding.OURS, Role.PLUMBING
+        elif hiding or (rules.is_interpreter(frame) and not interpreter_shown):
+            role = Role.PLUMBING
+        else:
+            role = Role.GLUE if rules.is_glue(frame) else Role.USER
+        result.append(replace(frame, role=role))
+    result.reverse()
+    return result
+
+
+def _hiding_of_python(frame: PythonFrame, hiding: _Hiding | None, rules: RoleRules) -> _Hiding | None:
+    if rules.is_ours(frame.file) or (hiding is _Hiding.OURS and _is_standard_library(frame)):
+        return _Hiding.OURS
+    if hiding is _Hiding.START and _is_runner(frame):
+        return hiding
+    return None
+
+
+def _is_import_machinery(frame: PythonFrame) -> bool:
+    """The frames that CPython itself leaves out of an import's traceback (remove_importlib_frames)."""
+    return frame.file is not None and frame.file.startswith("<frozen importlib.")
+
+
+def _is_standard_library(frame: PythonFrame) -> bool:
+    return frame.file is None or _STANDARD_LIBRARY.search(frame.file) is not None
+
+
+def _is_runner(frame: PythonFrame) -> bool:
+    """``python -m`` runs the program from runpy, whose frames lie between our bootstrap and the user's module."""
+    name = PurePath(frame.file or "").name
+    return name in {"runpy.py", "<frozen runpy>"}

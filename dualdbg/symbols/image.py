@@ -1,0 +1,147 @@
+"""The files that are mapped in one process, and names for its addresses."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import SymbolError
+from .library import Library, Symbol
+
+DELETED = " (deleted)"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file that is mapped: where it begins and ends, and how far it lies above its link-time addresses.
+
+    ``library`` is None when the file cannot be read; ``trouble`` says why.
+    """
+
+    path: str
+    start: int
+    end: int
+    bias: int
+    library: Library | None
+    trouble: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function in the process: its absolute address and where it comes from."""
+
+    address: int
+    symbol: Symbol
+    module: Module
+
+
+class ProcessImage:
+    """The modules of process ``pid``, as /proc/PID/maps had them at the last :meth:`refresh`."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._modules: dict[tuple[str, int], Module] = {}
+        self._text = ""
+        self._names: dict[int, tuple[str | None, str | None]] = {}
+
+    @property
+    def modules(self) -> list[Module]:
+        return list(self._modules.values())
+
+    def refresh(self) -> list[Module]:
+        """Read the map again; returns the modules that are new. An ended process has none."""
+        try:
+            text = Path(f"/proc/{self._pid}/maps").read_text(errors="surrogateescape")
+        except OSError:
+            return []
+        if text == self._text:
+            return []
+        self._text = text
+        found: dict[tuple[str, int], Module] = {}
+        new = []
+        for path, rows in _mapped_files(text).items():
+            start = min(row[0] for row in rows)
+            known = self._modules.get((path, start))
+            end = max(row[1] for row in rows)
+            if known is not None and known.end == end:
+                found[path, start] = known
+                continue
+            module = _module(path, rows, start, end)
+            found[path, start] = module
+            if known is None:
+                new.append(module)
+        if len(new) + len(self._modules) != len(found) or new:
+            self._names.clear()
+        self._modules = found
+        return new
+
+    def module_at(self, address: int) -> Module | None:
+        for module in self._modules.values():
+            if module.start <= address < module.end:
+                return module
+        return None
+
+    def describe(self, address: int, *, is_return: bool = False) -> tuple[str | None, str | None]:
+        """The function and the file at an address. ``is_return``: it is where a call returns to.
+
+        A call that never returns may be the last instruction of its function, so the name of a return
+        address is looked up one byte before it.
+        """
+        key = address - 1 if is_return else address
+        if key not in self._names:
+            self._names[key] = self._describe(key)
+        return self._names[key]
+
+    def _describe(self, address: int) -> tuple[str | None, str | None]:
+        module = self.module_at(address)
+        if module is None:
+            return None, None
+        if module.library is None:
+            return None, module.path
+        symbol = module.library.symbol_at(address - module.bias)
+        return (symbol.short_name if symbol else None), module.path
+
+    def function_start(self, return_address: int) -> int | None:
+        """The absolute start of the function into which ``return_address`` leads back."""
+        module = self.module_at(return_address)
+        if module is None or module.library is None:
+            return None
+        symbol = module.library.symbol_at(return_address - 1 - module.bias)
+        return symbol.address + module.bias if symbol is not None else None
+
+    def find(self, name: str, modules: list[Module] | None = None) -> list[Place]:
+        """Every function of this name in the given modules (all by default)."""
+        places = []
+        for module in self.modules if modules is None else modules:
+            if module.library is not None:
+                places += [
+                    Place(symbol.address + module.bias, symbol, module)
+                    for symbol in module.library.find_functions(name)
+                ]
+        return places
+
+
+def _mapped_files(text: str) -> dict[str, list[tuple[int, int, int, bool]]]:
+    """path -> rows of (start, end, file offset, executable), for the files among the mappings."""
+    files: dict[str, list[tuple[int, int, int, bool]]] = {}
+    for line in text.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) < 6 or not fields[5].startswith("/") or fields[4] == "0":
+            continue
+        start, _, end = fields[0].partition("-")
+        row = (int(start, 16), int(end, 16), int(fields[2], 16), "x" in fields[1])
+        files.setdefault(fields[5], []).append(row)
+    return {path: rows for path, rows in files.items() if any(row[3] for row in rows)}
+
+
+def _module(path: str, rows: list[tuple[int, int, int, bool]], start: int, end: int) -> Module:
+    if path.endswith(DELETED):
+        return Module(path, start, end, start, None, "the file was replaced or deleted since it was loaded")
+    try:
+        library = Library.open(os.fspath(path))
+        first = min(rows)
+        bias = library.load_bias(first[0], first[2])
+    except SymbolError as error:
+        return Module(path, start, end, start, None, error.message)
+    return Module(path, start, end, bias, library)

@@ -1,0 +1,301 @@
+"""What the session asks of gdb in one round trip: ``dualdbg-engine ["name", arguments...]`` answers in JSON.
+
+Runs inside gdb's own Python (3.8 and later). A plain gdb command, not an MI command, so that gdb 12 has it too.
+"""
+
+import json
+
+import gdb
+
+
+def version():
+    """gdb's version, and whether it stops for us."""
+    return {"version": gdb.VERSION}
+
+
+def threads():
+    """gdb's number and the OS thread id of every thread of the inferior."""
+    return [
+        {"number": thread.num, "tid": thread.ptid[1] or thread.ptid[0]}
+        for thread in gdb.selected_inferior().threads()
+        if thread.is_valid()
+    ]
+
+
+def frames(number, limit):
+    """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
+    selected = gdb.selected_thread()
+    thread = _thread(number)
+    if selected is None or selected.num != thread.num:
+        thread.switch()
+    rows = []
+    frame = gdb.newest_frame()
+    while frame is not None and len(rows) < limit:
+        rows.append(_frame_row(frame))
+        try:
+            frame = frame.older()
+        except gdb.error:
+            break
+    return rows
+
+
+def _frame_row(frame):
+    position = frame.find_sal()
+    table = position.symtab
+    function = frame.function()
+    return {
+        "pc": frame.pc(),
+        "sp": _stack_pointer(frame),
+        "function": function.print_name if function is not None else frame.name(),
+        "file": table.fullname() if table is not None else None,
+        "line": position.line if table is not None and position.line else None,
+        "inlined": frame.type() == gdb.INLINE_FRAME,
+    }
+
+
+def _stack_pointer(frame):
+    try:
+        return int(frame.read_register("sp")) & 0xFFFFFFFFFFFFFFFF
+    except (gdb.error, ValueError):
+        return None
+
+
+def _thread(number):
+    for thread in gdb.selected_inferior().threads():
+        if thread.num == number:
+            return thread
+    raise gdb.GdbError("there is no thread %d" % number)
+
+
+def function_start(address):
+    """Where the body of the function at ``address`` begins, as debug info has it.
+
+    The second line entry of a function is where its prologue ends: the rule of gdb's own
+    skip_prologue_using_sal. Without line entries it is the function's first instruction.
+    """
+    position = gdb.find_pc_line(address)
+    table = position.symtab
+    if table is None:
+        return {"address": address, "file": None, "line": None}
+    block = gdb.block_for_pc(address)
+    while block is not None and block.function is None:
+        block = block.superblock
+    end = block.end if block is not None else address + 1
+    starts = sorted({entry.pc for entry in table.linetable() if address < entry.pc < end})
+    body = starts[0] if starts else address
+    return {"address": body, "file": table.fullname(), "line": gdb.find_pc_line(body).line}
+
+
+def line_places(file, line):
+    """Every address at which ``file:line`` begins, in the symbols that gdb has read; none is an empty list."""
+    try:
+        _, positions = gdb.decode_line("%s:%d" % (_quoted(file), line))
+    except gdb.error:
+        return []
+    rows = []
+    for position in positions or ():
+        if position.symtab is None or not position.pc:
+            continue
+        block = gdb.block_for_pc(position.pc)
+        while block is not None and block.function is None:
+            block = block.superblock
+        rows.append(
+            {
+                "address": position.pc,
+                "file": position.symtab.fullname(),
+                "line": position.line,
+                "function": block.function.print_name if block is not None else None,
+            }
+        )
+    return rows
+
+
+def _quoted(file):
+    return '"%s"' % file if any(character in file for character in " :,") else file
+
+
+def load_library(path):
+    """Read the whole symbols of one library of the process; ``path`` as the process names it."""
+    import re
+
+    gdb.execute("sharedlibrary ^" + re.escape(path).replace("/", "/") + "$", to_string=True)
+    return
+
+
+_VALUES = []  # what the handles of the current stop stand for; emptied when the target runs
+_TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
+
+
+def variables(number, level):
+    """Arguments and locals of a frame, from debug info; without it, an empty list."""
+    frame = _frame(number, level)
+    try:
+        block = frame.block()
+    except RuntimeError:
+        return []
+    rows, seen = [], set()
+    while block is not None:
+        for symbol in block:
+            if symbol.name in seen or not (symbol.is_argument or symbol.is_variable):
+                continue
+            if symbol.needs_frame or symbol.is_argument:
+                seen.add(symbol.name)
+                rows.append(_value_row(symbol.name, _read(symbol, frame)))
+        if block.function is not None:
+            break
+        block = block.superblock
+    return rows
+
+
+def evaluate(number, level, expression):
+    """The value of an expression in a frame; nothing in the target is called."""
+    _frame(number, level).select()
+    return _value_row(expression, gdb.parse_and_eval(expression))
+
+
+def children(handle, offset, limit):
+    """The members of a value that :func:`variables` or :func:`evaluate` returned."""
+    rows = []
+    for index, (name, value) in enumerate(_members(_VALUES[handle])):
+        if index >= offset + limit:
+            break
+        if index >= offset:
+            rows.append(_value_row(name, value))
+    return rows
+
+
+def forget_values():
+    """Every handle is void."""
+    del _VALUES[:]
+
+
+def _read(symbol, frame):
+    try:
+        return symbol.value(frame)
+    except (gdb.error, RuntimeError) as error:
+        return error
+
+
+def _value_row(name, value):
+    if isinstance(value, Exception):
+        return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
+    try:
+        text = value.format_string(**_TEXT)
+    except (gdb.error, RuntimeError, UnicodeError) as error:
+        text = "<%s>" % error
+    try:
+        address = int(value.address) if value.address is not None else None
+    except (gdb.error, RuntimeError):
+        address = None
+    handle = None
+    if _expands(value):
+        _VALUES.append(value)
+        handle = len(_VALUES) - 1
+    return {"name": name, "type": str(value.type), "value": text, "handle": handle, "address": address}
+
+
+_COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+
+
+def _expands(value):
+    printer = gdb.default_visualizer(value)
+    if printer is not None:
+        return hasattr(printer, "children")
+    type_ = value.type.strip_typedefs()
+    if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        return _expands(value.referenced_value())
+    if type_.code == gdb.TYPE_CODE_PTR:
+        return type_.target().strip_typedefs().code in _COMPOUND
+    return type_.code in _COMPOUND
+
+
+def _members(value):
+    printer = gdb.default_visualizer(value)
+    if printer is not None and hasattr(printer, "children"):
+        for name, child in printer.children():
+            yield name, child if isinstance(child, gdb.Value) else gdb.Value(child)
+        return
+    type_ = value.type.strip_typedefs()
+    if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
+        value = value.referenced_value()
+        type_ = value.type.strip_typedefs()
+    if type_.code == gdb.TYPE_CODE_ARRAY:
+        low, high = type_.range()
+        for index in range(low, high + 1):
+            yield "[%d]" % index, value[index]
+        return
+    for field in type_.fields():
+        if hasattr(field, "bitpos"):
+            yield field.name or "<anonymous>", value[field]
+
+
+def _frame(number, level):
+    _thread(number).switch()
+    frame = gdb.newest_frame()
+    for _ in range(level):
+        frame = frame.older()
+        if frame is None:
+            raise gdb.GdbError("there is no frame %d" % level)
+    return frame
+
+
+def read_memory(address, length):
+    """``length`` bytes at ``address``, as a hexadecimal string."""
+    return gdb.selected_inferior().read_memory(address, length).tobytes().hex()
+
+
+def registers(number, names):
+    """The named registers of the innermost frame of thread ``number``, as numbers."""
+    thread = _thread(number)
+    thread.switch()
+    frame = gdb.newest_frame()
+    return {name: int(frame.read_register(name)) & 0xFFFFFFFFFFFFFFFF for name in names}
+
+
+def return_address(number):
+    """Where the function at whose first instruction thread ``number`` stands will return to."""
+    _thread(number).switch()
+    frame = gdb.newest_frame()
+    try:
+        if "aarch64" in frame.architecture().name():
+            return int(frame.read_register("x30")) & 0xFFFFFFFFFFFFFFFF
+        top = int(frame.read_register("sp")) & 0xFFFFFFFFFFFFFFFF
+        return int.from_bytes(gdb.selected_inferior().read_memory(top, 8).tobytes(), "little")
+    except (gdb.error, ValueError):
+        return None
+
+
+_COMMANDS = {
+    "version": version,
+    "threads": threads,
+    "frames": frames,
+    "function-start": function_start,
+    "line-places": line_places,
+    "load-library": load_library,
+    "variables": variables,
+    "evaluate": evaluate,
+    "children": children,
+    "forget-values": forget_values,
+    "read-memory": read_memory,
+    "registers": registers,
+    "return-address": return_address,
+}
+
+
+class EngineCommand(gdb.Command):
+    """The one command; its answer is one line of JSON: {"result": ...} or {"error": text}."""
+
+    def __init__(self):
+        super().__init__("dualdbg-engine", gdb.COMMAND_SUPPORT)
+
+    def invoke(self, argument, from_tty):
+        try:
+            name, *arguments = json.loads(argument)
+            answer = {"result": _COMMANDS[name](*arguments)}
+        except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
+            answer = {"error": "%s" % error}
+        gdb.write("dualdbg-answer:" + json.dumps(answer) + "\n")
+        gdb.flush()
+
+
+EngineCommand()
