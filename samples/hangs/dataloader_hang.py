@@ -44,9 +44,10 @@ def main():
     items = iter(loader)
     with open(photos.reports, encoding="ascii") as reports:
         hung_worker = int(reports.readline())
+    for _ in range(BAD_INDEX):
+        print("item", next(items), flush=True)
     announce_when_asleep([parent, hung_worker], worker=hung_worker)
-    for item in items:
-        print("item", item, flush=True)
+    print("item", next(items), flush=True)
 
 
 if __name__ == "__main__":

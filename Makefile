@@ -1,0 +1,62 @@
+# Everyday work on dualdbg. `make help` lists the targets; nothing here needs more than Python 3.10 and make.
+#
+#   make PYTHON=python3.12 test     another interpreter (a new one: `make clean` first)
+#   make PIP_ARGS="..." demo        more arguments for pip, for example another index for PyTorch
+
+VENV     ?= .venv
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \
+	-x bt -x continue -x bt -x continue --batch
+
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint bench clean tools-run tools-dev
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python and C++ in one stack
+	@$(BIN)/dualdbg run $(SAMPLE_RUN)
+
+test: tools-dev $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: lint ## the linters, and the tests that take seconds
+	@$(BIN)/python -m pytest -q -m "not slow and not torch and not vm" $(PYTEST_ARGS)
+
+lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }
+
+bench: tools-dev $(VENV)/.installed-dev ## the measurements of bench/, side by side with gdb and debugpy
+	@$(BIN)/python -m bench
+
+clean: ## remove the environment and everything that was built
+	@rm -rf $(VENV) build dist
+
+tools-run:
+	@scripts/ensure-tools venv gdb
+
+tools-dev:
+	@scripts/ensure-tools venv gdb g++ headers
+
+$(BIN)/python:
+	@echo "making $(VENV)"
+	@"$$(scripts/find-python)" -m venv $(VENV)
+
+$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+	@echo "installing dualdbg and PyTorch into $(VENV)"
+	@$(PIP) -e '.[torch]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	@echo "installing dualdbg, PyTorch and the tools of development into $(VENV)"
+	@$(PIP) -e '.[torch,dev]'
+	@touch $(VENV)/.installed-run $@
