@@ -13,6 +13,8 @@ _OPERATOR_SIGN = re.compile(
 _TRAILER = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&?|\[clone [^\]]*\]|\[abi:\w+\]))*")
 _COMPONENT = re.compile(r"~?[\w$?*.]+~?")
 
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary'
+
 
 class Problem(Exception):
     """A text is no spec: what is wrong, at which character, and what to type instead."""
@@ -45,8 +47,7 @@ def check_function_name(text: str) -> None:
         raise Problem(
             f"{text[space.end() :].strip()!r} is not understood after {text[: space.start()]!r}",
             space.end(),
-            "a condition follows 'if', other suffixes are hits N, log \"text\", thread T, temporary; "
-            "a C++ name is written without its return type",
+            f"suffixes: {SUFFIXES}; a C++ name is written without its return type",
         )
     position = 2 if body.startswith("::") else 0
     for component in body[position:].split("::"):

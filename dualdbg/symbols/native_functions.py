@@ -24,10 +24,12 @@ class NativeFunction:
     """One entry of native_functions.yaml: one overload of an operator.
 
     ``name`` is the operator (``add``, ``add_``), ``overload`` its overload name ("" for the default one),
-    ``schema`` the whole signature as written. ``dispatch`` maps a dispatch key to the kernel's name as written.
-    ``delegate`` is the overload (``add.out``) whose structured kernel does the work; ``structured`` is
-    true for that one. ``autogen`` are the overloads that torchgen makes from this one, ``generated_from`` is
-    set on those. ``tags`` and ``variants`` (``function``, ``method``) are as written.
+    ``schema`` the whole signature as written. ``dispatch`` maps a dispatch key to the kernel's name as
+    written. ``delegate`` is the overload (``add.out``) whose structured kernel does the work; ``structured``
+    is true for that one. ``implicit``: there is no dispatch table, the one kernel is the operator's own name
+    for CompositeImplicitAutograd. ``autogen`` are the overloads that torchgen makes from this one;
+    ``generated_from`` is set on those, and their ``schema`` is empty. ``tags`` and ``variants`` (``function``,
+    ``method``) are as written.
     """
 
     name: str
@@ -36,13 +38,14 @@ class NativeFunction:
     dispatch: tuple[tuple[str, str], ...] = ()
     structured: bool = False
     delegate: str | None = None
+    implicit: bool = False
     ufunc: bool = False
     variants: tuple[str, ...] = ("function",)
     python_module: str | None = None
     manual_kernel: bool = False
     autogen: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    generated_from: str | None = None
+    generated_from: NativeFunction | None = None
 
     @property
     def full_name(self) -> str:
@@ -62,7 +65,7 @@ class NativeFunction:
 
 
 def read_text(torch_directory: Path) -> str:
-    """The text of native_functions.yaml of the torch installed in ``torch_directory`` (``…/site-packages/torch``).
+    """The text of native_functions.yaml of the torch in ``torch_directory`` (``…/site-packages/torch``).
 
     :raises SymbolError: the file is not there or cannot be read.
     """
@@ -83,14 +86,20 @@ def find(text: str, name: str) -> list[NativeFunction]:
 
 
 def find_generated(text: str, name: str) -> list[NativeFunction]:
-    """The overloads of ``name`` that torchgen makes from other entries (their ``autogen:`` lines)."""
-    found = []
+    """The overloads of ``name`` that torchgen makes from other entries (their ``autogen:`` lines).
+
+    As in ``torchgen/native_function_generation.py``, composite implicit operators outside the core get none.
+    """
+    found: dict[str, NativeFunction] = {}
     for origin in _origins(text, name):
+        composite = origin.implicit or "CompositeImplicitAutograd" in dict(origin.dispatch)
+        if composite and "core" not in origin.tags:
+            continue
         for generated in origin.autogen:
             base, _, overload = generated.partition(".")
             if base == name:
-                found.append(NativeFunction(base, overload, schema="", generated_from=origin.full_name))
-    return found
+                found.setdefault(generated, NativeFunction(base, overload, schema="", generated_from=origin))
+    return list(found.values())
 
 
 def exists(text: str, name: str) -> bool:
@@ -161,13 +170,16 @@ def parse(block: str) -> NativeFunction:
     dispatch = tuple(
         (one.strip(), kernel) for keys, kernel in tables.get("dispatch", []) for one in keys.split(",")
     )
+    structured = _is_true(scalars.get("structured"))
+    delegate = scalars.get("structured_delegate")
     return NativeFunction(
         name=name,
         overload=overload,
         schema=schema,
         dispatch=dispatch,
-        structured=_is_true(scalars.get("structured")),
-        delegate=scalars.get("structured_delegate"),
+        structured=structured,
+        delegate=delegate,
+        implicit=not structured and delegate is None and not {"dispatch"} & (scalars.keys() | tables.keys()),
         ufunc="ufunc_inner_loop" in scalars or "ufunc_inner_loop" in tables,
         variants=_listed(scalars.get("variants", "function")),
         python_module=scalars.get("python_module"),

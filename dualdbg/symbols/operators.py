@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import SpecError
 from ..model import BreakpointSpec, Layer
 from . import native_functions
 from .native_functions import NativeFunction
+from .native_signature import AnyNamed, kernel_parameters, matching
+
+_Item = TypeVar("_Item")
 
 TORCH_CPU = "libtorch_cpu"
 TORCH_PYTHON = "libtorch_python"
+IMPLICIT = "CompositeImplicitAutograd"
+EXPLICIT = "CompositeExplicitAutograd"
 
-# The dispatch keys whose kernels of a structured operator are structured, from STRUCTURED_DISPATCH_KEYS in
-# torchgen/model.py, and the library that holds them.
+# The dispatch keys whose kernels of a structured operator are structured (STRUCTURED_DISPATCH_KEYS), and
+# those of kernels made from ``ufunc_inner_loop`` (UFUNC_DISPATCH_KEYS), both in torchgen/model.py.
 _STRUCTURED_KEYS = {"CPU", "CUDA", "MPS", "XPU", "MTIA"}
 _UFUNC_KEYS = ("CPU", "CUDA")
+
+# Operators whose whole work is done by their autograd kernel, which calls no other (VariableTypeManual.cpp).
+_AUTOGRAD_ONLY = {"_fw_primal", "detach_"}
+
+# Which library holds the kernels that serve no other key than those that contain the word.
+_LIBRARY_OF_KEY = (("CUDA", "libtorch_cuda"), ("XPU", "libtorch_xpu"))
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A C++ function that may run when an operator is called.
 
-    ``name`` is qualified and has no parameter list: every function of this name in ``library`` (a file name
-    without version and suffix) is meant. ``overloads`` are the operator overloads that come here (``randn``,
-    ``randn.generator``), ``keys`` the dispatch keys (empty where there is no choice by key).
-    ``instead_of`` names what the compiler has inlined, when this function is only the next best place.
+    ``name`` is qualified and has no parameter list. ``library`` is the file name, without version and suffix,
+    of the library in which the release wheels have it. ``overloads`` are the operator overloads that come here
+    (``randn``, ``randn.generator``), ``keys`` the dispatch keys (empty where there is no choice by key).
+    ``parameters`` are the parameter lists of the wanted functions of this name; empty means all of them.
+    ``wrappers`` are the functions that call this one and nothing else: the next best places where the
+    compiler has inlined it.
     """
 
     name: str
@@ -36,11 +51,16 @@ class Candidate:
     layer: Layer
     overloads: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    instead_of: str | None = None
+    parameters: tuple[tuple[str, ...], ...] = ()
+    wrappers: tuple[str, ...] = ()
+
+    def pick(self, functions: Sequence[AnyNamed]) -> list[AnyNamed]:
+        """Those of the functions found under ``name`` that are meant."""
+        return matching(functions, self.parameters) if self.parameters else list(functions)
 
 
 class OperatorTable:
-    """The operators of one installed PyTorch, read from the native_functions.yaml that is installed with it."""
+    """The operators of one installed PyTorch, read from the native_functions.yaml that came with it."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -68,7 +88,7 @@ class OperatorTable:
     def lookup(self, name: str) -> list[NativeFunction]:
         """The overloads of an operator: those of the file in its order, then generated ones.
 
-        ``name`` is a bare name (every overload) or a name with an overload (``add.Tensor``); empty when unknown.
+        ``name`` is a bare name (every overload) or has an overload (``add.Tensor``); empty when unknown.
         """
         base, _, overload = _without_aten(name).partition(".")
         entries = native_functions.find(self._text, base) + native_functions.find_generated(self._text, base)
@@ -79,29 +99,42 @@ class OperatorTable:
         return difflib.get_close_matches(_without_aten(name).partition(".")[0], self.names, count, 0.6)
 
     def symbols_for(self, name: str, layer: Layer = Layer.KERNEL) -> list[Candidate]:
-        """The functions at which a breakpoint on the operator belongs, in the order in which a call meets them.
+        """The functions at which a breakpoint on the operator belongs, layers in the order of a call.
+
+        A bare name means every overload. Which of the functions are really there is for the caller to see:
+        kernels of backends that this build does not have are among them.
 
         :raises SpecError: the operator or the overload does not exist; the hint has the nearest names.
         """
         entries = self.lookup(name)
         if not entries:
             raise self._unknown(name)
-        makers = _MAKERS if layer is Layer.ALL else {layer: _MAKERS[layer]}
-        candidates = [
-            candidate for make in makers.values() for entry in entries for candidate in make(self, entry)
-        ]
-        return _merged(candidates)
+        makers = _MAKERS.values() if layer is Layer.ALL else [_MAKERS[layer]]
+        found = _merged(candidate for make in makers for entry in entries for candidate in make(self, entry))
+        # Overloads that share a name are told apart only where not all of them are wanted.
+        if "." not in name and len(entries) > 1:
+            return [replace(candidate, parameters=()) for candidate in found]
+        return found
 
     def symbols_for_spec(self, spec: BreakpointSpec) -> list[Candidate]:
-        """:meth:`symbols_for` for a spec of kind OPERATOR; no layer means the kernel."""
+        """:meth:`symbols_for` for a spec of kind OPERATOR; no layer means the kernel.
+
+        :raises SpecError: no such operator, or one of a namespace that native_functions.yaml does not have.
+        """
+        if spec.namespace not in (None, "aten"):
+            raise SpecError(
+                f"{spec.namespace}::{spec.subject} is not one of PyTorch's own operators",
+                "its kernel is known once the library that registers it is loaded; name its C++ function instead",
+            )
         name = f"{spec.subject}.{spec.overload}" if spec.overload else spec.subject
         return self.symbols_for(name, spec.layer or Layer.KERNEL)
 
     def kernels(self, entry: NativeFunction) -> list[tuple[str, str]]:
         """``(dispatch key, qualified name of the kernel)`` of one overload, as torchgen registers them."""
         if entry.generated_from is not None:
-            name = entry.unambiguous_name if entry.overload.endswith("out") else entry.name
-            return [("CompositeExplicitAutograd", _qualified(name))]
+            return [(EXPLICIT, _qualified(_generated_kernel(entry, entry.generated_from)))]
+        if entry.name in _AUTOGRAD_ONLY:
+            return [("Autograd", autograd_kernel(entry))]
         kernels = [
             (key, _structured(kernel) if entry.structured and key in _STRUCTURED_KEYS else _qualified(kernel))
             for key, kernel in entry.dispatch
@@ -110,31 +143,30 @@ class OperatorTable:
             kernels += [(key, _structured(f"ufunc_{entry.name}_{key}")) for key in _UFUNC_KEYS]
         if entry.delegate is not None:
             own = {key for key, _ in kernels}
-            base, _, overload = entry.delegate.partition(".")
-            for target in native_functions.find(self._text, base):
-                if target.overload == overload:
-                    kernels += [
-                        (key, kernel)
-                        for key, kernel in self.kernels(target)
-                        if key in _STRUCTURED_KEYS and key not in own
-                    ]
-        if not kernels and not entry.structured:
-            name = f"{entry.name}_out" if entry.out_variant else entry.name
-            kernels.append(("CompositeImplicitAutograd", _qualified(name)))
-        return kernels
+            kernels += [
+                (key, kernel)
+                for target in self.lookup(entry.delegate)
+                for key, kernel in self.kernels(target)
+                if key in _STRUCTURED_KEYS and key not in own
+            ]
+        if entry.implicit:
+            kernels.append((IMPLICIT, _qualified(_cpp_name(entry))))
+        return sorted(kernels, key=lambda pair: _KEY_ORDER.get(pair[0], len(_KEY_ORDER)))
 
     def _unknown(self, name: str) -> SpecError:
         base, _, overload = _without_aten(name).partition(".")
         overloads = [entry.full_name for entry in self.lookup(base)]
         if overloads:
-            return SpecError(
-                f"operator {base} has no overload {overload!r}", f"its overloads: {', '.join(overloads)}"
-            )
-        near = self.nearest(base)
-        return SpecError(
-            f"PyTorch has no operator named {base!r}",
-            f"nearest: {', '.join(near)}" if near else "dualdbg ops lists the operators",
-        )
+            known = ", ".join(overloads)
+            return SpecError(f"operator {base} has no overload {overload!r}", f"its overloads: {known}")
+        near = ", ".join(self.nearest(base))
+        hint = f"nearest: {near}" if near else "dualdbg ops lists the operators"
+        return SpecError(f"PyTorch has no operator named {base!r}", hint)
+
+
+def autograd_kernel(entry: NativeFunction) -> str:
+    """The function that records an overload for the backward pass, where it has one."""
+    return f"torch::autograd::VariableType::(anonymous namespace)::{entry.unambiguous_name}"
 
 
 def _binding(_table: OperatorTable, entry: NativeFunction) -> list[Candidate]:
@@ -148,31 +180,82 @@ def _dispatch(_table: OperatorTable, entry: NativeFunction) -> list[Candidate]:
 
 
 def _kernel(table: OperatorTable, entry: NativeFunction) -> list[Candidate]:
-    return [
-        Candidate(kernel, TORCH_CPU, Layer.KERNEL, (entry.full_name,), (key,))
-        for key, kernel in table.kernels(entry)
-    ]
+    found = []
+    for key, kernel in table.kernels(entry):
+        plain = kernel.startswith("at::") and not kernel.endswith("::impl") and entry.schema
+        parameters = (kernel_parameters(entry.schema, kernel),) if plain else ()
+        found.append(
+            Candidate(
+                kernel,
+                _library((key,)),
+                Layer.KERNEL,
+                (entry.full_name,),
+                (key,),
+                parameters,
+                (_wrapper(entry, key),),
+            )
+        )
+    return found
 
 
 _MAKERS = {Layer.BINDING: _binding, Layer.DISPATCH: _dispatch, Layer.KERNEL: _kernel}
 
+# The kernels of a plain tensor on the CPU first, then what any backend shares.
+_KEY_ORDER = {
+    key: at for at, key in enumerate(("CPU", EXPLICIT, f"{EXPLICIT}NonFunctional", IMPLICIT, "Meta"))
+}
 
-def _merged(candidates: list[Candidate]) -> list[Candidate]:
+
+def _merged(candidates: Iterable[Candidate]) -> list[Candidate]:
     """One candidate a function, with every overload and key that comes there."""
-    merged: dict[tuple[str, str], Candidate] = {}
+    merged: dict[str, Candidate] = {}
     for one in candidates:
-        place = (one.library, one.name)
-        known = merged.get(place)
-        merged[place] = one if known is None else _joined(known, one)
+        known = merged.get(one.name)
+        merged[one.name] = one if known is None else _joined(known, one)
     return list(merged.values())
 
 
 def _joined(first: Candidate, second: Candidate) -> Candidate:
+    keys = _union(first.keys, second.keys)
     return replace(
         first,
-        overloads=tuple(dict.fromkeys(first.overloads + second.overloads)),
-        keys=tuple(dict.fromkeys(first.keys + second.keys)),
+        library=_library(keys) if keys else first.library,
+        overloads=_union(first.overloads, second.overloads),
+        keys=keys,
+        parameters=_union(first.parameters, second.parameters)
+        if first.parameters and second.parameters
+        else (),
+        wrappers=_union(first.wrappers, second.wrappers),
     )
+
+
+def _union(first: tuple[_Item, ...], second: tuple[_Item, ...]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(first + second))
+
+
+def _library(keys: tuple[str, ...]) -> str:
+    for word, library in _LIBRARY_OF_KEY:
+        if all(word in key for key in keys):
+            return library
+    return TORCH_CPU
+
+
+def _wrapper(entry: NativeFunction, key: str) -> str:
+    """The function in Register<key>.cpp that calls the kernel (torchgen/dest/register_dispatch_key.py)."""
+    if (entry.structured or entry.delegate) and key in _STRUCTURED_KEYS:
+        out = "_out" if entry.out_variant else ""
+        overload = f"_{entry.overload}" if entry.overload else ""
+        return f"wrapper_{key}_{entry.name}{out}{overload}"
+    return f"wrapper_{key}_{entry.overload}_{_cpp_name(entry)}"
+
+
+def _cpp_name(entry: NativeFunction) -> str:
+    return f"{entry.name}_out" if entry.out_variant else entry.name
+
+
+def _generated_kernel(entry: NativeFunction, origin: NativeFunction) -> str:
+    name = entry.unambiguous_name if entry.overload.endswith("out") else entry.name
+    return f"{name}_symint" if "SymInt" in origin.schema else name
 
 
 def _without_aten(name: str) -> str:
@@ -180,7 +263,7 @@ def _without_aten(name: str) -> str:
 
 
 def _qualified(kernel: str) -> str:
-    """The kernel's C++ name: ``at::native::`` goes before the last part, after a namespace of its own."""
+    """The kernel's C++ name: a kernel may bring a namespace of its own, ``native`` goes behind it."""
     namespace, _, name = kernel.rpartition("::")
     return f"{namespace or 'at'}::native::{name}"
 

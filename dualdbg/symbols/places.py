@@ -1,7 +1,7 @@
 """The places of the breakpoint spec language: an operator, a function, a line, an address, an event.
 
 PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, mylib::myop, randn@binding
-      | ["::"] FUNCTION           C or C++: THPModule_initExtension, at::native::randn, Foo<int>::f(char), *_kernel
+      | ["::"] FUNCTION           C or C++: THPModule_initExtension, at::native::randn, Foo<int>::f, *_kernel
       | FILE ":" LINE             the file's suffix tells the language; a FILE may stand in double quotes
       | "py:" FUNCTION            a Python function: py:torch.nn.functional.linear
       | "py:" FILE ":" LINE       a Python file whose name does not end in .py
@@ -19,13 +19,16 @@ import signal
 from collections.abc import Callable, Iterable
 
 from ..model import BreakpointKind, BreakpointSpec, Layer
-from .function_names import Problem, check_function_name
+from .function_names import SUFFIXES, Problem, check_function_name
 
 IsOperator = Callable[[str], bool]
 
 NATIVE_SUFFIXES = frozenset(
-    "c cc cp cpp cxx c++ C h hh hp hpp hxx h++ H inc inl ipp tcc tpp txx ii cu cuh hip cl m mm "
-    "pyx pxd pxi s S asm rs f f90 f95 go d zig".split()
+    (
+        *("c", "cc", "cp", "cpp", "cxx", "c++", "C", "ii", "cu", "hip", "cl", "m", "mm"),
+        *("h", "hh", "hp", "hpp", "hxx", "h++", "H", "inc", "inl", "ipp", "tcc", "tpp", "txx", "cuh"),
+        *("pyx", "pxd", "pxi", "s", "S", "asm", "rs", "f", "f90", "f95", "go", "d", "zig"),
+    )
 )
 PYTHON_SUFFIXES = frozenset({"py", "pyw", "ipynb"})
 
@@ -39,6 +42,7 @@ _LIBRARY_ADDRESS = re.compile(r"(?P<library>.*[^\s+]\.so[^+]*|[\w./-]+)\+0[xX](?
 _OPERATOR = re.compile(
     r"(?:(?P<namespace>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:\.(?P<overload>[A-Za-z_]\w*))?(?:@(?P<layer>\w*))?"
 )
+_BROKEN_ADDRESS = re.compile(r"\*?0[xX]\w*|.*\.so[\d.]*\+.*")
 _CLONE = re.compile(r".+\.(?:cold|constprop|isra|part|lto_priv|llvm)(?:\.\d+)*")
 _PREFIXED = re.compile(r"(?P<prefix>[A-Za-z-]+):(?!:)(?P<rest>.*)", re.DOTALL)
 _TYPE = re.compile(r"[A-Za-z_][\w.:]*(?:<.*>)?(?:::[\w:]+)*")
@@ -56,9 +60,15 @@ def parse_place(text: str, is_operator: IsOperator) -> BreakpointSpec:
     prefixed = _PREFIXED.fullmatch(text)
     if prefixed is not None and prefixed["prefix"] in _PREFIXES:
         return _PREFIXES[prefixed["prefix"]](text, prefixed["rest"], len(prefixed["prefix"]) + 1)
+    _check_file(text)
     line = _LINE.fullmatch(text)
     if line is not None:
         return _line(text, line)
+    broken = _BROKEN_ADDRESS.fullmatch(text)
+    if broken is not None:
+        raise Problem(
+            "an address is 0x and hexadecimal digits", 0, "for example *0x7ffff7a41120 or libm.so.6+0x1120"
+        )
     if prefixed is not None:
         raise _unknown_prefix(text, prefixed["prefix"], prefixed["rest"])
     return _name(text, is_operator)
@@ -100,12 +110,14 @@ def _quoted_line(text: str, match: re.Match[str]) -> BreakpointSpec:
 
 
 def _line(text: str, match: re.Match[str]) -> BreakpointSpec:
+    if match["file"].startswith('"'):
+        raise Problem("the quote is not closed", 0, 'a path in quotes: "a path.py":12')
     return _line_of(text, match["file"], match["line"], match.start("line"))
 
 
 def _line_of(text: str, file: str, line: str, position: int) -> BreakpointSpec:
     if int(line) < 1:
-        raise Problem("lines count from 1", position, f"{file}:1")
+        raise Problem("lines count from 1", position, f"type {file}:1")
     suffix = _suffix(file)
     if suffix in PYTHON_SUFFIXES:
         return BreakpointSpec(text, BreakpointKind.PYTHON_LINE, file, line=int(line))
@@ -119,6 +131,26 @@ def _line_of(text: str, file: str, line: str, position: int) -> BreakpointSpec:
     )
 
 
+def _check_file(text: str) -> None:
+    """Nothing, unless the text begins with a source file and its line cannot be read."""
+    match = re.match(r"\"?(?P<file>[^\"]+?\.(?P<suffix>\w+))\"?:(?!:)(?P<rest>.*)", text, re.DOTALL)
+    if match is None or match["suffix"] not in PYTHON_SUFFIXES | NATIVE_SUFFIXES or match["rest"].isdigit():
+        return
+    file, rest, at = match["file"], match["rest"], match.start("rest")
+    line = re.match(r"\d+", rest)
+    if line is None and rest.isidentifier() and match["suffix"] in NATIVE_SUFFIXES:
+        raise Problem("a line's number belongs here", at, f"a function is named without its file: {rest}")
+    if line is None:
+        raise Problem("a line's number belongs here", at, f"for example {file}:12")
+    after = rest[line.end() :]
+    if after[:1].isspace():
+        at += line.end() + len(after) - len(after.lstrip())
+        hint = f"a condition follows 'if': {file}:{line[0]} if {after.strip()}; other suffixes: {SUFFIXES}"
+        raise Problem(f"{after.strip()!r} is not understood after {file}:{line[0]}", at, hint)
+    if re.fullmatch(r":\d+", after):
+        raise Problem("a line has no columns here", at + line.end(), f"type {file}:{line[0]}")
+
+
 def _suffix(file: str) -> str:
     stem, dot, suffix = file.rpartition("/")[2].rpartition(".")
     return suffix if dot and stem else ""
@@ -128,7 +160,7 @@ def _python(text: str, rest: str, at: int) -> BreakpointSpec:
     line = _QUOTED_LINE.fullmatch(rest) or _LINE.fullmatch(rest)
     if line is not None:
         if int(line["line"]) < 1:
-            raise Problem("lines count from 1", at + line.start("line"), f"py:{line['file']}:1")
+            raise Problem("lines count from 1", at + line.start("line"), f"type py:{line['file']}:1")
         file = re.sub(r"\\(.)", r"\1", line["file"]) if rest.startswith('"') else line["file"]
         return BreakpointSpec(text, BreakpointKind.PYTHON_LINE, file, line=int(line["line"]))
     if not rest:
@@ -149,7 +181,7 @@ def _python(text: str, rest: str, at: int) -> BreakpointSpec:
 
 def _preset(text: str, rest: str, at: int) -> BreakpointSpec:
     if not re.fullmatch(r"[\w.-]+", rest):
-        raise Problem("'preset:' wants a name", at, "preset:jit-run; dualdbg presets lists them")
+        raise Problem("'preset:' wants a name", at, "for example preset:jit-run")
     return BreakpointSpec(text, BreakpointKind.PRESET, rest)
 
 
@@ -188,11 +220,15 @@ def _signal_name(name: str, at: int) -> str:
             f"{name} cannot be stopped at", at, "the kernel delivers it without telling a debugger first"
         )
     if name not in known and not re.fullmatch(r"SIG\d+", name):
-        raise Problem(f"there is no signal {name!r}", at, _nearest(name, known, "signal:SIGUSR1"))
+        raise Problem(f"there is no signal {name!r}", at, _nearest(name, known, "for example signal:SIGUSR1"))
     return name
 
 
 def _unknown_prefix(text: str, prefix: str, rest: str) -> Problem:
+    if prefix == "uncaught":
+        return Problem(
+            "'uncaught' takes no type", len(prefix), f"raise:{rest} stops where one type is raised"
+        )
     near = difflib.get_close_matches(prefix, _PREFIXES, 1, 0.5)
     if near:
         return Problem(f"there is no '{prefix}:'", 0, f"did you mean {near[0]}:{rest}?")
@@ -215,7 +251,11 @@ def _name(text: str, is_operator: IsOperator) -> BreakpointSpec:
             layer=_layer(match),
         )
     if "@" in text and match is None and "(" not in text:
-        raise Problem("only an operator has layers", text.index("@"), "randn@binding, add.Tensor@dispatch")
+        raise Problem(
+            "only an operator has layers", text.index("@"), "for example randn@binding or add.Tensor@dispatch"
+        )
+    if re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+){2,}", text) and not _CLONE.fullmatch(text):
+        raise Problem("C++ names have no dots", text.index("."), f"a Python function: py:{text}")
     check_function_name(text)
     return BreakpointSpec(text, BreakpointKind.FUNCTION, text)
 
@@ -229,7 +269,7 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
     if match["overload"] is None:
         return False
     if _suffix(text) in PYTHON_SUFFIXES | NATIVE_SUFFIXES:
-        raise Problem("the line is missing", len(text), f"{text}:12")
+        raise Problem("the line is missing", len(text), f"for example {text}:12")
     hint = f"a Python function: py:{text}; an operator's overload: add.Tensor"
     if match["name"] == "torch" and is_operator(match["overload"]):
         hint = f"the operator: {match['overload']}; a Python function: py:{text}"
@@ -284,7 +324,7 @@ def _write_operator(spec: BreakpointSpec) -> str:
 def _write_line(spec: BreakpointSpec) -> str:
     file = spec.subject
     prefix = "py:" if spec.kind is BreakpointKind.PYTHON_LINE and _suffix(file) not in PYTHON_SUFFIXES else ""
-    if re.search(r'[\s"()\[\]{}\\]', file) or _PREFIXED.fullmatch(file) or file.startswith(("*", "SIG")):
+    if re.search(r'[\s":()\[\]{}\\]', file):
         escaped = file.replace("\\", "\\\\").replace('"', '\\"')
         file = f'"{escaped}"'
     return f"{prefix}{file}:{spec.line}"

@@ -13,10 +13,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from ..errors import SpecError
 from ..model import BreakpointKind, BreakpointSpec, Layer
-from .places import Problem, parse_place, place_text
+from .function_names import SUFFIXES, Problem
+from .places import parse_place, place_text
 
 _KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|hits|thread|log|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -55,7 +57,7 @@ def to_text(spec: BreakpointSpec) -> str:
 def same_place(first: BreakpointSpec, second: BreakpointSpec, directory: str = ".") -> bool:
     """Whether two specs name the same place, whatever their suffixes.
 
-    Relative paths are taken from ``directory``; ``randn``, ``aten::randn`` and ``randn@kernel`` are one place.
+    Relative paths are taken from ``directory``. ``randn``, ``aten::randn`` and ``randn@kernel`` are one.
     """
     return _place_key(first, directory) == _place_key(second, directory)
 
@@ -77,9 +79,7 @@ def _normal_path(path: str, directory: str) -> tuple[str, ...]:
     for part in PurePosixPath(directory, path).parts:
         if part == ".." and parts and parts[-1] not in ("..", "/"):
             parts.pop()
-        elif part != "..":
-            parts.append(part)
-        elif not parts or parts[-1] == "..":
+        else:
             parts.append(part)
     return tuple(parts)
 
@@ -90,7 +90,7 @@ def _parse(text: str, is_operator: Callable[[str], bool]) -> BreakpointSpec:
             "an empty breakpoint spec", 0, "name an operator, a function or FILE:LINE, for example randn"
         )
     start = len(text) - len(text.lstrip())
-    body = text[:].rstrip()
+    body = text.rstrip()
     first: Problem | None = None
     # A keyword may be part of the place (a folder named "what if"), so the first way that reads decides.
     for cut in _cuts(body, start):
@@ -104,7 +104,7 @@ def _parse(text: str, is_operator: Callable[[str], bool]) -> BreakpointSpec:
 
 
 def _cuts(body: str, start: int) -> Iterator[int]:
-    """Where the place may end: before each keyword, outside brackets and quotes, and at the end of the text."""
+    """Where the place may end: before each keyword outside brackets and quotes, and at the end."""
     for at in _top_level(body, start):
         if _KEYWORD.match(body, at):
             yield at
@@ -112,13 +112,14 @@ def _cuts(body: str, start: int) -> Iterator[int]:
 
 
 def _top_level(body: str, start: int) -> Iterator[int]:
-    """The positions of white space outside brackets and double quotes; all that follow an unclosed one count."""
+    """The positions of white space outside brackets and double quotes."""
     closers: list[str] = []
-    quoted = False
+    quoted = escaped = False
     for at in range(start, len(body)):
         letter = body[at]
         if quoted:
-            quoted = letter != '"'
+            quoted = escaped or letter != '"'
+            escaped = letter == "\\" and not escaped
         elif letter == '"':
             quoted = True
         elif letter in _OPENING:
@@ -137,7 +138,7 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
             raise Problem(
                 f"{body[at:].strip()!r} is not a suffix",
                 _next_word(body, at),
-                "suffixes: " + ", ".join(_SUFFIXES),
+                f"suffixes: {SUFFIXES}",
             )
         word = match["word"]
         field = _FIELD_OF[word]
@@ -157,7 +158,9 @@ def _read_hits(body: str, at: int) -> tuple[int, int]:
     match = re.compile(r"\s+(\d+)(?=\s|$)").match(body, at)
     if match is None or int(match[1]) < 1:
         raise Problem(
-            "'hits' wants a number from 1 on", _next_word(body, at), "hits 3 stops from the third hit on"
+            "'hits' wants a number from 1 on",
+            _next_word(body, at),
+            "for example hits 3, to stop from the third hit on",
         )
     return int(match[1]), match.end()
 
@@ -170,7 +173,7 @@ def _read_thread(body: str, at: int) -> tuple[str, int]:
         raise Problem(
             "'thread' wants the thread's id or name",
             _next_word(body, at),
-            'thread 4711, thread worker or thread "a b"',
+            'for example thread 4711, thread worker or thread "a b"',
         )
     return match[1], match.end()
 
@@ -201,13 +204,15 @@ def _read_condition(body: str, at: int) -> tuple[str, int]:
     condition = body[at:end].strip()
     if not condition:
         raise Problem(
-            "'if' wants a condition", _next_word(body, at), "randn if x > 3, in the language of the place"
+            "'if' wants a condition",
+            _next_word(body, at),
+            "for example if x > 3, in the language of the place",
         )
     return condition, end
 
 
 def _is_suffixes(body: str, at: int) -> bool:
-    """Whether all of ``body[at:]`` is suffixes that begin with one no expression of C or Python can hold there."""
+    """Whether all of ``body[at:]`` is suffixes, the first one such as no expression can hold there."""
     match = _KEYWORD.match(body, at)
     if match is None or match["word"] in ("if", "temporary", "tbreak"):
         return False
@@ -227,9 +232,11 @@ def _read_string(body: str, at: int, word: str) -> tuple[str, int]:
     if match is None:
         unclosed = re.match(r'\s*"', body[at:]) is not None
         what = "has no closing quote" if unclosed else "wants a text in double quotes"
-        raise Problem(f"{word!r} {what}", _next_word(body, at), f'{word} "x is {{x}}"')
+        raise Problem(f"{word!r} {what}", _next_word(body, at), f"for example {_STRING_EXAMPLES[word]}")
     if not match[1]:
-        raise Problem(f"the text of {word!r} is empty", _next_word(body, at), f'{word} "x is {{x}}"')
+        raise Problem(
+            f"the text of {word!r} is empty", _next_word(body, at), f"for example {_STRING_EXAMPLES[word]}"
+        )
     return re.sub(
         r"\\(.)", lambda escape: _ESCAPES.get(escape[1], escape[1]), match[1], flags=re.DOTALL
     ), match.end()
@@ -252,13 +259,15 @@ def _next_word(body: str, at: int) -> int:
 
 
 def _spec_error(text: str, problem: Problem) -> SpecError:
+    if not text.strip():
+        return SpecError(problem.message, problem.hint)
     shown = text.replace("\t", " ").replace("\n", " ")
     caret = " " * min(problem.position, len(shown)) + "^"
     return SpecError(f"{problem.message}\n  {shown}\n  {caret}", problem.hint)
 
 
 _ESCAPES = {"n": "\n", "t": "\t"}
-_SUFFIXES = ("if CONDITION", "hits N", 'log "text {expr}"', "thread T", "temporary")
+_STRING_EXAMPLES = {"log": 'log "x is {x}"', "thread": 'thread "worker 1"'}
 _FIELD_OF = {
     "temporary": "temporary",
     "tbreak": "temporary",
@@ -267,7 +276,7 @@ _FIELD_OF = {
     "log": "log",
     "if": "condition",
 }
-_READERS: dict[str, Callable[[str, int], tuple[object, int]]] = {
+_READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
     "temporary": _read_temporary,
     "hits": _read_hits,
     "thread": _read_thread,

@@ -1,0 +1,248 @@
+"""The spec language: what each form means, and that every spec can be written down and read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer
+from dualdbg.symbols.places import NATIVE_SUFFIXES, PYTHON_SUFFIXES
+from dualdbg.symbols.specs import parse_spec, same_place, to_text
+
+OPERATORS = {"randn", "add", "mm", "add_", "_softmax", "aten::mm", "mylib::myop"}
+
+K = BreakpointKind
+MEANINGS = [
+    ("randn", K.OPERATOR, "randn", {}),
+    ("  randn  ", K.OPERATOR, "randn", {}),
+    ("randn@binding", K.OPERATOR, "randn", {"layer": Layer.BINDING}),
+    ("randn@all", K.OPERATOR, "randn", {"layer": Layer.ALL}),
+    ("add.Tensor", K.OPERATOR, "add", {"overload": "Tensor"}),
+    ("add.Tensor@dispatch", K.OPERATOR, "add", {"overload": "Tensor", "layer": Layer.DISPATCH}),
+    ("aten::mm", K.OPERATOR, "mm", {"namespace": "aten"}),
+    ("aten::no_such_thing", K.OPERATOR, "no_such_thing", {"namespace": "aten"}),
+    ("mylib::myop", K.OPERATOR, "myop", {"namespace": "mylib"}),
+    ("other::myop", K.FUNCTION, "other::myop", {}),
+    ("other::myop@kernel", K.OPERATOR, "myop", {"namespace": "other", "layer": Layer.KERNEL}),
+    ("add_", K.OPERATOR, "add_", {}),
+    ("THPModule_initExtension", K.FUNCTION, "THPModule_initExtension", {}),
+    ("::randn", K.FUNCTION, "::randn", {}),
+    ("at::native::randn", K.FUNCTION, "at::native::randn", {}),
+    ("MyClass::method", K.FUNCTION, "MyClass::method", {}),
+    ("Foo::~Foo", K.FUNCTION, "Foo::~Foo", {}),
+    ("f(int, char const*) const", K.FUNCTION, "f(int, char const*) const", {}),
+    ("A::operator<<", K.FUNCTION, "A::operator<<", {}),
+    ("A::operator()", K.FUNCTION, "A::operator()", {}),
+    ("operator new[]", K.FUNCTION, "operator new[]", {}),
+    ("A<int, B<2> >::f", K.FUNCTION, "A<int, B<2> >::f", {}),
+    ("(anonymous namespace)::f", K.FUNCTION, "(anonymous namespace)::f", {}),
+    ("f(int)::{lambda(int)#1}::operator()(int) const", K.FUNCTION, None, {}),
+    ("std::string::substr[abi:cxx11](unsigned long)", K.FUNCTION, None, {}),
+    ("*_kernel", K.FUNCTION, "*_kernel", {}),
+    ("at::native::*::sin_kernel", K.FUNCTION, "at::native::*::sin_kernel", {}),
+    ("f.constprop.0", K.FUNCTION, "f.constprop.0", {}),
+    ("f(int if) hits 3", K.FUNCTION, "f(int if)", {"hits": 3}),
+    ("foo.cpp:12", K.NATIVE_LINE, "foo.cpp", {"line": 12}),
+    ("src/add.cu:7", K.NATIVE_LINE, "src/add.cu", {"line": 7}),
+    ("fast.pyx:7", K.NATIVE_LINE, "fast.pyx", {"line": 7}),
+    ("train.py:3", K.PYTHON_LINE, "train.py", {"line": 3}),
+    ("/a dir/träin ü.py:3", K.PYTHON_LINE, "/a dir/träin ü.py", {"line": 3}),
+    ("/a:12/b.cc:9", K.NATIVE_LINE, "/a:12/b.cc", {"line": 9}),
+    ("/what if/a.py:3 if x", K.PYTHON_LINE, "/what if/a.py", {"line": 3, "condition": "x"}),
+    ("/a hits 3/b.py:4", K.PYTHON_LINE, "/a hits 3/b.py", {"line": 4}),
+    ('"my if a.py":3', K.PYTHON_LINE, "my if a.py", {"line": 3}),
+    ("py:bin/tool:12", K.PYTHON_LINE, "bin/tool", {"line": 12}),
+    ("py:torch.nn.functional.linear", K.PYTHON_FUNCTION, "torch.nn.functional.linear", {}),
+    ("py:MyModel.forward", K.PYTHON_FUNCTION, "MyModel.forward", {}),
+    ("py:f.<locals>.g", K.PYTHON_FUNCTION, "f.<locals>.g", {}),
+    ("*0x7F00", K.ADDRESS, "0x7f00", {}),
+    ("0x7f00", K.ADDRESS, "0x7f00", {}),
+    ("libtorch_cpu.so+0x2125fc0", K.ADDRESS, "libtorch_cpu.so+0x2125fc0", {}),
+    ("preset:jit-run", K.PRESET, "jit-run", {}),
+    ("throw", K.THROW, "", {}),
+    ("throw:std::runtime_error", K.THROW, "std::runtime_error", {}),
+    ("raise", K.RAISE, "", {}),
+    ("raise:torch.OutOfMemoryError", K.RAISE, "torch.OutOfMemoryError", {}),
+    ("uncaught", K.UNCAUGHT, "", {}),
+    ("SIGUSR1", K.SIGNAL, "SIGUSR1", {}),
+    ("signal:USR1", K.SIGNAL, "SIGUSR1", {}),
+    ("signal:11", K.SIGNAL, "SIGSEGV", {}),
+    ("SIGRTMIN+3", K.SIGNAL, "SIG37", {}),
+    ("randn if x > 3", K.OPERATOR, "randn", {"condition": "x > 3"}),
+    ("randn if x > 3 hits 5 thread 7", K.OPERATOR, "randn", {"condition": "x > 3", "hits": 5, "thread": "7"}),
+    ('randn if s == "a hits 3"', K.OPERATOR, "randn", {"condition": 's == "a hits 3"'}),
+    ("randn if s == 'a hits 3'", K.OPERATOR, "randn", {"condition": "s == 'a hits 3'"}),
+    ('randn if s == "a\\" hits 3"', K.OPERATOR, "randn", {"condition": 's == "a\\" hits 3"'}),
+    ("randn if f(a hits 3) hits 4", K.OPERATOR, "randn", {"condition": "f(a hits 3)", "hits": 4}),
+    ("randn if a if thread else b", K.OPERATOR, "randn", {"condition": "a if thread else b"}),
+    ("randn if not temporary", K.OPERATOR, "randn", {"condition": "not temporary"}),
+    ('a.py:3 log "x is {x!r}"', K.PYTHON_LINE, "a.py", {"line": 3, "log": "x is {x!r}"}),
+    (r'a.py:3 log "say \"{x}\"\n"', K.PYTHON_LINE, "a.py", {"line": 3, "log": 'say "{x}"\n'}),
+    ("randn tbreak", K.OPERATOR, "randn", {"temporary": True}),
+    ("randn temporary hits 2", K.OPERATOR, "randn", {"temporary": True, "hits": 2}),
+    ('randn thread "worker 1"', K.OPERATOR, "randn", {"thread": "worker 1"}),
+    ("throw if x", K.THROW, "", {"condition": "x"}),
+]
+
+
+@pytest.mark.parametrize(("text", "kind", "subject", "rest"), MEANINGS, ids=[m[0] for m in MEANINGS])
+def test_meaning(text: str, kind: BreakpointKind, subject: str | None, rest: dict[str, object]) -> None:
+    spec = parse_spec(text, OPERATORS.__contains__)
+    assert spec.kind is kind
+    assert spec.subject == (text if subject is None else subject)
+    plain = BreakpointSpec(spec.text, kind, spec.subject)
+    assert spec == dataclasses.replace(plain, **rest)
+    again = parse_spec(to_text(spec), OPERATORS.__contains__)
+    assert dataclasses.replace(again, text=spec.text) == spec
+
+
+def test_the_text_is_the_place_as_typed() -> None:
+    assert parse_spec(" f( int ) if x").text == "f( int )"
+
+
+def test_without_an_operator_table_names_are_functions() -> None:
+    assert parse_spec("randn").kind is K.FUNCTION
+    assert parse_spec("mylib::myop").kind is K.FUNCTION
+    assert parse_spec("aten::mm").kind is K.OPERATOR
+    assert parse_spec("randn@kernel").kind is K.OPERATOR
+
+
+def test_language() -> None:
+    assert parse_spec("a.py:3").language is Language.PYTHON
+    assert parse_spec("raise").language is Language.PYTHON
+    assert parse_spec("a.pyx:3").language is Language.NATIVE
+    assert parse_spec("throw").language is Language.NATIVE
+
+
+SAME = [
+    ("randn", "aten::randn"),
+    ("randn", "randn@kernel hits 3"),
+    ("a.py:3", "./a.py:3 if x"),
+    ("a.py:3", "/w/a.py:3"),
+    ("b/../a.py:3", "a.py:3"),
+    ("../a.py:3", "/a.py:3"),
+    ("f(int,char)", "::f( int, char )"),
+    ("0xAB", "*0xab"),
+    ("SIGUSR1", "signal:10"),
+]
+DIFFERENT = [
+    ("randn", "add"),
+    ("randn", "randn@binding"),
+    ("randn", "randn.generator"),
+    ("randn", "::randn"),
+    ("a.py:3", "a.py:4"),
+    ("a.py:3", "b/a.py:3"),
+    ("a.py:3", "a.c:3"),
+    ("throw", "throw:A"),
+    ("throw", "raise"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_same_place(first: str, second: str) -> None:
+    assert _same(first, second) and _same(second, first)
+
+
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_different_places(first: str, second: str) -> None:
+    assert not _same(first, second) and not _same(second, first)
+
+
+def _same(first: str, second: str) -> bool:
+    known = {"randn", "add"}.__contains__
+    return same_place(parse_spec(first, known), parse_spec(second, known), directory="/w")
+
+
+# -- every spec can be written and read ----------------------------------------------------------
+
+identifiers = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(
+    lambda name: name not in ("throw", "raise", "uncaught", "operator")
+)
+scopes = st.lists(identifiers, min_size=1, max_size=3).map("::".join)
+arguments = st.sampled_from(
+    ["", "()", "(int)", "(char const*, A<int, B> const&)", "<int>", "<A<B> >(int) const"]
+)
+files = st.text(
+    alphabet=string.ascii_letters + string.digits + " _-:/.()[]{}\"'\\äß漢if hits", min_size=1, max_size=20
+).filter(lambda name: name == name.strip() and not name.endswith("/"))
+
+
+@st.composite
+def places(draw: st.DrawFn) -> BreakpointSpec:
+    kind = draw(st.sampled_from(list(K)))
+    maker = {
+        K.OPERATOR: lambda: BreakpointSpec(
+            "",
+            kind,
+            draw(identifiers),
+            namespace=draw(st.none() | identifiers),
+            overload=draw(
+                st.none() | identifiers.filter(lambda n: n not in PYTHON_SUFFIXES | NATIVE_SUFFIXES)
+            ),
+            layer=draw(st.sampled_from(list(Layer))),
+        ),
+        K.FUNCTION: lambda: BreakpointSpec("", kind, draw(scopes) + draw(arguments)),
+        K.NATIVE_LINE: lambda: BreakpointSpec(
+            "", kind, draw(files) + "." + draw(st.sampled_from(sorted(NATIVE_SUFFIXES))), line=draw(lines)
+        ),
+        K.PYTHON_LINE: lambda: BreakpointSpec(
+            "", kind, draw(files) + draw(st.sampled_from([".py", ".pyw", "", ".cfg"])), line=draw(lines)
+        ),
+        K.PYTHON_FUNCTION: lambda: BreakpointSpec(
+            "", kind, ".".join(draw(st.lists(identifiers, min_size=1, max_size=4)))
+        ),
+        K.ADDRESS: lambda: BreakpointSpec("", kind, hex(draw(st.integers(0, 2**64 - 1)))),
+        K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
+        K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
+        K.RAISE: lambda: BreakpointSpec("", kind, draw(st.just("") | identifiers)),
+        K.UNCAUGHT: lambda: BreakpointSpec("", kind, ""),
+        K.SIGNAL: lambda: BreakpointSpec("", kind, draw(st.sampled_from(["SIGINT", "SIGUSR1", "SIG40"]))),
+    }
+    return maker[kind]()
+
+
+lines = st.integers(1, 10**6)
+texts = st.text(min_size=1, max_size=20).filter(lambda text: "{" not in text and "}" not in text)
+conditions = st.sampled_from(
+    [
+        "x > 3",
+        "a and b",
+        "f(x, 'hits 3')",
+        's == "if log"',
+        "x in (1, 2)",
+        "p->next != 0",
+        "a if b else c",
+        "not log",
+    ]
+)
+
+
+@given(
+    place=places(),
+    temporary=st.booleans(),
+    hits=st.none() | st.integers(1, 10**9),
+    thread=st.none() | st.from_regex(r"[\w. -]*\w", fullmatch=True) | texts,
+    log=st.none() | texts | texts.map(lambda text: f"{text}{{x[1]}}{{{{"),
+    condition=st.none() | conditions,
+)
+def test_round_trip(place: BreakpointSpec, **suffixes: object) -> None:
+    spec = dataclasses.replace(place, **suffixes)
+    written = to_text(spec)
+    read = parse_spec(written)
+    assert dataclasses.replace(read, text="") == spec
+    assert to_text(read) == written
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_spec_or_a_spec_error(text: str) -> None:
+    from dualdbg.errors import SpecError
+
+    try:
+        spec = parse_spec(text, OPERATORS.__contains__)
+    except SpecError:
+        return
+    assert dataclasses.replace(parse_spec(to_text(spec), OPERATORS.__contains__), text=spec.text) == spec
