@@ -10,7 +10,6 @@ import os
 import secrets
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -20,10 +19,12 @@ from typing import Literal, Union
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
 
+from .guard import KILL_TARGET, Guard
+from .terminal import Terminal
+
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
 SETTINGS = "DUALDBG_TARGET"  # the name that bootstrap/sitecustomize.py knows
 
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PR_SET_PTRACER = 0x59616D61  # linux/prctl.h; Documentation/admin-guide/LSM/Yama.rst
 
 Stream = Union[Literal["inherit", "pipe"], int]
@@ -75,37 +76,44 @@ class Meeting:
     target_token: str = field(default_factory=lambda: secrets.token_hex(32))
 
 
-@dataclass(frozen=True)
 class Target:
-    """A target that was launched. The streams are there where ``Launch`` asked for a pipe."""
+    """A target that was launched; made by :func:`spawn`. Without a terminal it shares our process group."""
 
-    pid: int
-    process: asyncio.subprocess.Process
+    def __init__(self, process: asyncio.subprocess.Process, guard: Guard, own_group: bool) -> None:
+        self.pid = process.pid
+        self.stdin = process.stdin
+        self.stdout = process.stdout
+        self.stderr = process.stderr
+        self._process = process
+        self._guard = guard
+        self._own_group = own_group
+        self._end = asyncio.create_task(self._wait_for_end())
 
-    @property
-    def stdin(self) -> asyncio.StreamWriter | None:
-        return self.process.stdin
-
-    @property
-    def stdout(self) -> asyncio.StreamReader | None:
-        return self.process.stdout
-
-    @property
-    def stderr(self) -> asyncio.StreamReader | None:
-        return self.process.stderr
+    async def _wait_for_end(self) -> Exit:
+        status = await self._process.wait()
+        self._guard.release()
+        return Exit(code=status) if status >= 0 else Exit(signal=-status)
 
     async def wait(self) -> Exit:
         """Waits for the end of the target and says how it ended. May be awaited many times, by many tasks."""
-        status = await self.process.wait()
-        return Exit(code=status) if status >= 0 else Exit(signal=-status)
+        return await asyncio.shield(self._end)
+
+    @property
+    def exit(self) -> Exit | None:
+        """How it ended; None while it lives."""
+        return self._end.result() if self._end.done() else None
 
     def kill(self) -> None:
-        """Ends the target and what it started in its own process group; daemons of its own making stay."""
-        if self.process.returncode is None:
+        """Ends the target, and with it what it started in its own process group; daemons stay."""
+        if self._process.returncode is None:
             try:
-                os.killpg(self.pid, signal.SIGKILL)
+                (os.killpg if self._own_group else os.kill)(self.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it ended a moment ago
+
+    def detach(self) -> None:
+        """From now on the target outlives dualdbg."""
+        self._guard.release()
 
 
 async def spawn(
@@ -114,17 +122,15 @@ async def spawn(
     *,
     cache: Path | None = None,
     follow_children: bool = False,
-    terminal: int | None = None,
+    terminal: Terminal | None = None,
 ) -> Target:
     """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`.
 
-    ``cache`` is a folder for compiled copies of debugpy's files; ``terminal`` a descriptor of the
-    controlling terminal, whose foreground the target's process group takes.
-    Call it in the main thread: the kernel ends the target when the *thread* that forked it ends.
+    ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
+    process group of its own and the foreground, as a shell would do. It does not outlive dualdbg,
+    unless detached: a guard ends it, which unlike PR_SET_PDEATHSIG can be called off from outside.
     Raises TargetError when the process cannot be started, UsageError for what cannot be debugged.
     """
-    if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("spawn() belongs to the main thread: PR_SET_PDEATHSIG watches the forking thread")
     command = launch.command()
     for flag in launch.flags:
         if flag in FLAGS_WITHOUT_SITE:
@@ -132,20 +138,27 @@ async def spawn(
                 f"The interpreter's option {flag} keeps the debugger out of the program.",
                 f"Leave {flag} away; -P and -s are fine.",
             )
+    env = environment(launch, meeting, cache, follow_children)
+    guard = Guard(KILL_TARGET)
     try:
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=launch.cwd,
-            env=environment(launch, meeting, cache, follow_children),
+            env=env,
             stdin=_popen_stream(launch.stdin),
             stdout=_popen_stream(launch.stdout),
             stderr=_popen_stream(launch.stderr),
-            preexec_fn=_between_fork_and_exec(terminal),
+            preexec_fn=_between_fork_and_exec(guard.pipe, terminal),
             limit=2**20,
         )
     except OSError as error:
+        guard.release()
+        if terminal is not None:
+            terminal.take()
         raise TargetError(*_why_not_started(launch, error)) from error
-    return Target(process.pid, process)
+    if terminal is not None:
+        terminal.give(process.pid)
+    return Target(process, guard, own_group=terminal is not None)
 
 
 def environment(
@@ -190,23 +203,22 @@ def _popen_stream(stream: Stream) -> int | None:
     return subprocess.PIPE if stream == "pipe" else int(stream)
 
 
-def _between_fork_and_exec(terminal: int | None) -> Callable[[], None]:
-    """What the child does to itself. Everything that allocates or imports is done here, before the fork."""
+def _between_fork_and_exec(guard: int, terminal: Terminal | None) -> Callable[[], None]:
+    """What the child does to itself. Everything that imports is done here, before the fork."""
     parent = os.getpid()
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    kill = int(signal.SIGKILL)
-    ours = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
-    reset = [number for number in ours if number not in IGNORED_AT_START]
+    ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
+    reset = ignored - IGNORED_AT_START
 
     def prepare() -> None:
-        prctl(PR_SET_PDEATHSIG, kill, 0, 0, 0)
-        if os.getppid() != parent:  # dualdbg died before the line above
-            os._exit(1)
         prctl(PR_SET_PTRACER, parent, 0, 0, 0)  # EINVAL without Yama, where nobody asks for it
-        os.setpgid(0, 0)
         signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTTOU])
-        if terminal is not None:
-            os.tcsetpgrp(terminal, os.getpid())
+        if terminal is None:
+            os.write(guard, b"%d\n" % os.getpid())
+        else:
+            os.setpgid(0, 0)
+            os.write(guard, b"-%d\n" % os.getpid())
+            os.tcsetpgrp(terminal.descriptor, os.getpid())
         for number in reset:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])

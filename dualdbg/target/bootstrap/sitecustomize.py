@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 SETTINGS = "DUALDBG_TARGET"  # the environment variable in which the launcher puts the settings, as JSON
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
+FAILED = 3  # exit status when there is no session to run for
 PYDEVD_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr
     "PYDEVD_USE_FRAME_EVAL": "NO",  # as debugpy sets it
 }
+PYDEVD_BUILTINS = ("execfile", "runfile")  # what importing pydevd's console adds for its own users
 
 
 def take_settings() -> dict[str, Any] | None:
@@ -42,6 +44,16 @@ def take_settings() -> dict[str, Any] | None:
     if settings["empty_pythonpath"]:
         os.environ["PYTHONPATH"] = ""
     return settings if settings["parent"] == os.getppid() else None
+
+
+def import_the_users_own() -> BaseException | None:
+    """Imports the sitecustomize that this one stands before; returns what it raised, for `site` to judge."""
+    del sys.modules["sitecustomize"]
+    try:
+        __import__("sitecustomize")
+    except BaseException as error:
+        return error
+    return None
 
 
 def import_pydevd(package: str, pycache: str | None) -> Any:
@@ -69,58 +81,51 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     finally:
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
-        for name, value in before.items():
-            if value is None:
+        for name, previous in before.items():
+            if previous is None:
                 del os.environ[name]
             else:
-                os.environ[name] = value
+                os.environ[name] = previous
     return pydevd
+
+
+def undo_side_effects(pydevd: Any) -> None:
+    """Takes back what pydevd does to the program for uses that dualdbg has not."""
+    import builtins
+
+    for name in PYDEVD_BUILTINS:
+        builtins.__dict__.pop(name, None)
+    # With DISPLAY set it replaces builtins.__import__, to serve matplotlib windows while a thread is
+    # stopped; that frame would stand in every traceback of an import.
+    pydevd.INTERACTIVE_MODE_AVAILABLE = False
+    if os.environ.get("PYTHONBREAKPOINT"):
+        sys.breakpointhook = sys.__breakpointhook__
 
 
 def open_connection(host: str, port: int) -> Any:
     """A socket to the session, on a high descriptor, without the 40 ms that Nagle's algorithm costs."""
+    import errno
     import fcntl
     import socket
 
-    connection = socket.create_connection((host, port), timeout=10)
+    class Connection(socket.socket):
+        def close(self) -> None:
+            try:
+                super().close()
+            except OSError as error:  # EBADF: the program has closed every descriptor that there is
+                if error.errno != errno.EBADF:
+                    raise
+
+    first = socket.create_connection((host, port), timeout=10)
+    try:
+        descriptor = fcntl.fcntl(first.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+        first.close()
+    except OSError:  # the limit of open files is lower than that
+        descriptor = first.detach()
+    connection = Connection(fileno=descriptor)
     connection.settimeout(None)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    try:
-        high = fcntl.fcntl(connection.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
-    except OSError:  # the limit of open files is lower than that
-        return connection
-    connection.close()
-    return socket.socket(fileno=high)
-
-
-def leave_forked_child() -> None:
-    """After a fork, in the child: it has none of pydevd's threads, so a stop in it would wait for ever."""
-    import atexit
-    import threading
-
-    import pydevd  # type: ignore[import-not-found]
-    import pydevd_tracing  # type: ignore[import-not-found]
-    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
-    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
-
-    debugger = pydevd_constants.get_global_debugger()
-    if debugger is None:
-        return
-    atexit.unregister(pydevd.stoptrace)
-    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
-        from _pydevd_sys_monitoring import pydevd_sys_monitoring  # type: ignore[import-not-found]
-
-        pydevd_sys_monitoring.stop_monitoring(all_threads=True)
-    else:
-        sys.settrace(None)
-        threading.settrace(None)
-    pydevd_tracing.restore_sys_set_trace_func()
-    pydev_monkey.undo_patch_thread_modules()
-    debugger.pydb_disposed = True
-    pydevd_constants.set_global_debugger(None)
-    if debugger._client_socket is not None:
-        debugger._client_socket.close()
-        debugger._client_socket = None
+    return connection
 
 
 def quick(pydevd: Any) -> type:
@@ -143,16 +148,84 @@ def quick(pydevd: Any) -> type:
             """Not started: it polls for the end of the program, which the exit handler sees at once."""
 
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
-            super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=timeout)
-            if wait and self.writer is not pydevd.threading.current_thread():
+            if not self.ready_to_run:  # the session hung up before it let the program start
+                os._exit(FAILED)
+            lost = self.writer is pydevd.threading.current_thread()  # it could not send
+            super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
+            if wait and not lost:
                 self.writer.join(timeout)  # until `terminated` is sent; who reads it need not have closed yet
 
     return Debugger
 
 
+def leave_forked_child() -> None:
+    """After a fork, in the child: it has none of pydevd's threads, so a stop in it would wait for ever."""
+    import atexit
+    import threading
+
+    import pydevd  # type: ignore[import-not-found]
+    import pydevd_tracing  # type: ignore[import-not-found]
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
+
+    debugger = pydevd_constants.get_global_debugger()
+    if debugger is None:
+        return
+    atexit.unregister(pydevd.stoptrace)
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        from _pydevd_sys_monitoring import pydevd_sys_monitoring  # type: ignore[import-not-found]
+
+        pydevd_sys_monitoring.stop_monitoring(all_threads=True)
+    else:
+        pydevd_tracing.restore_sys_set_trace_func()
+        sys.settrace(None)
+        threading.settrace(None)
+    pydev_monkey.undo_patch_thread_modules()
+    debugger.pydb_disposed = True
+    pydevd_constants.set_global_debugger(None)
+    if debugger._client_socket is not None:
+        debugger._client_socket.close()
+        debugger._client_socket = None
+
+
+def keep_fork_quiet(pydevd: Any) -> None:
+    """Python 3.12 and later warn of a fork with more than one thread: not when all others are pydevd's."""
+    import warnings
+
+    silence: list[Any] = []
+
+    def before() -> None:
+        debugger = pydevd.get_global_debugger()
+        if debugger is None:
+            return
+        threads = debugger.reader, debugger.writer, debugger.py_db_command_thread
+        if len(os.listdir("/proc/self/task")) - sum(thread.is_alive() for thread in threads) == 1:
+            silence.append(warnings.catch_warnings())
+            silence[-1].__enter__()
+            warnings.simplefilter("ignore", DeprecationWarning)
+
+    def after() -> None:
+        if silence:
+            silence.pop().__exit__(None, None, None)
+
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)
+
+
+def load_probe(pydevd: Any) -> None:
+    """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
+    path = os.path.join(HERE, "dualdbg_probe.py")
+    module = type(sys)("dualdbg_probe")
+    module.__file__ = path
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec"), vars(module))
+    pydevd.dualdbg_probe = module
+
+
 def connect(settings: dict[str, Any]) -> None:
     """Connects pydevd to the session and waits until the session says `configurationDone`."""
     pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
+    undo_side_effects(pydevd)
+    load_probe(pydevd)
     pydevd.start_client = open_connection
     pydevd.PyDB = quick(pydevd)
     pydevd.settrace(
@@ -165,23 +238,20 @@ def connect(settings: dict[str, Any]) -> None:
         client_access_token=settings["target_token"],
         notify_stdin=False,
     )
+    if sys.version_info >= (3, 12):
+        keep_fork_quiet(pydevd)
     if not settings["follow_children"]:
         os.register_at_fork(after_in_child=leave_forked_child)
-
-
-def import_the_users_own() -> BaseException | None:
-    """Imports the sitecustomize that this one stands before; returns what it raised, for `site` to judge."""
-    del sys.modules["sitecustomize"]
-    try:
-        __import__("sitecustomize")
-    except BaseException as error:
-        return error
-    return None
 
 
 _settings = take_settings()
 _failure = import_the_users_own()
 if _settings is not None:
-    connect(_settings)
+    try:
+        connect(_settings)
+    except BaseException as error:  # `site` would swallow it and run the program without a debugger
+        message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
+        os.write(2, message.encode("utf-8", "replace"))
+        os._exit(FAILED)
 if _failure is not None:
     raise _failure

@@ -1,0 +1,53 @@
+"""A small shell of its own session that does one thing when dualdbg is gone, however it went.
+
+It waits on a pipe whose other end only dualdbg holds: the kernel closes that end even after `kill -9`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from dualdbg.errors import TargetError
+
+# The first line names what to kill: PID, or -PGID for a process group. A second line calls it off.
+KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "$target"'
+
+
+class Guard:
+    """Runs ``script`` in /bin/sh with its standard input from dualdbg; the script acts when that ends."""
+
+    def __init__(self, script: str) -> None:
+        try:
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", script, "dualdbg-guard"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,  # neither Ctrl-C nor a closed terminal reaches it
+            )
+        except OSError as error:
+            raise TargetError(f"/bin/sh cannot be started: {error.strerror}.") from error
+
+    @property
+    def pipe(self) -> int:
+        """The descriptor to write the script's input to; a forked child may do that too."""
+        assert self._shell.stdin is not None
+        return self._shell.stdin.fileno()
+
+    def release(self) -> None:
+        """Calls it off: the shell ends and does nothing. May be called again."""
+        if self._shell.stdin is None or self._shell.stdin.closed:
+            return
+        try:
+            os.write(self.pipe, b"released\n")
+        except BrokenPipeError:
+            pass  # somebody ended the shell: then it does nothing either
+        self.close()
+
+    def close(self) -> None:
+        """Lets it act now, and waits until it has."""
+        assert self._shell.stdin is not None
+        self._shell.stdin.close()
+        self._shell.wait()

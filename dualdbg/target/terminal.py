@@ -1,0 +1,101 @@
+"""Lends the controlling terminal to the target while it runs, with the modes that each side left it in."""
+
+from __future__ import annotations
+
+import os
+import signal
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+DEVICE = "/dev/tty"  # the controlling terminal, wherever the standard streams point (tty(4))
+
+
+class Terminal:
+    """The controlling terminal that dualdbg was started on in the foreground.
+
+    Made by :meth:`open`. While a process group that is not the foreground one reads the terminal
+    the kernel stops it (SIGTTIN), so whoever is to read must be given it first.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self._our_group = os.getpgrp()
+        self._our_modes: list[Any] = termios.tcgetattr(descriptor)
+        self._target_modes: list[Any] | None = None
+        self._lent_to: int | None = None
+
+    @classmethod
+    def open(cls) -> Terminal | None:
+        """The terminal, or None when there is none to lend: no terminal at all, or we run in the background."""
+        try:
+            descriptor = os.open(DEVICE, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:  # ENXIO: no controlling terminal; ENOENT or EACCES: a bare container
+            return None
+        try:
+            if os.tcgetpgrp(descriptor) == os.getpgrp():
+                return cls(descriptor)
+        except OSError:
+            pass  # it has hung up
+        os.close(descriptor)
+        return None
+
+    def give(self, group: int) -> None:
+        """Makes ``group`` the foreground process group, with the modes it had when it was last there.
+
+        A leader that the kernel stopped because it read the terminal too early goes on.
+        """
+        if self._lent_to == group:
+            return
+        self._our_modes = termios.tcgetattr(self.descriptor)
+        if self._change(group, self._target_modes):
+            self._lent_to = group
+            if _is_stopped(group):
+                os.killpg(group, signal.SIGCONT)
+
+    def take(self) -> None:
+        """Makes dualdbg the foreground again, with the modes it had."""
+        if self._lent_to is None:
+            return
+        try:
+            self._target_modes = termios.tcgetattr(self.descriptor)
+        except termios.error:
+            self._target_modes = None  # it has hung up
+        self._change(self._our_group, self._our_modes)
+        self._lent_to = None
+
+    def close(self) -> None:
+        """Takes it back, and forgets it."""
+        self.take()
+        os.close(self.descriptor)
+
+    def _change(self, group: int, modes: list[Any] | None) -> bool:
+        with _output_signal_blocked():
+            try:
+                os.tcsetpgrp(self.descriptor, group)
+                if modes is not None:
+                    termios.tcsetattr(self.descriptor, termios.TCSADRAIN, modes)
+            except (OSError, termios.error):  # the group is gone (EPERM, ESRCH), or the terminal (EIO)
+                return False
+        return True
+
+
+@contextmanager
+def _output_signal_blocked() -> Iterator[None]:
+    """Blocks SIGTTOU, by which the kernel stops a background process that changes the terminal."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether job control has stopped the process (state T of proc(5); t is a stop by a debugger)."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"
