@@ -19,6 +19,7 @@ from ..resources import resource_directory
 from ..symbols.image import ProcessImage
 from ..symbols.operators import OperatorTable
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, Target, debugpy_package, spawn
+from ..target.terminal import Terminal
 from .breakpoint_table import BreakpointTable, SpecReader
 from .inspector import Inspector
 from .judge import Judge
@@ -41,7 +42,7 @@ class Options:
     stop_on_entry: bool = False
     breakpoints: tuple[str, ...] = ()
     symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
-    terminal: int | None = None  # the descriptor of the terminal that the target is to own while it runs
+    terminal: Terminal | None = None  # lent to the target while it runs
 
 
 def find_gdb(chosen: str | None) -> str:
