@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,6 +30,10 @@ _UFUNC_KEYS = ("CPU", "CUDA")
 
 # Operators whose whole work is done by their autograd kernel, which calls no other (VariableTypeManual.cpp).
 _AUTOGRAD_ONLY = {"_fw_primal", "detach_"}
+
+# Apple's GPU, and backends that live outside of PyTorch and register functions of their own: no library of
+# a Linux PyTorch has kernels that serve only them.
+_ELSEWHERE = re.compile("MPS|MTIA|HPU")
 
 # Which library holds the kernels that serve no other key than those that contain the word.
 _LIBRARY_OF_KEY = (("CUDA", "libtorch_cuda"), ("XPU", "libtorch_xpu"))
@@ -182,6 +187,8 @@ def _dispatch(_table: OperatorTable, entry: NativeFunction) -> list[Candidate]:
 def _kernel(table: OperatorTable, entry: NativeFunction) -> list[Candidate]:
     found = []
     for key, kernel in table.kernels(entry):
+        if _ELSEWHERE.search(key):
+            continue
         plain = kernel.startswith("at::") and not kernel.endswith("::impl") and entry.schema
         parameters = (kernel_parameters(entry.schema, kernel),) if plain else ()
         found.append(

@@ -1,0 +1,113 @@
+"""On the real PyTorch, under gdb: a call of an operator stops at the places that are named for it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.model import Layer
+from dualdbg.symbols.library import Library
+from dualdbg.symbols.operators import OperatorTable
+from tests import support
+
+HERE = Path(__file__).parent
+SEED = 20240611
+WANTED = 300  # operators that one line of Python can call
+REACHED = 0.95  # of them: some operators may change their ways between the trial and the run
+DRAWN = 460  # about four fifths of the operators can be called
+
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
+
+@pytest.fixture(scope="module")
+def calls(table: OperatorTable) -> list[dict[str, Any]]:
+    """Working calls of operators drawn with a seed, one overload each."""
+    overloads = [entry.full_name for name in table.names for entry in table.lookup(name) if entry.schema]
+    drawn = random.Random(SEED).sample(overloads, DRAWN)
+    command = [sys.executable, HERE / "one_line_calls.py", *drawn]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_kernels(
+    table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    assert len(calls) >= WANTED
+    places = [_places(table, torch_directory, call["operator"], Layer.KERNEL) for call in calls]
+    hits = _run([call["call"] for call in calls], places, tmp_path)
+    missed = [
+        call["call"] for call, own, hit in zip(calls, places, hits, strict=True) if not own & hit.keys()
+    ]
+    print(
+        f"{len(calls) - len(missed)} of {len(calls)} calls stopped in their operator's kernel; not: {missed}"
+    )
+    assert len(missed) <= (1 - REACHED) * len(calls), missed
+
+
+@pytest.mark.parametrize("layer", [Layer.BINDING, Layer.DISPATCH])
+def test_layers_above(
+    table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path, layer: Layer
+) -> None:
+    bound = [call for call in calls if call["bound"]]
+    assert len(bound) >= WANTED / 3
+    # The binding chooses the overload, so all of them are meant.
+    places = [_places(table, torch_directory, call["operator"].partition(".")[0], layer) for call in bound]
+    hits = _run([call["bound"] for call in bound], places, tmp_path)
+    missed = [
+        call["bound"] for call, own, hit in zip(bound, places, hits, strict=True) if not own & hit.keys()
+    ]
+    print(
+        f"{len(bound) - len(missed)} of {len(bound)} calls stopped in the {layer.value} layer; not: {missed}"
+    )
+    assert len(missed) <= (1 - REACHED) * len(bound), missed
+
+
+def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: Layer) -> set[str]:
+    """``LIBRARY+0xOFFSET`` of every function that is there."""
+    found = set()
+    for candidate in table.symbols_for(operator, layer):
+        path = torch_directory / "lib" / f"{candidate.library}.so"
+        if path.exists():
+            functions = Library.open(path).find_functions(f"::{candidate.name}")
+            found |= {f"{candidate.library}+{one.address:#x}" for one in candidate.pick(functions)}
+    return found
+
+
+def _run(calls: list[str], places: Iterable[set[str]], folder: Path) -> list[dict[str, int]]:
+    """The hits of each call at all of the places."""
+    gdb = support.require(shutil.which("gdb"), "gdb")
+    files = {name: folder / f"{name}.json" for name in ("calls", "target", "plan", "out")}
+    wanted = sorted({tuple(place.split("+")) for own in places for place in own})
+    plan = {
+        "target": str(files["target"]),
+        "out": str(files["out"]),
+        "places": [(library, int(offset, 16)) for library, offset in wanted],
+    }
+    files["calls"].write_text(json.dumps(calls))
+    files["plan"].write_text(json.dumps(plan))
+    settings = ["auto-solib-add off", "debuginfod enabled off", "auto-load off", "startup-with-shell off"]
+    commands = [f"set {setting}" for setting in settings]
+    commands += ["run", f'set $plan = "{files["plan"]}"', f"source {HERE / 'count_stops.py'}"]
+    program = [sys.executable, HERE / "call_each.py", files["calls"], files["target"]]
+    command = [
+        gdb,
+        "-nx",
+        "-batch",
+        *(word for text in commands for word in ("-ex", text)),
+        "--args",
+        *program,
+    ]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
+    )
+    assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]
+    hits = json.loads(files["out"].read_text())
+    return [hits.get(str(number), {}) for number in range(len(calls))]
