@@ -24,15 +24,20 @@ demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python a
 	@$(BIN)/dualdbg run $(SAMPLE_RUN)
 
 test: tools-dev $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
+	@echo "running all tests"
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: lint ## the linters, and the tests that take seconds
+	@echo "running the fast tests"
 	@$(BIN)/python -m pytest -q -m "not slow and not torch and not vm" $(PYTEST_ARGS)
 
 lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
+	@echo "checking style"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
+	@echo "checking types"
 	@$(BIN)/mypy --no-error-summary
+	@echo "checking import layers"
 	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }
 
 bench: tools-dev $(VENV)/.installed-dev ## the measurements of bench/, side by side with gdb and debugpy

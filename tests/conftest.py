@@ -19,7 +19,7 @@ _MARK = "DUALDBG_TEST_RUN"
 os.environ[_MARK] = uuid.uuid4().hex
 
 # A process that has been killed needs a moment until it is gone.
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 3.0
 
 
 @pytest.fixture(scope="session")
