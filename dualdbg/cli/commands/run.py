@@ -1,0 +1,175 @@
+"""``dualdbg run``: start a program with both debuggers in it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import DualdbgError, UsageError
+from ..arguments import Parser, Program, split_program
+
+_TROUBLE_STATUS = 3
+_SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the user asked for, checked as far as it can be without starting anything."""
+
+    program: Program
+    python: str
+    breakpoints: tuple[str, ...]
+    cwd: str | None
+    env: tuple[tuple[str, str], ...]
+    stop_on_entry: bool
+    just_my_code: bool
+    commands: tuple[str, ...]
+    batch: bool
+    json: bool
+    gdb: str | None
+    log_dir: Path | None
+
+
+def main(words: list[str]) -> int:
+    options = read_options(words)
+    from ..run_session import debug  # the session and its engines: not needed for --help
+
+    if not options.json:
+        return asyncio.run(debug(options))
+    from .. import json_lines
+    from ..reports import ErrorReport
+
+    try:
+        return asyncio.run(debug(options))
+    except DualdbgError as error:
+        sys.stdout.write(json_lines.line(ErrorReport(error.message, error.hint)))
+        return error.exit_status
+
+
+def read_options(words: list[str]) -> RunOptions:
+    """Raises UsageError for what cannot be meant."""
+    parser = _parser()
+    ours, program = split_program(parser, words)
+    given = parser.parse_args(ours)
+    if program.script is None and program.module is None and program.code is None:
+        raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
+    _check_paths(given, program)
+    return RunOptions(
+        program=program,
+        python=given.python or default_python(os.environ.get),
+        breakpoints=tuple(given.breakpoints),
+        cwd=given.cwd,
+        env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
+        stop_on_entry=given.stop_on_entry,
+        just_my_code=not given.all_code,
+        commands=tuple(given.commands),
+        batch=given.batch,
+        json=given.json,
+        gdb=given.gdb,
+        log_dir=Path(given.log_dir) if given.log_dir else None,
+    )
+
+
+def default_python(environment: Callable[[str], str | None]) -> str:
+    """The interpreter of the active virtual environment; without one, the one that dualdbg itself runs on."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        folder = environment(name)
+        if folder and (python := Path(folder) / "bin" / "python").exists():
+            return str(python)
+    return sys.executable
+
+
+def jit_log_level(passes: str) -> str:
+    """The value of PYTORCH_JIT_LOG_LEVEL for names of passes, separated by colons or commas.
+
+    ``>>`` asks for the graph updates of a pass (torch/csrc/jit/jit_log.h); a bare name is meant so, and one
+    that has a level already keeps it.
+    """
+    names = [name.strip() for name in passes.replace(",", ":").split(":")]
+    return ":".join(name if name.startswith(">") else f">>{name}" for name in names if name)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="dualdbg run",
+        allow_abbrev=False,
+        usage="dualdbg run [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS…]",
+        description="Start a Python program with both debuggers in it. ARGS belong to the program.",
+        epilog="The exit status is the program's own when it ran to its end; 0 for a batch that did all its "
+        "commands; 2 for wrong usage; 3 when dualdbg could not do what was asked.",
+    )
+    add = parser.add_argument
+    add("-b", "--break", dest="breakpoints", metavar="SPEC", action="append", default=[],
+        help="stop there: randn (an operator), a C or C++ function, FILE:LINE; repeatable")  # fmt: skip
+    add("-x", dest="commands", metavar="CMD", action="append", default=[],
+        help="a command of the prompt to run at the first stop; repeatable, in order")  # fmt: skip
+    add(
+        "--batch", action="store_true", help="end after the last -x; without -x: show the stack of every stop"
+    )
+    add("--json", action="store_true", help="write events as JSON lines (docs/json.md)")
+    add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
+    add("--all-code", action="store_true", help="stop in the Python code of libraries too")
+    add(
+        "--python",
+        metavar="PATH",
+        help="the interpreter (default: of the active virtual environment, else ours)",
+    )
+    add("--cwd", metavar="DIR", help="where the program is to run")
+    add(
+        "--env",
+        metavar="K=V",
+        action="append",
+        default=[],
+        help="set a variable of its environment; repeatable",
+    )
+    add(
+        "--jit-log",
+        metavar="PASSES",
+        default="",
+        help="set PYTORCH_JIT_LOG_LEVEL, e.g. dead_code_elimination",
+    )
+    add("--gdb", metavar="PATH", help="the gdb to use")
+    add("--log-dir", metavar="DIR", help="write every message of both engines there")
+    return parser
+
+
+def _check_paths(given: argparse.Namespace, program: Program) -> None:
+    if given.cwd is not None and not Path(given.cwd).is_dir():
+        raise UsageError(f"there is no folder {given.cwd}", "--cwd wants an existing folder")
+    if program.script is not None and program.script != "-":
+        script = Path(given.cwd or ".") / program.script
+        if not script.exists():
+            where = f" in {given.cwd}" if given.cwd else ""
+            raise UsageError(
+                f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
+            )
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(
+            f"--env wants NAME=VALUE, but was given {text!r}", "for example: --env OMP_NUM_THREADS=1"
+        )
+    return name, value
+
+
+def _jit_log(passes: str) -> list[tuple[str, str]]:
+    return [("PYTORCH_JIT_LOG_LEVEL", jit_log_level(passes))] if passes else []
+
+
+def exit_status(code: int | None, signal_number: int | None) -> int:
+    """As a shell shows it."""
+    if signal_number is not None:
+        return _SIGNAL_BASE + signal_number
+    return 0 if code is None else code
+
+
+def interrupted_status(number: int) -> int:
+    return _SIGNAL_BASE + signal.Signals(number).value

@@ -1,0 +1,151 @@
+"""The front end's side of one session: shows its events in order, holds the selected frame, runs prompt commands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import CommandError, DualdbgError
+from ..model import Detached, Event, Exit, Exited, Frame, Stack, State, Stopped
+from ..session.session import Session
+from .prompt_commands.registry import Command, find_command, split_line
+from .reports import ErrorReport, Report
+
+_STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
+
+
+class Quit(Exception):
+    """The user wants to leave."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The frame that commands speak of: frame ``number`` (as the stack shows it) of the thread ``tid``."""
+
+    tid: int
+    number: int = 0
+
+
+@dataclass
+class Listing:
+    """Where ``list`` goes on: the last lines that were shown of a file."""
+
+    file: str
+    first: int
+    last: int
+
+
+class Console:
+    """What prompt commands work on.
+
+    ``show`` writes a report; ``before_event`` is called before an event is shown (output that the target wrote
+    before its stop belongs before the stop).
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        show: Callable[[Report], None],
+        before_event: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.session = session
+        self.show = show
+        self.selection: Selection | None = None
+        self.listing: Listing | None = None
+        self.failed = False
+        self.exit: Exit | None = None
+        self.detached = False
+        self.on_event: Callable[[Event], None] = lambda _event: None
+        self._before_event = before_event
+        self._events = session.subscribe()
+        self._shown = asyncio.Event()
+        self._task = asyncio.get_running_loop().create_task(self._consume(), name="console")
+
+    # -- events ---------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        return self.session.ended.is_set()
+
+    @property
+    def stopped(self) -> bool:
+        return self.session.state in _STOPPED
+
+    async def settle(self) -> None:
+        """Wait until the target is stopped or gone, and everything that happened until then is shown."""
+        while True:
+            await self._flushed()
+            if self.ended or self.stopped:
+                return
+            self._shown.clear()
+            await self._shown.wait()
+
+    async def flush(self) -> None:
+        """Wait until every event so far is shown."""
+        await self._flushed()
+
+    async def _flushed(self) -> None:
+        drained = asyncio.ensure_future(self._events.join())
+        await asyncio.wait({drained, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        if not drained.done():
+            drained.cancel()
+            self._task.result()  # it never ends by itself: this raises what ended it
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _consume(self) -> None:
+        while True:
+            event = await self._events.get()
+            self._take(event)
+            self._events.task_done()
+            self._shown.set()
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Stopped):
+            self.selection = Selection(event.stop.thread.tid)
+            self.listing = None
+        elif isinstance(event, Exited):
+            self.exit = event.exit
+        elif isinstance(event, Detached):
+            self.detached = True
+        self._before_event()
+        self.show(event)
+        self.on_event(event)
+
+    # -- commands -------------------------------------------------------------------------------
+
+    async def execute(self, line: str) -> Command | None:
+        """Run one line of the prompt; a failure is shown, and remembered in ``failed``. Raises Quit."""
+        command: Command | None = None
+        try:
+            name, argument = split_line(line)
+            command = find_command(name)
+            await command.run(self, argument)
+        except DualdbgError as error:
+            self.failed = True
+            await self._flushed()
+            self.show(ErrorReport(error.message, error.hint))
+        await self._flushed()
+        return command
+
+    # -- the selected frame -----------------------------------------------------------------------
+
+    def selected(self) -> Selection:
+        self.session.require_stopped()
+        assert self.selection is not None
+        return self.selection
+
+    async def stack(self) -> Stack:
+        """The merged stack of the selected thread."""
+        return await self.session.inspector.stack(self.selected().tid)
+
+    async def frame(self) -> Frame:
+        """The selected frame."""
+        selection = self.selected()
+        frames = (await self.stack()).visible()
+        if selection.number >= len(frames):
+            raise CommandError("this thread has no frame to look at", "bt --all shows what there is")
+        return frames[selection.number]

@@ -1,0 +1,187 @@
+"""Events and reports as JSON objects: the published form of docs/json.md. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ..model import (
+    Breakpoint,
+    BreakpointChanged,
+    Detached,
+    Exited,
+    Frame,
+    Location,
+    NativeFrame,
+    Notice,
+    Output,
+    Progress,
+    Resumed,
+    Role,
+    SessionStarted,
+    Stopped,
+    Thread,
+    Value,
+)
+from .reports import (
+    BreakpointsReport,
+    ErrorReport,
+    FrameReport,
+    Report,
+    SourceReport,
+    StackReport,
+    TextReport,
+    ThreadsReport,
+    ValueReport,
+    VariablesReport,
+)
+
+Json = dict[str, Any]
+
+
+def line(report: Report) -> str:
+    """The report as one line of ASCII, whatever the locale."""
+    return json.dumps(to_json(report), ensure_ascii=True) + "\n"
+
+
+def to_json(report: Report) -> Json:
+    if isinstance(report, Notice) and report.level == "error":
+        return {"event": "error", "message": report.message, "hint": report.hint}
+    name, fields = _EVENTS[type(report)]
+    return {"event": name, **fields(report)}
+
+
+def frame_to_json(frame: Frame | None) -> Json | None:
+    if frame is None:
+        return None
+    native = isinstance(frame, NativeFrame)
+    return {
+        "kind": frame.language.value,
+        "function": frame.function,
+        "file": frame.file,
+        "line": frame.line,
+        "library": frame.library if isinstance(frame, NativeFrame) else None,
+        "address": _address(frame.pc) if isinstance(frame, NativeFrame) else None,
+        "glue": frame.role is Role.GLUE,
+        "role": frame.role.value,
+        "inlined": frame.inlined if native else False,  # type: ignore[union-attr]
+    }
+
+
+def _address(number: int | None) -> str | None:
+    return None if number is None else f"{number:#x}"
+
+
+def _thread(thread: Thread) -> Json:
+    return {
+        "tid": thread.tid,
+        "name": thread.name,
+        "python_name": thread.python_name,
+        "holds_gil": thread.holds_gil,
+        "waits_for_gil": thread.waits_for_gil,
+        "state": thread.state,
+    }
+
+
+def _location(location: Location) -> Json:
+    return {
+        "function": location.function,
+        "library": location.library,
+        "address": _address(location.address),
+        "file": location.file,
+        "line": location.line,
+    }
+
+
+def _breakpoint(breakpoint_: Breakpoint) -> Json:
+    return {
+        "id": breakpoint_.id,
+        "spec": breakpoint_.spec.text,
+        "language": breakpoint_.spec.language.value,
+        "state": breakpoint_.state.value,
+        "message": breakpoint_.message,
+        "locations": [_location(location) for location in breakpoint_.locations],
+        "kind": breakpoint_.spec.kind.value,
+        "enabled": breakpoint_.enabled,
+        "hits": breakpoint_.hit_count,
+        "temporary": breakpoint_.spec.temporary,
+        "condition": breakpoint_.spec.condition,
+    }
+
+
+def _value(value: Value) -> Json:
+    return {
+        "name": value.name,
+        "language": value.language.value,
+        "type": value.type,
+        "value": value.value,
+        "address": _address(value.address),
+        "data": value.data,
+    }
+
+
+def _stopped(event: Stopped) -> Json:
+    stop = event.stop
+    return {
+        "origin": stop.origin.value,
+        "reason": stop.reason.value,
+        "breakpoints": list(stop.breakpoints),
+        "thread": _thread(stop.thread),
+        "frame": frame_to_json(stop.frame),
+        "seconds": stop.seconds,
+        "epoch": stop.epoch,
+        "description": stop.description,
+    }
+
+
+def _notice(event: Notice) -> Json:
+    return {"level": event.level, "message": event.message, "hint": event.hint}
+
+
+def _stack(report: StackReport) -> Json:
+    return {
+        "thread": report.stack.thread,
+        "frames": [{**(frame_to_json(frame) or {}), "number": number} for number, frame in report.frames],
+        "quality": report.stack.quality.value,
+        "note": report.stack.note,
+        "left_out": report.left_out,
+    }
+
+
+def _value_report(report: ValueReport) -> Json:
+    return {"expression": report.expression, **_value(report.value)}
+
+
+def _source(report: SourceReport) -> Json:
+    return {
+        "file": report.file,
+        "first": report.first,
+        "lines": list(report.lines),
+        "current": report.current,
+    }
+
+
+_EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
+    SessionStarted: ("session", lambda e: {"pid": e.pid, "python": e.python, "gdb": e.gdb}),
+    BreakpointChanged: ("breakpoint", lambda e: _breakpoint(e.breakpoint)),
+    Stopped: ("stopped", _stopped),
+    Resumed: ("resumed", lambda e: {"epoch": e.epoch}),
+    Output: ("output", lambda e: {"stream": e.stream, "text": e.text}),
+    Exited: ("exited", lambda e: {"code": e.exit.code, "signal": e.exit.signal}),
+    Detached: ("detached", lambda e: {"pid": e.pid}),
+    Notice: ("notice", _notice),
+    Progress: ("progress", lambda e: {"what": e.what, "done": e.done, "fraction": e.fraction}),
+    StackReport: ("stack", _stack),
+    FrameReport: ("frame", lambda r: {"number": r.number, "frame": frame_to_json(r.frame)}),
+    ValueReport: ("value", _value_report),
+    VariablesReport: ("variables", lambda r: {"what": r.what, "variables": [_value(v) for v in r.values]}),
+    ThreadsReport: (
+        "threads",
+        lambda r: {"threads": [_thread(thread) for thread in r.threads], "current": r.current},
+    ),
+    BreakpointsReport: ("breakpoints", lambda r: {"breakpoints": [_breakpoint(b) for b in r.breakpoints]}),
+    SourceReport: ("source", _source),
+    TextReport: ("output", lambda r: {"stream": "console", "text": r.text}),
+    ErrorReport: ("error", lambda r: {"message": r.message, "hint": r.hint}),
+}

@@ -1,0 +1,123 @@
+"""The command line's entry: finds the subcommand, and turns every failure into a message and an exit status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+STARTED = time.monotonic()  # before the imports that cost something: `seconds` of a stop count from here
+
+from .. import __version__  # noqa: E402
+from ..errors import DualdbgError  # noqa: E402
+
+# name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.
+COMMANDS = {
+    "run": "start a Python program with both debuggers in it",
+    "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
+}
+
+_USAGE_STATUS = 2
+_TROUBLE_STATUS = 3
+_INTERRUPTED_STATUS = 130  # what a shell shows for SIGINT
+_CLOSED_OUTPUT_STATUS = 141  # and for SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run dualdbg with the arguments ``argv`` (the process's own by default); returns the exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a locale that cannot show a letter is no error
+    try:
+        return _dispatch(words)
+    except DualdbgError as error:
+        tell(error.message, error.hint)
+        return error.exit_status
+    except KeyboardInterrupt:
+        return _INTERRUPTED_STATUS
+    except BrokenPipeError:
+        _abandon_stdout()
+        return _CLOSED_OUTPUT_STATUS
+    except Exception:
+        tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
+        return _TROUBLE_STATUS
+
+
+def tell(message: str, hint: str = "") -> None:
+    """An error, the way every error of dualdbg looks."""
+    print(f"dualdbg: {message}", file=sys.stderr)
+    if hint:
+        print(f"  {hint}", file=sys.stderr)
+
+
+def _dispatch(words: list[str]) -> int:
+    first = words[0] if words else "--help"
+    if first in ("-V", "--version"):
+        print(f"dualdbg {__version__}")
+        return 0
+    if first in ("-h", "--help", "help"):
+        print(_help(), end="")
+        return 0 if words else _USAGE_STATUS
+    if first not in COMMANDS:
+        tell(f"there is no command {first!r}", _nearest(first))
+        return _USAGE_STATUS
+    module = importlib.import_module(f"dualdbg.cli.commands.{first}")
+    status = module.main(words[1:])
+    return int(status)
+
+
+def _help() -> str:
+    width = max(len(name) for name in COMMANDS)
+    rows = "".join(f"  {name:<{width}}  {what}\n" for name, what in COMMANDS.items())
+    return (
+        "usage: dualdbg COMMAND [OPTIONS]\n\n"
+        "A debugger for one process with two languages: Python on top, C and C++ below.\n\n"
+        f"{rows}\n"
+        "  dualdbg COMMAND --help   the options of a command\n"
+        "  dualdbg --version\n\n"
+        "for example: dualdbg run train.py --break randn\n"
+    )
+
+
+def _nearest(word: str) -> str:
+    import difflib
+
+    if Path(word).suffix == ".py":
+        return f"to start a program: dualdbg run {word}"
+    near = difflib.get_close_matches(word, COMMANDS, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+
+
+def _write_report() -> str:
+    """The traceback goes to a file: in the log folder, the cache, or where temporary files go."""
+    text = f"dualdbg {__version__}, Python {sys.version}\n{sys.argv}\n\n{traceback.format_exc()}"
+    name = f"dualdbg-error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    for folder in _report_folders():
+        path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError:
+            continue
+        return str(path)
+    sys.stderr.write(text)
+    return "the text above (no folder could be written to)"
+
+
+def _report_folders() -> list[Path]:
+    folders = []
+    if "--log-dir" in sys.argv[:-1]:
+        folders.append(Path(sys.argv[sys.argv.index("--log-dir") + 1]))
+    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return [*folders, Path(cache) / "dualdbg", Path(tempfile.gettempdir())]
+
+
+def _abandon_stdout() -> None:
+    """Who read our output is gone: nothing more is to be written there, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

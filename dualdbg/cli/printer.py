@@ -1,0 +1,321 @@
+"""Events and reports as text for people. Pure: the style and the reader of source lines are given."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import (
+    Breakpoint,
+    BreakpointChanged,
+    BreakpointState,
+    Detached,
+    Exited,
+    Frame,
+    Language,
+    Location,
+    NativeFrame,
+    Notice,
+    Output,
+    Progress,
+    Quality,
+    Reason,
+    Resumed,
+    Role,
+    SessionStarted,
+    Stop,
+    Stopped,
+    Thread,
+    Value,
+)
+from .names import file_name, package_path, short_function
+from .reports import (
+    BreakpointsReport,
+    ErrorReport,
+    FrameReport,
+    Report,
+    SourceReport,
+    StackReport,
+    TextReport,
+    ThreadsReport,
+    ValueReport,
+    VariablesReport,
+)
+from .style import Style
+
+LineReader = Callable[[str, int], "str | None"]
+"""The text of a line of a source file, or None where there is no such file or line."""
+
+Highlighter = Callable[[str, list[str]], list[str]]
+"""The lines of a file, with colours."""
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Text for people, in the style of the terminal it is for."""
+
+    style: Style
+    read_line: LineReader = lambda _file, _line: None
+    highlight: Highlighter = lambda _file, lines: lines
+
+    def render(self, report: Report) -> str:
+        """Lines that end in a newline, or nothing for what people need not be told."""
+        return _RENDERERS[type(report)](self, report)
+
+    # -- the target -----------------------------------------------------------------------------
+
+    def _started(self, event: SessionStarted) -> str:
+        python = f"Python {event.python}, " if event.python else ""
+        return f"Process {event.pid}, {python}gdb {event.gdb}\n"
+
+    def _stopped(self, event: Stopped) -> str:
+        stop = event.stop
+        language = "Python" if stop.origin is Language.PYTHON else "native"
+        thread = f"thread {stop.thread.tid} {stop.thread.name}".rstrip()
+        lines = ["", self.style.paint("stop", f"* {_why(stop)}: {language}, {thread}")]
+        if stop.description:
+            lines.append(f"  {stop.description}")
+        if stop.frame is not None:
+            lines += self._frame_with_line(stop.frame)
+        return "".join(f"{line}\n" for line in lines)
+
+    def _exited(self, event: Exited) -> str:
+        if event.exit.signal is not None:
+            return f"\nThe program was ended by {_signal(event.exit.signal)}\n"
+        return f"\nThe program ended with status {event.exit.code}\n"
+
+    def _output(self, event: Output) -> str:
+        return event.text
+
+    def _progress(self, event: Progress) -> str:
+        if event.done:
+            return ""
+        part = "" if event.fraction is None else f" {event.fraction:.0%}"
+        return self.style.paint("place", f"... {event.what}{part}") + "\n"
+
+    def _notice(self, event: Notice) -> str:
+        return self._complaint(event.level, event.message, event.hint)
+
+    def _error(self, report: ErrorReport) -> str:
+        return self._complaint("error", report.message, report.hint)
+
+    def _complaint(self, level: str, message: str, hint: str) -> str:
+        prefix = "dualdbg: " if level == "error" else f"{level}: " if level != "info" else ""
+        text = self.style.paint(level, prefix + message) if level != "info" else message
+        return f"{text}\n" + (f"  {hint}\n" if hint else "")
+
+    # -- frames ---------------------------------------------------------------------------------
+
+    def _stack(self, report: StackReport) -> str:
+        lines = []
+        if report.thread is not None:
+            lines.append(self.style.paint("stop", _thread_line(report.thread)))
+        numbers = [number for number, _ in report.frames if number is not None]
+        width = len(str(max(numbers, default=0))) + 1
+        for number, frame in report.frames:
+            selected = number is not None and number == report.selected
+            label = ("" if number is None else f"#{number}").ljust(width)
+            lines += self._frame_row(label, frame, selected)
+        if report.left_out:
+            lines.append(f"  ({report.left_out} more frames)")
+        if report.stack.quality is not Quality.FULL:
+            note = f": {report.stack.note}" if report.stack.note else ""
+            lines.append(self.style.paint("warning", f"This stack is {report.stack.quality.value}{note}"))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _frame_row(self, label: str, frame: Frame, selected: bool) -> list[str]:
+        kind, tag = _kind(frame)
+        start = f"{'>' if selected else ' '}{label} {tag:<4} "
+        function = frame.function or "??"
+        place = _place(frame)
+        room = self.style.width
+        narrow = room is not None and len(start) + len(function) + len(place) + 2 > room
+        function = short_function(function, room - len(start) if room is not None else None)
+        head = self.style.paint(
+            "selected" if selected else "number", start[: -len(f"{tag:<4} ")]
+        ) + self.style.paint(kind, f"{tag:<4} {function}")
+        if not place:
+            return [head]
+        if not narrow:
+            return [f"{head}  {self.style.paint('place', place)}"]
+        indent = " " * len(start)
+        return [head, indent + self.style.paint("place", _cut(place, room, len(indent)))]
+
+    def _frame_with_line(self, frame: Frame) -> list[str]:
+        kind, _ = _kind(frame)
+        place = _place(frame)
+        room = None if self.style.width is None else self.style.width - 2
+        function = self.style.paint(kind, short_function(frame.function or "??", room))
+        if room is None or len(frame.function or "??") + len(place) + 2 <= room:
+            lines = [f"  {function}" + (f"  {self.style.paint('place', place)}" if place else "")]
+        else:
+            lines = [f"  {function}", "  " + self.style.paint("place", _cut(place, room, 0))]
+        text = self.read_line(frame.file, frame.line) if frame.file and frame.line else None
+        if text is not None and text.strip():
+            shown = self.highlight(frame.file or "", [text.rstrip()])[0]
+            lines.append(f"  {self.style.paint('number', str(frame.line))}  {shown.strip()}")
+        return lines
+
+    def _frame(self, report: FrameReport) -> str:
+        first, *rest = self._frame_with_line(report.frame)
+        return "".join(f"{line}\n" for line in [f"#{report.number}{first[1:]}", *rest])
+
+    def _threads(self, report: ThreadsReport) -> str:
+        lines = []
+        for thread in report.threads:
+            mark = ">" if thread.tid == report.current else " "
+            lines.append(mark + _thread_line(thread))
+        return "".join(f"{line}\n" for line in lines)
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def _value(self, report: ValueReport) -> str:
+        return f"{report.value.value}\n" if report.value.value else ""
+
+    def _variables(self, report: VariablesReport) -> str:
+        if not report.values:
+            return f"{report.empty}\n"
+        return "".join(f"{self._variable(value)}\n" for value in report.values)
+
+    def _variable(self, value: Value) -> str:
+        type_name = (
+            f"{self.style.paint('type', short_function(value.type, self.style.width))} " if value.type else ""
+        )
+        return f"{type_name}{value.name} = {value.value}"
+
+    def _source(self, report: SourceReport) -> str:
+        width = len(str(report.first + len(report.lines)))
+        shown = self.highlight(report.file, list(report.lines))
+        rows = []
+        for number, text in enumerate(shown, report.first):
+            mark = ">" if number == report.current else " "
+            rows.append(f"{mark}{self.style.paint('number', str(number).rjust(width))}  {text}".rstrip())
+        return "".join(f"{row}\n" for row in rows)
+
+    # -- breakpoints ------------------------------------------------------------------------------
+
+    def _breakpoint_changed(self, event: BreakpointChanged) -> str:
+        row = event.breakpoint
+        if row.state is BreakpointState.PENDING and row.message is None:
+            return f"Breakpoint {row.id} ({row.spec.text}) waits for its code to be loaded\n"
+        return f"Breakpoint {row.id} ({row.spec.text}): {_binding(row)}\n"
+
+    def _breakpoints(self, report: BreakpointsReport) -> str:
+        if not report.breakpoints:
+            return "No breakpoints.\n"
+        lines = []
+        for row in report.breakpoints:
+            flags = [] if row.enabled else ["disabled"]
+            flags += ["temporary"] if row.spec.temporary else []
+            flags += [f"if {row.spec.condition}"] if row.spec.condition else []
+            flags += [f"hit {row.hit_count} time{'s' if row.hit_count != 1 else ''}"] if row.hit_count else []
+            suffix = f"  ({', '.join(flags)})" if flags else ""
+            lines.append(f"{row.id:<3} {row.spec.text}: {row.state.value}{suffix}")
+            lines += [f"      {_location(location)}" for location in row.locations]
+            lines += [f"      {row.message}"] if row.message else []
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _why(stop: Stop) -> str:
+    if stop.breakpoints:
+        plural = "s" if len(stop.breakpoints) > 1 else ""
+        return f"Breakpoint{plural} {', '.join(map(str, stop.breakpoints))}"
+    return _REASONS[stop.reason]
+
+
+def _kind(frame: Frame) -> tuple[str, str]:
+    """What colour a frame has, and its tag: which language it is must be seen without colours too."""
+    if frame.role is not Role.USER:
+        tag = "py" if frame.language is Language.PYTHON else "glue" if frame.role is Role.GLUE else "int"
+        return "glue", tag
+    return ("python", "py") if frame.language is Language.PYTHON else ("native", "c++")
+
+
+def _place(frame: Frame) -> str:
+    if frame.file is not None and frame.line is not None:
+        return f"{package_path(frame.file)}:{frame.line}"
+    if frame.file is not None:
+        return package_path(frame.file)
+    return file_name(frame.library) if isinstance(frame, NativeFrame) and frame.library else ""
+
+
+def _location(location: Location) -> str:
+    function = location.function or ""
+    place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
+    address = f"{location.address:#x} " if location.address is not None else ""
+    return f"{address}{function}{' in ' if function else ''}{place}"
+
+
+def _binding(row: Breakpoint) -> str:
+    if row.state is BreakpointState.REJECTED or (row.message and not row.locations):
+        return f"{row.state.value}: {row.message}"
+    if len(row.locations) > 1:
+        places = {file_name(location.library or location.file) for location in row.locations}
+        return f"{len(row.locations)} places in {', '.join(sorted(places))}"
+    if not row.locations:
+        return row.state.value
+    location = row.locations[0]
+    place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
+    note = f" ({row.message})" if row.message else ""
+    return place + note
+
+
+def _thread_line(thread: Thread) -> str:
+    parts = [f"thread {thread.tid} {thread.name}"]
+    if thread.python_name and thread.python_name != thread.name:
+        parts.append(f"({thread.python_name})")
+    if thread.holds_gil:
+        parts.append("holds the GIL")
+    elif thread.waits_for_gil:
+        parts.append("waits for the GIL")
+    if thread.state:
+        parts.append(f"in {thread.state}")
+    return " ".join(parts)
+
+
+def _signal(number: int) -> str:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+    return f"{name} ({signal.strsignal(number)})"
+
+
+def _cut(text: str, room: int | None, indent: int) -> str:
+    """The end of a path says most: what does not fit goes from its start."""
+    if room is None or len(text) + indent <= room:
+        return text
+    return "..." + text[len(text) - max(room - indent - 3, 8) :]
+
+
+_REASONS = {
+    Reason.ENTRY: "Start of the program",
+    Reason.BREAKPOINT: "Breakpoint",
+    Reason.STEP: "Step",
+    Reason.PAUSE: "Paused",
+    Reason.EXCEPTION: "Exception",
+    Reason.SIGNAL: "Signal",
+}
+
+_RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
+    SessionStarted: Printer._started,
+    Stopped: Printer._stopped,
+    Resumed: lambda _printer, _event: "",
+    BreakpointChanged: Printer._breakpoint_changed,
+    Output: Printer._output,
+    Exited: Printer._exited,
+    Detached: lambda _printer, event: f"Detached; process {event.pid} runs on\n",
+    Notice: Printer._notice,
+    Progress: Printer._progress,
+    StackReport: Printer._stack,
+    FrameReport: Printer._frame,
+    ValueReport: Printer._value,
+    VariablesReport: Printer._variables,
+    ThreadsReport: Printer._threads,
+    BreakpointsReport: Printer._breakpoints,
+    SourceReport: Printer._source,
+    TextReport: lambda _printer, report: report.text,
+    ErrorReport: Printer._error,
+}

@@ -1,0 +1,149 @@
+"""help, quit, info and the way through to gdb."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError
+from ...model import NativeFrame
+from ..reports import BreakpointsReport, TextReport
+from .registry import Command, all_commands, command, find_command
+from .stacks import frame as frame_command
+from .threads import threads as threads_command
+from .values import locals_
+
+if TYPE_CHECKING:
+    from ..console import Console
+
+# What would move the target behind the session's back, and what to type instead.
+_INSTEAD = {
+    "continue": "continue", "c": "continue", "fg": "continue", "next": "next", "n": "next", "step": "step",
+    "s": "step", "finish": "finish", "fin": "finish", "until": "until", "u": "until", "advance": "until",
+    "kill": "kill", "k": "kill", "detach": "detach", "quit": "quit", "q": "quit", "break": "break",
+    "b": "break", "tbreak": "tbreak", "delete": "delete", "run": "", "r": "", "start": "", "starti": "",
+    "jump": "", "j": "", "signal": "", "attach": "", "target": "", "file": "", "inferior": "", "stepi": "",
+    "si": "", "nexti": "", "ni": "", "interrupt": "pause",
+}  # fmt: skip
+
+
+@command("help h ?", "[COMMAND]", "list the commands, or explain one", completes="command")
+async def help_(console: Console, argument: str) -> None:
+    console.show(TextReport(_explain(find_command(argument)) if argument else _overview()))
+
+
+@command("quit q exit", "", "end the session, and the target with it unless it was attached")
+async def quit_(console: Console, argument: str) -> None:
+    from ..console import Quit
+
+    raise Quit
+
+
+@command(
+    "gdb",
+    "COMMAND",
+    "pass a command to gdb, in the selected thread and frame",
+    details="A running target is halted for it. What would let the target run is refused: use our own command.",
+)
+async def gdb(console: Console, argument: str) -> None:
+    if not argument:
+        raise CommandError("gdb wants a command", "for example: gdb info registers")
+    verb = argument.split()[0].partition("/")[0]
+    if verb in _INSTEAD:
+        instead = _INSTEAD[verb]
+        raise CommandError(
+            f"gdb's {verb} would change the target behind the session's back",
+            f"type {instead}" if instead else "there is no such command of ours",
+        )
+    console.show(TextReport(await _in_gdb(console, argument)))
+
+
+@command(
+    "info i",
+    "breakpoints | threads | locals | registers | frame | libs",
+    "show something of the session",
+    completes="info",
+)
+async def info(console: Console, argument: str) -> None:
+    word, _, rest = argument.partition(" ")
+    names = [name for name in _INFO if name.startswith(word)]
+    if not word or not names:
+        near = difflib.get_close_matches(word, _INFO, 2, 0.5) if word else []
+        raise CommandError(
+            f"info does not know {word!r}" if word else "info wants to know what",
+            f"{'nearest: ' + ', '.join(near) + '; ' if near else ''}info {' | '.join(_INFO)}; gdb info … asks gdb",
+        )
+    await _INFO[names[0]](console, rest.strip())
+
+
+async def _breakpoints(console: Console, argument: str) -> None:
+    console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
+
+
+async def _registers(console: Console, argument: str) -> None:
+    console.show(TextReport(await _in_gdb(console, f"info registers {argument}".rstrip())))
+
+
+async def _libraries(console: Console, argument: str) -> None:
+    console.show(TextReport(await _in_gdb(console, f"info sharedlibrary {argument}".rstrip())))
+
+
+async def _in_gdb(console: Console, text: str) -> str:
+    """What gdb answers in the selected thread and frame; a running target is halted for it."""
+    session = console.session
+
+    async def ask() -> str:
+        if console.selection is not None and console.stopped:
+            number = await session.inspector.gdb_thread(console.selection.tid)
+            await session.native.console(f"thread {number}")
+            frame = await console.frame() if session.native_held.is_set() else None
+            if isinstance(frame, NativeFrame):
+                await session.native.console(f"frame {frame.level}")
+        return await session.native.console(text)
+
+    return str(await session.interrupted(ask))
+
+
+_INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
+    "breakpoints": _breakpoints,
+    "threads": threads_command,
+    "locals": locals_,
+    "registers": _registers,
+    "frame": frame_command,
+    "libs": _libraries,
+}
+
+
+def _overview() -> str:
+    lines = []
+    for area, title in _TITLES.items():
+        lines.append(f"{title}:")
+        rows = [row for row in all_commands() if row.area == area]
+        lines += [f"  {_names(row):<24} {row.summary}" for row in rows]
+    lines.append("An empty line repeats a step or goes on with list. help COMMAND tells more.")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _explain(row: Command) -> str:
+    lines = [f"{row.name} {row.usage}".rstrip(), f"  {row.summary}"]
+    if len(row.names) > 1:
+        lines.append(f"  short: {', '.join(row.names[1:])}")
+    if row.details:
+        lines.append(f"  {row.details}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _names(row: Command) -> str:
+    return ", ".join(row.names[:3])
+
+
+_TITLES = {
+    "execution": "Running",
+    "stacks": "The stack",
+    "sources": "Source",
+    "values": "Values",
+    "breakpoints": "Breakpoints",
+    "threads": "Threads",
+    "general": "Other",
+}

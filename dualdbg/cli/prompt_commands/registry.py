@@ -1,0 +1,114 @@
+"""The table of the prompt's commands: names, short names, help; and from a typed line to one of them."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError
+
+if TYPE_CHECKING:
+    from ..console import Console
+
+Handler = Callable[["Console", str], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    ``names``: the first is the full one. ``usage`` shows its arguments, ``summary`` is one line, ``details`` more.
+    ``repeats``: an empty line does it again. ``completes``: what its argument is: spec, path, command, info, or "".
+    """
+
+    names: tuple[str, ...]
+    usage: str
+    summary: str
+    run: Handler
+    details: str = ""
+    repeats: bool = False
+    completes: str = ""
+    area: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+_AREAS = ("execution", "stacks", "sources", "values", "breakpoints", "threads", "general")
+_BY_NAME: dict[str, Command] = {}
+
+
+def command(
+    names: str, usage: str, summary: str, *, details: str = "", repeats: bool = False, completes: str = ""
+) -> Callable[[Handler], Handler]:
+    """Register a handler under ``names`` (separated by spaces, the full name first)."""
+
+    def register(handler: Handler) -> Handler:
+        area = handler.__module__.rpartition(".")[2]
+        row = Command(tuple(names.split()), usage, summary, handler, details, repeats, completes, area)
+        for name in row.names:
+            assert name not in _BY_NAME, name
+            _BY_NAME[name] = row
+        return handler
+
+    return register
+
+
+def all_commands() -> list[Command]:
+    """Every command once, in the order of registration."""
+    _load()
+    return list({id(row): row for row in _BY_NAME.values()}.values())
+
+
+def find_command(name: str) -> Command:
+    """The command of this name, or the only one that begins so. Raises CommandError with the nearest names."""
+    _load()
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    beginning = list(dict.fromkeys(row.name for key, row in _BY_NAME.items() if key.startswith(name)))
+    if len(beginning) == 1:
+        return _BY_NAME[beginning[0]]
+    if beginning:
+        raise CommandError(f"{name!r} could be {', '.join(sorted(beginning))}", "type more of it")
+    near = difflib.get_close_matches(name, _BY_NAME, 3, 0.6)
+    hint = f"nearest: {', '.join(near)}; " if near else ""
+    raise CommandError(
+        f"there is no command {name!r}",
+        f"{hint}help lists the commands, gdb {name} asks gdb, py {name} Python",
+    )
+
+
+def split_line(line: str) -> tuple[str, str]:
+    """The command's name and the rest: ``p/x n`` is ``p`` with ``/x n``, ``!x = 1`` is ``py`` with ``x = 1``."""
+    text = line.strip()
+    if text.startswith("!"):
+        return "py", text[1:].strip()
+    match = re.match(r"[\w?-]+", text)
+    if match is None:
+        raise CommandError(f"{text.split()[0]!r} is no command", "help lists the commands")
+    return match.group(), text[match.end() :].strip()
+
+
+def no_argument(name: str, argument: str) -> None:
+    """Raises CommandError when a command that takes nothing was given something."""
+    if argument:
+        raise CommandError(f"{name} takes no argument, but was given {argument!r}", f"help {name}")
+
+
+def positive_number(name: str, argument: str, default: int) -> int:
+    """The count that a command was given. Raises CommandError when it is none."""
+    if not argument:
+        return default
+    if not argument.isdecimal() or int(argument) < 1:
+        raise CommandError(f"{name} wants a number, but was given {argument!r}", f"help {name}")
+    return int(argument)
+
+
+def _load() -> None:
+    for area in _AREAS:
+        importlib.import_module(f"{__package__}.{area}")

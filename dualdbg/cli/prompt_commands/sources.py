@@ -1,0 +1,89 @@
+"""The command that shows source lines."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError
+from ...model import Frame
+from ..reports import SourceReport
+from .registry import command
+
+if TYPE_CHECKING:
+    from ..console import Console
+
+_COUNT = 11  # lines at a time, the current one in the middle
+
+
+@command(
+    "list l",
+    "[LINE | FIRST,LAST | FILE:LINE | -]",
+    "show the source of the selected frame; again: the lines that follow",
+    repeats=True,
+    completes="path",
+)
+async def list_(console: Console, argument: str) -> None:
+    frame = await console.frame()
+    file, first, last = _range(console, frame, argument)
+    lines = linecache.getlines(file)
+    if not lines:
+        raise CommandError(f"the source of {file} cannot be read", "list FILE:LINE shows another file")
+    if first > len(lines):
+        raise CommandError(f"{file} ends at line {len(lines)}", "list - goes back")
+    first, last = max(first, 1), min(last, len(lines))
+    _remember(console, file, first, last)
+    current = frame.line if frame.file == file else None
+    shown = tuple(line.rstrip("\n") for line in lines[first - 1 : last])
+    console.show(SourceReport(file, first, shown, current))
+
+
+def _range(console: Console, frame: Frame, argument: str) -> tuple[str, int, int]:
+    """The file, the first and the last line that are asked for."""
+    listing = console.listing
+    file = listing.file if listing is not None else frame.file
+    if match := re.fullmatch(r"(.+):(\d+)", argument):
+        return _existing(match.group(1), frame), *_around(int(match.group(2)))
+    if file is None:
+        raise CommandError(
+            "there is no source for this frame: its library has no debug info",
+            "up goes to the caller; list FILE:LINE shows any file",
+        )
+    if match := re.fullmatch(r"(\d+)\s*,\s*(\d+)", argument):
+        return file, int(match.group(1)), int(match.group(2))
+    if argument.isdecimal():
+        return file, *_around(int(argument))
+    if argument == "-":
+        before = listing.first if listing is not None else _around(frame.line or 1)[0]
+        if before <= 1:
+            raise CommandError("that was the beginning of the file")
+        return file, before - _COUNT, before - 1
+    if argument:
+        raise CommandError(f"list does not know {argument!r}", "help list")
+    if listing is not None:
+        return file, listing.last + 1, listing.last + _COUNT
+    return file, *_around(frame.line or 1)
+
+
+def _around(line: int) -> tuple[int, int]:
+    first = max(line - _COUNT // 2, 1)
+    return first, first + _COUNT - 1
+
+
+def _existing(name: str, frame: Frame) -> str:
+    folders = [Path.cwd()]
+    if frame.file is not None:
+        folders.append(Path(frame.file).parent)
+    for folder in folders:
+        path = folder / Path(name).expanduser()
+        if path.is_file():
+            return str(path)
+    raise CommandError(f"there is no file {name}", "give the path from the current folder")
+
+
+def _remember(console: Console, file: str, first: int, last: int) -> None:
+    from ..console import Listing
+
+    console.listing = Listing(file, first, last)

@@ -1,0 +1,106 @@
+"""What a command has to show: plain data that the printer makes text of, and json_lines objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from ..model import Breakpoint, Event, Frame, Stack, Thread, Value
+
+
+@dataclass(frozen=True)
+class StackReport:
+    """A stack or a part of it. ``frames`` are numbered as ``frame N`` takes them; plumbing has no number.
+
+    ``selected`` is the number of the selected frame, ``left_out`` how many frames a limit cut off.
+    """
+
+    stack: Stack
+    frames: tuple[tuple[int | None, Frame], ...]
+    selected: int | None = None
+    left_out: int = 0
+    thread: Thread | None = None
+
+
+@dataclass(frozen=True)
+class FrameReport:
+    """The frame that was selected."""
+
+    number: int
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class ValueReport:
+    """The value of an expression."""
+
+    expression: str
+    value: Value
+
+
+@dataclass(frozen=True)
+class VariablesReport:
+    """Several values: ``what`` is locals, args or registers. ``empty`` is said when there are none."""
+
+    what: str
+    values: tuple[Value, ...]
+    empty: str
+
+
+@dataclass(frozen=True)
+class ThreadsReport:
+    """Every thread of the target; ``current`` is the selected one's OS thread id."""
+
+    threads: tuple[Thread, ...]
+    current: int | None
+
+
+@dataclass(frozen=True)
+class BreakpointsReport:
+    breakpoints: tuple[Breakpoint, ...]
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """Lines of a source file from line ``first`` on; ``current`` is the line of the selected frame."""
+
+    file: str
+    first: int
+    lines: tuple[str, ...]
+    current: int | None
+
+
+@dataclass(frozen=True)
+class TextReport:
+    """Text for the user that is no event: help, what gdb printed."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ErrorReport:
+    """A command failed; the session goes on."""
+
+    message: str
+    hint: str = ""
+
+
+Report = Union[
+    Event,
+    StackReport,
+    FrameReport,
+    ValueReport,
+    VariablesReport,
+    ThreadsReport,
+    BreakpointsReport,
+    SourceReport,
+    TextReport,
+    ErrorReport,
+]
+
+
+def numbered(stack: Stack, all_frames: bool = False) -> tuple[tuple[int | None, Frame], ...]:
+    """The frames with their numbers: the visible ones count from 0, and keep their numbers in ``bt --all``."""
+    visible = {id(frame): number for number, frame in enumerate(stack.visible())}
+    frames = stack.frames if all_frames else stack.visible()
+    return tuple((visible.get(id(frame)), frame) for frame in frames)

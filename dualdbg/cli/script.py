@@ -1,0 +1,78 @@
+"""Commands that nobody types: those of -x, of --batch, and lines of a standard input that is no terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Sequence
+
+from ..model import Notice
+from .console import Console
+
+
+async def run_commands(console: Console, commands: Sequence[str]) -> None:
+    """Run the commands in order, from the first stop on; each waits until the target stands still again."""
+    for number, command in enumerate(commands):
+        await console.settle()
+        if console.ended:
+            left = ", ".join(commands[number:])
+            console.show(Notice("warning", f"not done, because the session is over: {left}"))
+            return
+        await console.execute(command)
+    await console.settle()
+
+
+async def show_every_stop(console: Console) -> None:
+    """A batch without commands: the stack of every stop, and on to the end."""
+    await console.settle()
+    while not console.ended:
+        await console.execute("bt")
+        await console.execute("continue")
+        await console.settle()
+
+
+async def run_lines(console: Console, descriptor: int) -> None:
+    """Run the lines of a file or a pipe, one at each stop; the end of it ends the session.
+
+    Only as much is read as is run: the rest is there for the target, which has the same standard input.
+    """
+    await console.settle()
+    while not console.ended:
+        line = await _read_line(console, descriptor)
+        if line is None:
+            return
+        if line.strip() and not line.lstrip().startswith("#"):
+            await console.execute(line)
+            await console.settle()
+
+
+async def _read_line(console: Console, descriptor: int) -> str | None:
+    """The next line, or None at the end of the file and when the session ends meanwhile."""
+    line = b""
+    can_wait = not stat.S_ISREG(os.fstat(descriptor).st_mode)  # a regular file is always ready
+    while not line.endswith(b"\n"):
+        if can_wait and not await _readable(console, descriptor):
+            return None
+        letter = os.read(descriptor, 1)
+        if not letter:
+            break
+        line += letter
+    return line.decode("utf-8", "replace") if line else None
+
+
+async def _readable(console: Console, descriptor: int) -> bool:
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    tasks = [
+        asyncio.ensure_future(ready.wait()),
+        asyncio.ensure_future(console.session.ended.wait()),
+    ]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(descriptor)
+        for task in tasks:
+            task.cancel()
+    return ready.is_set()
