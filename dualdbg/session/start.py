@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import EngineError, EngineTimeout, TargetError
 from ..memory import python_frames
-from ..model import BreakpointSpec, SessionStarted, State
+from ..model import BreakpointSpec, Exit, SessionStarted, State
 from ..resources import resource_directory
 from ..symbols.image import ProcessImage
 from ..symbols.operators import OperatorTable
-from ..target.launcher import BOOTSTRAP, Launch, Meeting, Target, debugpy_package, spawn
+from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
 from .breakpoint_table import BreakpointTable, SpecReader
 from .inspector import Inspector
@@ -32,6 +33,25 @@ from .symbol_policy import SymbolPolicy
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
 
 
+class StartedTarget(Protocol):
+    """A process that was started for the session."""
+
+    @property
+    def pid(self) -> int: ...
+
+    async def wait(self) -> Exit: ...
+
+    def kill(self) -> None: ...
+
+
+class StartTarget(Protocol):
+    """Starts the process of a session; :func:`dualdbg.target.launcher.spawn` is the usual one."""
+
+    async def __call__(
+        self, launch: Launch, meeting: Meeting, *, terminal: Terminal | None = ...
+    ) -> StartedTarget: ...
+
+
 @dataclass(frozen=True)
 class Options:
     """What a user may choose about a session, apart from what is run."""
@@ -43,6 +63,8 @@ class Options:
     breakpoints: tuple[str, ...] = ()
     symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
     terminal: Terminal | None = None  # lent to the target while it runs
+    debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
+    gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
 
 
 def find_gdb(chosen: str | None) -> str:
@@ -63,11 +85,15 @@ async def launch(
     operators: OperatorTable | None,
     started: float | None = None,
     subscribe: Callable[[Session], None] | None = None,
+    configure: Callable[[Session], Awaitable[None]] | None = None,
+    start_target: StartTarget = spawn,
 ) -> Session:
     """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
 
-    ``subscribe`` is called with the session before anything happens in it. The interpreter and gdb start side by
-    side. Raises TargetError or EngineError; whatever was started is ended then.
+    ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited when both
+    engines are ready and before the first line of the program runs. ``start_target`` may start the process
+    elsewhere, in a terminal that someone else owns. The interpreter and gdb start side by side. Raises TargetError
+    or EngineError; whatever was started is ended then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -80,9 +106,9 @@ async def launch(
     host, port = await python.listen()
     meeting = Meeting(port, host)
     gdb_ready = asyncio.ensure_future(native.start())
-    target: Target | None = None
+    target: StartedTarget | None = None
     try:
-        target = await spawn(what, meeting, terminal=options.terminal)
+        target = await start_target(what, meeting, terminal=options.terminal)
         session.pid, session.native, session.python = target.pid, native, python
         session.wait_for_exit = target.wait
         session.end_target = target.kill
@@ -90,7 +116,7 @@ async def launch(
         _furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
-        await _start_engines(session, native, python, gdb_ready, meeting, options)
+        await _start_engines(session, native, python, gdb_ready, meeting, options, configure)
     except BaseException:
         gdb_ready.cancel()
         if target is not None:
@@ -155,11 +181,14 @@ async def _start_engines(
     gdb_ready: asyncio.Future[None],
     meeting: Meeting,
     options: Options,
+    configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
     await gdb_ready
     await native.attach(session.pid)
     await native.console("catch load")
     await native.console("catch exec")
+    for command in options.gdb_commands:
+        await native.console(command)
     await session.breakpoints.libraries_changed()
     for text in options.breakpoints:
         await session.breakpoints.add(text)
@@ -170,6 +199,8 @@ async def _start_engines(
     await _connect(session, python, meeting, options)
     session.emit(SessionStarted(session.pid, python.python_version, native.version))
     await session.breakpoints.python_connected()
+    if configure is not None:
+        await configure(session)
     session.entry_expected = options.stop_on_entry
     await python.configuration_done()
 
@@ -192,6 +223,7 @@ async def _connect(session: Session, python: DebugpyEngine, meeting: Meeting, op
             just_my_code=options.just_my_code,
             stop_on_entry=options.stop_on_entry,
             hidden_files=(str(BOOTSTRAP),),
+            extra=dict(options.debugpy),
         ),
         meeting.session_token,
         meeting.target_token,
