@@ -12,6 +12,7 @@ from functools import cached_property
 from .elf import PT_GNU_EH_FRAME, ElfFile
 
 DW_EH_PE_omit = 0xFF
+DW_EH_PE_absptr, DW_EH_PE_pcrel_sdata4, DW_EH_PE_pcrel_sdata8 = 0x00, 0x1B, 0x1C
 _DATAREL_SDATA4 = 0x3B  # what every linker writes for the search table
 _FORMATS = {
     0x00: "<Q",

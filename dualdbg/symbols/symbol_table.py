@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from .byte_search import Haystack
 from .elf import SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, ElfFile, Section
 
 ENTRY = struct.Struct("<IBBHQQ")
@@ -19,7 +20,7 @@ STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_COMMON, STT_TLS, STT_GNU_IFUNC = 0, 1, 2, 
 BINDINGS = {0: "local", 1: "global", 2: "weak", 10: "unique"}
 
 # From so many wanted values on, one pass over the table is cheaper than a byte search for each.
-_ONE_PASS = 12
+_ONE_PASS = 64
 
 
 @dataclass(frozen=True)
@@ -109,22 +110,23 @@ class SymbolTable:
     # -- by name offset and by value ---------------------------------------------------------
 
     @cached_property
-    def _name_column(self) -> bytes:
-        return self._data.cast("I")[::6].tobytes()
+    def _names(self) -> _Column:
+        return _Column(self._data, 0)
 
     @cached_property
-    def _value_column(self) -> bytes:
-        return self._data.cast("Q")[1::3].tobytes()
+    def _values(self) -> _Column:
+        return _Column(self._data, 2)
 
     def with_names(self, offsets: Collection[int]) -> list[Entry]:
         """The entries whose name starts at one of these file offsets."""
         base = self.strings.offset
-        wanted = {offset - base for offset in offsets}
-        return [self.entry(i) for i in _positions(self._name_column, "I", wanted)]
+        return [self.entry(i) for i in self._names.indices({offset - base for offset in offsets})]
 
     def with_values(self, values: Collection[int]) -> list[Entry]:
         """The entries whose value is one of these."""
-        return [self.entry(i) for i in _positions(self._value_column, "Q", set(values))]
+        low = {value & 0xFFFFFFFF for value in values}
+        entries = [self.entry(i) for i in self._values.indices(low)]
+        return [entry for entry in entries if entry.value in values]
 
     @cached_property
     def functions_by_address(self) -> tuple[array[int], array[int]]:
@@ -145,18 +147,20 @@ class SymbolTable:
                 yield entry
 
 
-def _positions(column: bytes, code: str, wanted: set[int]) -> list[int]:
-    if len(wanted) > _ONE_PASS:
-        return [i for i, value in enumerate(array(code, column)) if value in wanted]
-    form = struct.Struct("<" + code)
-    result: list[int] = []
-    for value in wanted:
-        needle = form.pack(value)
-        at = column.find(needle)
-        while at >= 0:
-            if at % form.size == 0:
-                result.append(at // form.size)
-                at = column.find(needle, at + form.size)
-            else:
-                at = column.find(needle, at + 1)
-    return sorted(result)
+class _Column:
+    """One 32-bit word of every entry (of an address its low half), packed."""
+
+    def __init__(self, table: memoryview, word: int) -> None:
+        self._packed = table.cast("I")[word :: ENTRY.size // 4].tobytes()
+        self._haystack = Haystack(self._packed)
+
+    def indices(self, wanted: set[int]) -> list[int]:
+        """The indices of the entries whose word is one of ``wanted``, ascending."""
+        if len(wanted) > _ONE_PASS:
+            return [i for i, value in enumerate(array("I", self._packed)) if value in wanted]
+        return sorted(i for value in wanted for i in self._search(value))
+
+    def _search(self, value: int) -> Iterator[int]:
+        for at in self._haystack.find_all(value.to_bytes(4, "little"), 0, len(self._packed)):
+            if at % 4 == 0:
+                yield at // 4

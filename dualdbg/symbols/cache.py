@@ -1,0 +1,125 @@
+"""Where dualdbg keeps files that it can make again: a folder of the user's own, or one for this process only."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+# The oldest files go when the cache grows beyond this (bytes).
+LIMIT = 1 << 30
+
+
+def cache_directory() -> Path:
+    """The folder, which exists and can be written.
+
+    ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that is ours:
+    not in a read-only home, and not in another user's (sudo keeps HOME). Else a private folder that
+    goes when this process ends.
+    """
+    return _directory(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", ""))
+
+
+@lru_cache(maxsize=8)
+def _directory(cache_home: str, home: str) -> Path:
+    for base in _bases(cache_home, home):
+        folder = base / "dualdbg"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if _is_ours(folder) and _is_ours(base, may_be_shared=True):
+            return folder
+    return _private_directory()
+
+
+def _bases(cache_home: str, home: str) -> Iterable[Path]:
+    if Path(cache_home).is_absolute():  # the specification: a relative path is to be ignored
+        yield Path(cache_home)
+    elif Path(home).is_absolute():
+        yield Path(home) / ".cache"
+
+
+def _is_ours(folder: Path, *, may_be_shared: bool = False) -> bool:
+    """True when we may write there and nobody else could put a file of his in place of ours."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return False
+    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (
+        may_be_shared and status.st_mode & stat.S_ISVTX
+    )
+    owned = status.st_uid == os.geteuid() or (may_be_shared and status.st_uid == 0)
+    return owned and not shared and os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
+
+
+@lru_cache(maxsize=1)
+def _private_directory() -> Path:
+    folder = tempfile.mkdtemp(prefix="dualdbg-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def store(name: str, chunks: Iterable[bytes | memoryview]) -> Path:
+    """Write a file into the cache, whole or not at all; returns its path.
+
+    Where the cache cannot take it (a full disk, a quota), it goes into the private folder.
+    :raises OSError: that has no room either.
+    """
+    content = list(chunks)
+    try:
+        return _write(cache_directory(), name, content)
+    except OSError:
+        return _write(_private_directory(), name, content)
+
+
+def _write(folder: Path, name: str, chunks: list[bytes | memoryview]) -> Path:
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(chunks)
+        Path(temporary).replace(folder / name)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _prune(folder, keep=name)
+    return folder / name
+
+
+def look_up(name: str, size: int) -> Path | None:
+    """The file of this name, if it is there with exactly ``size`` bytes; it then counts as just used."""
+    for folder in (
+        (cache_directory(), _private_directory())
+        if _private_directory.cache_info().currsize
+        else (cache_directory(),)
+    ):
+        path = folder / name
+        try:
+            if path.stat().st_size == size:
+                os.utime(path)
+                return path
+        except FileNotFoundError:
+            continue
+    return None
+
+
+def _prune(folder: Path, keep: str) -> None:
+    """Remove the files that were used longest ago, until the rest is within the limit."""
+    files = []
+    for path in folder.iterdir():
+        try:
+            files.append((path.stat(), path))
+        except FileNotFoundError:  # another dualdbg removed it
+            continue
+    total = sum(status.st_size for status, _ in files)
+    for status, path in sorted(files, key=lambda item: item[0].st_mtime):
+        if total <= LIMIT:
+            return
+        if path.name != keep and path.is_file():
+            path.unlink(missing_ok=True)
+            total -= status.st_size
