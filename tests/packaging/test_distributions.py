@@ -104,6 +104,11 @@ def test_wheel_has_only_the_package(distributions: Path) -> None:
     assert top == {"dualdbg", f"dualdbg-{dualdbg.__version__}.dist-info"}
 
 
+def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
+    assert dualdbg.__version__ in run(installed, "-m", "dualdbg", "--version", cwd=tmp_path)
+    assert dualdbg.__version__ in run(installed.parent / "dualdbg", "--version", cwd=tmp_path)
+
+
 def test_installed_wheel_finds_its_files(installed: Path, tmp_path: Path) -> None:
     code = f"""
 import json
