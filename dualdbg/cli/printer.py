@@ -48,8 +48,8 @@ from .style import Style
 LineReader = Callable[[str, int], "str | None"]
 """The text of a line of a source file, or None where there is no such file or line."""
 
-Highlighter = Callable[[str, list[str]], list[str]]
-"""The lines of a file, with colours."""
+Highlighter = Callable[[str, int, list[str]], list[str]]
+"""Lines of a file, the first of which has the given number, with colours."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Printer:
 
     style: Style
     read_line: LineReader = lambda _file, _line: None
-    highlight: Highlighter = lambda _file, lines: lines
+    highlight: Highlighter = lambda _file, _first, lines: lines
 
     def render(self, report: Report) -> str:
         """Lines that end in a newline, or nothing for what people need not be told."""
@@ -154,8 +154,7 @@ class Printer:
             lines = [f"  {function}", "  " + self.style.paint("place", _cut(place, room, 0))]
         text = self.read_line(frame.file, frame.line) if frame.file and frame.line else None
         if text is not None and text.strip():
-            shown = self.highlight(frame.file or "", [text.rstrip()])[0]
-            lines.append(f"  {self.style.paint('number', str(frame.line))}  {shown.strip()}")
+            lines.append(f"  {self.style.paint('number', str(frame.line))}  {text.strip()}")
         return lines
 
     def _frame(self, report: FrameReport) -> str:
@@ -187,7 +186,7 @@ class Printer:
 
     def _source(self, report: SourceReport) -> str:
         width = len(str(report.first + len(report.lines)))
-        shown = self.highlight(report.file, list(report.lines))
+        shown = self.highlight(report.file, report.first, list(report.lines))
         rows = []
         for number, text in enumerate(shown, report.first):
             mark = ">" if number == report.current else " "
@@ -255,7 +254,7 @@ def _binding(row: Breakpoint) -> str:
         places = {file_name(location.library or location.file) for location in row.locations}
         return f"{len(row.locations)} places in {', '.join(sorted(places))}"
     if not row.locations:
-        return row.state.value
+        return str(row.state.value)
     location = row.locations[0]
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
     note = f" ({row.message})" if row.message else ""

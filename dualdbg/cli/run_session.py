@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import os
 import signal
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..session.session import Session
 from ..session.start import Options, launch
+from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
+from ..target import interpreter
 from ..target.launcher import Launch
+from ..target.terminal import Terminal
 from . import main as entry
 from .commands.run import RunOptions, exit_status, interrupted_status
 from .console import Console, Quit
 from .output_pipes import OutputPipes
+from .printer import Highlighter
 from .reports import Report
 
 _TROUBLE_STATUS = 3
@@ -27,34 +32,44 @@ async def debug(options: RunOptions) -> int:
 
     Raises DualdbgError when the session cannot be started; nothing is left behind then.
     """
+    operators = _operators(options)
     show = _json_sink() if options.json else _people_sink()
     pipes = OutputPipes(show) if options.json else None
+    terminal = Terminal.open() if sys.stdin.isatty() else None
     console: Console | None = None
-
-    def subscribe(session: Session) -> None:
-        nonlocal console
-        console = Console(session, show, pipes.drain if pipes is not None else lambda: None)
-
     session: Session | None = None
-    signals = _Signals()
+
+    def subscribe(new: Session) -> None:
+        nonlocal console, session
+        session = new
+        console = Console(new, show, pipes.drain if pipes is not None else lambda: None)
+        if terminal is not None:
+            new.before_resume.append(lambda: terminal.give(new.pid))
+            new.after_stop.append(terminal.take)
+
     try:
-        session = await launch(
-            _what(options, pipes), _session_options(options), _operators(options), entry.STARTED, subscribe
+        _preload(options)
+        await launch(
+            _what(options, pipes), _session_options(options, terminal), operators, entry.STARTED, subscribe
         )
         assert console is not None
         if pipes is not None:
             pipes.close_write_ends()
-        return await signals.guard(_drive(console, options), console)
+        return await _Signals().guard(_drive(console, options, operators), console)
     finally:
+        if terminal is not None:
+            terminal.take()
         if session is not None:
             await session.close()
         if console is not None:
             await console.close()
         if pipes is not None:
             pipes.close()
+        if terminal is not None:
+            terminal.close()
 
 
-async def _drive(console: Console, options: RunOptions) -> int:
+async def _drive(console: Console, options: RunOptions, operators: OperatorTable | None) -> int:
     """Everything that commands do, until the session is over or nobody has more to say."""
     from .script import run_commands, run_lines, show_every_stop
 
@@ -64,11 +79,16 @@ async def _drive(console: Console, options: RunOptions) -> int:
         else:
             await run_commands(console, options.commands)
             if not options.batch and not console.ended:
-                await run_lines(console, sys.stdin.fileno())
+                if _has_prompt(options):
+                    from .prompt import Prompt, beginning_with
+
+                    await Prompt(console, beginning_with(operators)).run()
+                else:
+                    await run_lines(console, sys.stdin.fileno())
     except Quit:
         pass
     await console.flush()
-    if console.failed and (options.batch or options.commands):
+    if console.failed and not _has_prompt(options):
         return _TROUBLE_STATUS
     if console.exit is not None:
         return exit_status(console.exit.code, console.exit.signal)
@@ -91,21 +111,32 @@ def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
     )
 
 
-def _session_options(options: RunOptions) -> Options:
+def _has_prompt(options: RunOptions) -> bool:
+    return not options.batch and not options.json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _preload(options: RunOptions) -> None:
+    """Import what the first stop needs while the target starts."""
+    if _has_prompt(options):
+        asyncio.get_running_loop().run_in_executor(None, importlib.import_module, f"{__package__}.prompt")
+
+
+def _session_options(options: RunOptions, terminal: Terminal | None) -> Options:
     return Options(
         gdb=options.gdb,
         log_dir=options.log_dir,
         just_my_code=options.just_my_code,
         stop_on_entry=options.stop_on_entry,
         breakpoints=options.breakpoints,
+        terminal=terminal,
     )
 
 
 def _operators(options: RunOptions) -> OperatorTable | None:
-    spec = find_spec("torch")
-    if spec is None or spec.origin is None:
-        return None
-    return OperatorTable.load(Path(spec.origin).parent)
+    """The operators of the PyTorch that the program would import. Raises UsageError for what is no Python."""
+    environment = {**os.environ, **dict(options.env)}
+    facts = interpreter.inspect(options.python, environment, options.cwd, cache_directory())
+    return OperatorTable.load(Path(facts.torch)) if facts.torch else None
 
 
 def _json_sink() -> Callable[[Report], None]:
@@ -135,6 +166,12 @@ def _people_sink() -> Callable[[Report], None]:
             sys.stdout.flush()
 
     return show
+
+
+def _highlighter() -> Highlighter:
+    from .highlight import highlight
+
+    return highlight
 
 
 class _Signals:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import DualdbgError, UsageError
+from ...target import interpreter
 from ..arguments import Parser, Program, split_program
 
 _TROUBLE_STATUS = 3
@@ -62,7 +63,7 @@ def read_options(words: list[str]) -> RunOptions:
     _check_paths(given, program)
     return RunOptions(
         program=program,
-        python=given.python or default_python(os.environ.get),
+        python=interpreter.find(given.python or default_python(os.environ.get)),
         breakpoints=tuple(given.breakpoints),
         cwd=given.cwd,
         env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
@@ -77,11 +78,16 @@ def read_options(words: list[str]) -> RunOptions:
 
 
 def default_python(environment: Callable[[str], str | None]) -> str:
-    """The interpreter of the active virtual environment; without one, the one that dualdbg itself runs on."""
+    """The interpreter of the active virtual environment; without one, the one that dualdbg is installed in.
+
+    pipx and uv give a tool an environment of its own, where no program lives: there it is ``python`` on PATH.
+    """
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         folder = environment(name)
         if folder and (python := Path(folder) / "bin" / "python").exists():
             return str(python)
+    if Path(sys.prefix).parts[-2:] in (("venvs", "dualdbg"), ("tools", "dualdbg")):
+        return interpreter.find()
     return sys.executable
 
 

@@ -115,6 +115,9 @@ _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
 }
 
 
+INFO_WORDS = tuple(_INFO)
+
+
 def _overview() -> str:
     lines = []
     for area, title in _TITLES.items():

@@ -1,0 +1,33 @@
+"""Source lines in colour. A file is coloured as a whole, so that a line inside a long string is seen as such."""
+
+from __future__ import annotations
+
+import functools
+import linecache
+
+_LARGEST = 400_000  # characters; a longer file is shown without colours rather than late
+
+
+def highlight(file: str, first: int, lines: list[str]) -> list[str]:
+    """``lines``, which begin at line ``first`` of ``file``, with the terminal's own sixteen colours."""
+    coloured = _coloured(file)
+    if len(coloured) < first - 1 + len(lines):
+        return lines
+    return list(coloured[first - 1 : first - 1 + len(lines)])
+
+
+@functools.lru_cache(maxsize=8)
+def _coloured(file: str) -> tuple[str, ...]:
+    text = "".join(linecache.getlines(file))
+    if not text or len(text) > _LARGEST:
+        return ()
+    from pygments import highlight as colour
+    from pygments.formatters import TerminalFormatter
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_for_filename(file, text, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return ()
+    return tuple(colour(text, lexer, TerminalFormatter()).split("\n"))

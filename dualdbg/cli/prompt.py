@@ -1,0 +1,123 @@
+"""The interactive prompt: one line editor on the session's own event loop, with history, completion and search."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from ..model import Reason
+from ..symbols.operators import OperatorTable
+from .completion import Names, PromptCompleter
+from .console import Console, Quit
+from .prompt_commands.general import INFO_WORDS
+from .prompt_commands.registry import Command
+
+_TEXT = "(dualdbg) "
+
+
+class Prompt:
+    """Reads commands and runs them, until the session is over."""
+
+    def __init__(self, console: Console, spec_names: Names) -> None:
+        self._console = console
+        self._editor: PromptSession[str] = PromptSession(
+            history=open_history(os.environ.get("XDG_STATE_HOME")),
+            completer=PromptCompleter(spec_names, INFO_WORDS),
+            complete_while_typing=False,
+            complete_in_thread=True,
+        )
+        self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        self._last: tuple[str, Command] | None = None
+        self._interrupts = 0  # Ctrl-C presses in a row
+
+    async def run(self) -> None:
+        """Raises Quit when the user wants to leave."""
+        await self._settle()
+        while not self._console.ended:
+            line = await self._read()
+            if line is not None:
+                self._interrupts = 0
+                await self._execute(line)
+                await self._settle()
+
+    async def _settle(self) -> None:
+        await self._console.settle()
+        stop = self._console.session.stop
+        if stop is not None and stop.reason is Reason.PAUSE:
+            self._interrupts = 1
+
+    async def _execute(self, line: str) -> None:
+        if line.strip():
+            command = await self._console.execute(line)
+            self._last = (line, command) if command is not None and command.repeats else None
+        elif self._last is not None:
+            text, command = self._last
+            # `list 20` goes on with what follows, `next 3` is done again.
+            await self._console.execute(command.name if command.name == "list" else text)
+
+    async def _read(self) -> str | None:
+        """One line; None when there is nothing to run. The end of the session ends the wait."""
+        try:
+            return await self._ask(self._editor, _TEXT)
+        except KeyboardInterrupt:
+            self._interrupts += 1
+            if self._interrupts > 1 and await self._confirm_quit():
+                raise Quit from None
+        except EOFError:
+            if await self._confirm_quit():
+                raise Quit from None
+        return None
+
+    async def _ask(self, editor: PromptSession[str], text: str) -> str | None:
+        ended = asyncio.ensure_future(self._console.session.ended.wait())
+        with patch_stdout(raw=True):
+            reading = asyncio.ensure_future(editor.prompt_async(text))
+            try:
+                await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)
+                if not reading.done():
+                    await self._console.flush()
+                    return None
+                return reading.result()
+            finally:
+                ended.cancel()
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+
+    async def _confirm_quit(self) -> bool:
+        """Ask; Ctrl-C and Ctrl-D at the question mean yes."""
+        fate = "the program ends with it" if self._console.session.end_target else "the program runs on"
+        try:
+            answer = await self._ask(self._asker, f"Quit? {fate} (y or n) ")
+        except (KeyboardInterrupt, EOFError):
+            return True
+        self._interrupts = 0
+        return answer is not None and answer.strip().lower() in ("y", "yes")
+
+
+def open_history(state_folder: str | None) -> History:
+    """The history file under the user's state folder (XDG Base Directory); in memory where none can be written."""
+    folder = Path(state_folder or Path("~/.local/state").expanduser()) / "dualdbg"
+    path = folder / "history"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(path, "ab"):
+            pass
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+def beginning_with(operators: OperatorTable | None) -> Names:
+    """Completion of operator names; the table is read when it is first needed."""
+
+    def names(text: str) -> Iterable[str]:
+        known = operators.names if operators is not None else ()
+        return (name for name in known if name.startswith(text))
+
+    return names
