@@ -10,6 +10,7 @@ import select
 import shutil
 import subprocess
 import time
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,8 @@ get = sysconfig.get_config_var
 print("\\ndualdbg:" + json.dumps({
     "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "version": list(sys.version_info[:3]),
+    "executable": sys.executable,
+    "extension_suffix": get("EXT_SUFFIX") or "",
     "prefix": sys.prefix,
     "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "search_path": [folder for folder in sys.path if folder],
@@ -52,13 +55,17 @@ print("\\ndualdbg:" + json.dumps({
 class Interpreter:
     """Facts about one interpreter, as it answered them itself in the environment of the program.
 
-    ``path`` is what to execute (a venv's link, not what it points to); ``search_path`` its sys.path without
-    the script's folder; ``libpython`` the shared library that holds the interpreter, or None when the
-    executable itself does; ``torch`` the folder of the package, found without importing it.
+    ``path`` is what to execute (a venv's link, not what it points to, or a wrapper); ``executable`` the program
+    that runs then; ``search_path`` its sys.path without the script's folder; ``extension_suffix`` how the names
+    of its extension modules end (``.cpython-311-x86_64-linux-gnu.so``); ``libpython`` the shared library that
+    holds the interpreter, or None when the executable itself does; ``torch`` the folder of the package, found
+    without importing it.
     """
 
     path: str
+    executable: str
     version: tuple[int, int, int]
+    extension_suffix: str
     prefix: str
     base_prefix: str
     search_path: tuple[str, ...]
@@ -106,7 +113,7 @@ def inspect(
         folders = env["PYTHONPATH"].split(os.pathsep)
         env["PYTHONPATH"] = os.pathsep.join(str(Path.cwd() / (cwd or "") / folder) for folder in folders)
     memory = cache / "interpreters.json" if cache else None
-    key = json.dumps([path, env.get("PYTHONPATH"), env.get("PYTHONHOME")])
+    key = json.dumps([path, env.get("PYTHONPATH"), env.get("PYTHONHOME"), zlib.crc32(QUESTION.encode())])
     facts = _remembered(memory, key)
     if facts is None:
         facts = _ask(path, env)
@@ -168,7 +175,9 @@ def _checked(path: str, facts: dict[str, Any]) -> Interpreter:
         raise UsageError(f"{path} is Python {'.'.join(map(str, version))}.", known)
     return Interpreter(
         path=path,
+        executable=str(Path(facts["executable"]).resolve()),
         version=(version[0], version[1], version[2]),
+        extension_suffix=facts["extension_suffix"],
         prefix=facts["prefix"],
         base_prefix=facts["base_prefix"],
         search_path=tuple(facts["search_path"]),

@@ -203,15 +203,25 @@ def _popen_stream(stream: Stream) -> int | None:
     return subprocess.PIPE if stream == "pipe" else int(stream)
 
 
+def naming_us_as_tracer() -> Callable[[], None]:
+    """For a child to call before exec: Yama then lets us and our descendants, such as gdb, trace it."""
+    us = os.getpid()
+    prctl = ctypes.CDLL(None).prctl
+
+    def name_us() -> None:
+        prctl(PR_SET_PTRACER, us, 0, 0, 0)  # EINVAL without Yama, where nobody asks for it
+
+    return name_us
+
+
 def _between_fork_and_exec(guard: int, terminal: Terminal | None) -> Callable[[], None]:
     """What the child does to itself. Everything that imports is done here, before the fork."""
-    parent = os.getpid()
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    name_us = naming_us_as_tracer()
     ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
     reset = ignored - IGNORED_AT_START
 
     def prepare() -> None:
-        prctl(PR_SET_PTRACER, parent, 0, 0, 0)  # EINVAL without Yama, where nobody asks for it
+        name_us()
         signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTTOU])
         if terminal is None:
             os.write(guard, b"%d\n" % os.getpid())
