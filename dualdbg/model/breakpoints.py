@@ -17,6 +17,7 @@ class BreakpointKind(str, Enum):
     PYTHON_LINE = "python-line"  # file.py:12
     PYTHON_FUNCTION = "python-function"  # py:package.module.function
     ADDRESS = "address"  # *0x7f...
+    DATA = "data"  # memory that changes or is read: subject = ADDRESS:SIZE:ACCESS
     PRESET = "preset"  # preset:jit-run; expanded before it reaches an engine
     THROW = "throw"  # a C++ exception is thrown; subject = type or ""
     RAISE = "raise"  # a Python exception is raised; subject = type or ""
@@ -40,8 +41,9 @@ class BreakpointSpec:
     ``subject``: the operator, function, file, address, preset, type or signal name;
     ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators.
     Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
-    on), ``log`` (a text with {expressions}; the target does not stop), ``temporary``,
-    ``thread`` (OS thread id or name).
+    on), ``hit_condition`` (which hits stop, as an editor words it: ``5``, ``> 2``, ``% 3``),
+    ``log`` (a text with {expressions}; the target does not stop), ``temporary``, ``thread``
+    (OS thread id or name).
     """
 
     text: str
@@ -53,6 +55,7 @@ class BreakpointSpec:
     layer: Layer | None = None
     condition: str | None = None
     hits: int | None = None
+    hit_condition: str | None = None
     log: str | None = None
     temporary: bool = False
     thread: str | None = None

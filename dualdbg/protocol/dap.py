@@ -14,11 +14,12 @@ from ..errors import ProtocolError
 Message = dict[str, Any]
 
 _MAXIMUM_HEADER = 4096
+_LENGTH_FIELD = b"content-length:"
 
 
 def encode(message: Message) -> bytes:
     """One message as it goes over the wire, header and body in one piece."""
-    body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    body = json.dumps(message, separators=(",", ":")).encode("ascii")  # lone surrogates stay what they are
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
@@ -39,23 +40,57 @@ class Decoder:
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that are complete now. Raises ProtocolError for a header or a body that is not DAP."""
+        items = self.feed_tolerantly(data)
+        for item in items:
+            if isinstance(item, ProtocolError):
+                raise item
+        return [item for item in items if not isinstance(item, ProtocolError)]
+
+    def feed_tolerantly(self, data: bytes) -> list[Message | ProtocolError]:
+        """The same for a peer whose mistakes are to be told and survived: each is one ProtocolError in its place.
+
+        After a body that is no message the next header follows; after a header that is none, the next place that
+        reads like the beginning of one.
+        """
         self._buffer += data
-        messages: list[Message] = []
+        items: list[Message | ProtocolError] = []
         while True:
-            if self._length is None:
-                end = self._buffer.find(b"\r\n\r\n")
-                if end < 0:
-                    if len(self._buffer) > _MAXIMUM_HEADER:
-                        raise ProtocolError("a DAP header without an end")
-                    return messages
-                self._length = self._read_header(bytes(self._buffer[:end]))
-                del self._buffer[: end + 4]
-            if len(self._buffer) < self._length:
-                return messages
-            body = bytes(self._buffer[: self._length])
-            del self._buffer[: self._length]
-            self._length = None
-            messages.append(_read_body(body))
+            try:
+                message = self._next()
+            except ProtocolError as error:
+                items.append(error)
+                continue
+            if message is None:
+                return items
+            items.append(message)
+
+    def _next(self) -> Message | None:
+        if self._length is None:
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._buffer) > _MAXIMUM_HEADER:
+                    self._skip_to_header(1)
+                    raise ProtocolError("a DAP header without an end")
+                return None
+            header = bytes(self._buffer[:end])
+            try:
+                self._length = self._read_header(header)
+            except ProtocolError:
+                self._skip_to_header(1)
+                raise
+            del self._buffer[: end + 4]
+        if len(self._buffer) < self._length:
+            return None
+        body = bytes(self._buffer[: self._length])
+        del self._buffer[: self._length]
+        self._length = None
+        return _read_body(body)
+
+    def _skip_to_header(self, start: int) -> None:
+        at = self._buffer.lower().find(_LENGTH_FIELD, start)
+        if at < 0:
+            at = max(len(self._buffer) - len(_LENGTH_FIELD), start)  # it may have arrived in part
+        del self._buffer[:at]
 
     def _read_header(self, header: bytes) -> int:
         for line in header.split(b"\r\n"):
@@ -71,7 +106,7 @@ class Decoder:
 def _read_body(body: bytes) -> Message:
     try:
         message = json.loads(body.decode("utf-8", "surrogatepass"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError(f"a DAP message that is not JSON: {error}") from error
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         raise ProtocolError("a DAP message without a type")

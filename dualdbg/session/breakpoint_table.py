@@ -19,6 +19,7 @@ from ..model import (
 )
 from ..symbols.image import ProcessImage
 from ..symbols.specs import parse_spec, same_place
+from .hit_conditions import hit_counts
 from .native_breakpoints import NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
 
@@ -159,6 +160,8 @@ class BreakpointTable:
     def count_hit(self, id: int) -> bool:
         """Count a native hit; False while the spec's ``hits`` are not reached."""
         row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        if row.spec.hit_condition is not None:
+            return hit_counts(row.spec.hit_condition, row.hit_count)
         return row.spec.hits is None or row.hit_count >= row.spec.hits
 
     def report_unbound(self) -> None:

@@ -155,6 +155,8 @@ def _suffixes(spec: BreakpointSpec) -> dict[str, Any]:
         suffixes["condition"] = spec.condition
     if spec.hits is not None:
         suffixes["hitCondition"] = f">= {spec.hits}"
+    elif spec.hit_condition is not None:
+        suffixes["hitCondition"] = spec.hit_condition
     if spec.log is not None:
         suffixes["logMessage"] = spec.log
     return suffixes

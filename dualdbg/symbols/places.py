@@ -345,6 +345,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.PYTHON_LINE: _write_line,
     BreakpointKind.PYTHON_FUNCTION: lambda spec: f"py:{spec.subject}",
     BreakpointKind.ADDRESS: _write_address,
+    BreakpointKind.DATA: lambda spec: spec.text,
     BreakpointKind.PRESET: lambda spec: f"preset:{spec.subject}",
     BreakpointKind.THROW: _write_event("throw"),
     BreakpointKind.RAISE: _write_event("raise"),
