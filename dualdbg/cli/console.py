@@ -56,6 +56,7 @@ class Console:
         self.failed = False
         self.exit: Exit | None = None
         self.detached = False
+        self.leaving = False  # the session is being ended by us: how it ends is no news
         self.on_event: Callable[[Event], None] = lambda _event: None
         self._before_event = before_event
         self._events = session.subscribe()
@@ -112,7 +113,8 @@ class Console:
         elif isinstance(event, Detached):
             self.detached = True
         self._before_event()
-        self.show(event)
+        if not self.leaving:
+            self.show(event)
         self.on_event(event)
 
     # -- commands -------------------------------------------------------------------------------

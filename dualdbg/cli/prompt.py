@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.data_structures import Size
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.shortcuts import CompleteStyle
 
 from ..model import Reason
 from ..symbols.operators import OperatorTable
@@ -30,9 +36,11 @@ class Prompt:
             history=open_history(os.environ.get("XDG_STATE_HOME")),
             completer=PromptCompleter(spec_names, INFO_WORDS),
             complete_while_typing=False,
-            complete_in_thread=True,
+            complete_style=CompleteStyle.READLINE_LIKE,
+            reserve_space_for_menu=0,
+            output=_output(),
         )
-        self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory())
+        self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory(), output=_output())
         self._last: tuple[str, Command] | None = None
         self._interrupts = 0  # Ctrl-C presses in a row
 
@@ -98,6 +106,16 @@ class Prompt:
             return True
         self._interrupts = 0
         return answer is not None and answer.strip().lower() in ("y", "yes")
+
+
+def _output() -> Output:
+    """A terminal that is not asked where its cursor is: an answer that came late would be the target's input."""
+
+    def size() -> Size:
+        columns, rows = shutil.get_terminal_size()
+        return Size(rows=rows, columns=columns)
+
+    return Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
 
 
 def open_history(state_folder: str | None) -> History:

@@ -59,9 +59,12 @@ async def debug(options: RunOptions) -> int:
     finally:
         if terminal is not None:
             terminal.take()
+        if console is not None:
+            console.leaving = not options.json
         if session is not None:
             await session.close()
         if console is not None:
+            await console.flush()
             await console.close()
         if pipes is not None:
             pipes.close()
