@@ -7,6 +7,7 @@ PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, myli
       | "py:" FILE ":" LINE       a Python file whose name does not end in .py
       | ["*"] "0x" HEX            an absolute address
       | LIBRARY "+0x" HEX         an address in a library, counted from the library's first byte in memory
+      | "data:" ADDRESS ":" SIZE ":" ("read" | "write" | "readWrite")   memory: SIZE bytes that change or are read
       | "preset:" NAME | "throw" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
       | "signal:" SIGNAL | SIGNAL
 """
@@ -45,6 +46,9 @@ _OPERATOR = re.compile(
 _BROKEN_ADDRESS = re.compile(r"\*?0[xX]\w*|.*\.so[\d.]*\+.*")
 _CLONE = re.compile(r".+\.(?:cold|constprop|isra|part|lto_priv|llvm)(?:\.\d+)*")
 _PREFIXED = re.compile(r"(?P<prefix>[A-Za-z-]+):(?!:)(?P<rest>.*)", re.DOTALL)
+_WATCHED = re.compile(
+    r"0[xX](?P<hex>[0-9a-fA-F]{1,16}):(?P<size>[1-9]\d{0,3}):(?P<access>read|write|readWrite)"
+)
 _TYPE = re.compile(r"[A-Za-z_][\w.:]*(?:<.*>)?(?:::[\w:]+)*")
 
 
@@ -199,6 +203,18 @@ def _raise(text: str, rest: str, at: int) -> BreakpointSpec:
     return BreakpointSpec(text, BreakpointKind.RAISE, rest)
 
 
+def _data(text: str, rest: str, at: int) -> BreakpointSpec:
+    match = _WATCHED.fullmatch(rest)
+    if match is None:
+        raise Problem(
+            "'data:' wants an address, a number of bytes and an access",
+            at,
+            "for example data:0x7ffd10:8:write",
+        )
+    subject = f"{int(match['hex'], 16):#x}:{match['size']}:{match['access']}"
+    return BreakpointSpec(text, BreakpointKind.DATA, subject)
+
+
 def _signal_prefixed(text: str, rest: str, at: int) -> BreakpointSpec:
     return BreakpointSpec(text, BreakpointKind.SIGNAL, _signal_name(rest, at))
 
@@ -307,6 +323,7 @@ _PREFIXES: dict[str, Callable[[str, str, int], BreakpointSpec]] = {
     "preset": _preset,
     "throw": _throw,
     "raise": _raise,
+    "data": _data,
     "signal": _signal_prefixed,
 }
 
@@ -345,7 +362,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.PYTHON_LINE: _write_line,
     BreakpointKind.PYTHON_FUNCTION: lambda spec: f"py:{spec.subject}",
     BreakpointKind.ADDRESS: _write_address,
-    BreakpointKind.DATA: lambda spec: spec.text,
+    BreakpointKind.DATA: lambda spec: f"data:{spec.subject}",
     BreakpointKind.PRESET: lambda spec: f"preset:{spec.subject}",
     BreakpointKind.THROW: _write_event("throw"),
     BreakpointKind.RAISE: _write_event("raise"),

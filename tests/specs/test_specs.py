@@ -196,6 +196,11 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
             "", kind, ".".join(draw(st.lists(identifiers, min_size=1, max_size=4)))
         ),
         K.ADDRESS: lambda: BreakpointSpec("", kind, hex(draw(st.integers(0, 2**64 - 1)))),
+        K.DATA: lambda: BreakpointSpec(
+            "",
+            kind,
+            f"{draw(st.integers(0, 2**64 - 1)):#x}:{draw(st.integers(1, 64))}:{draw(st.sampled_from(['read', 'write', 'readWrite']))}",
+        ),
         K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
         K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
         K.RAISE: lambda: BreakpointSpec("", kind, draw(st.just("") | identifiers)),
