@@ -196,11 +196,7 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
             "", kind, ".".join(draw(st.lists(identifiers, min_size=1, max_size=4)))
         ),
         K.ADDRESS: lambda: BreakpointSpec("", kind, hex(draw(st.integers(0, 2**64 - 1)))),
-        K.DATA: lambda: BreakpointSpec(
-            "",
-            kind,
-            f"{draw(st.integers(0, 2**64 - 1)):#x}:{draw(st.integers(1, 64))}:{draw(st.sampled_from(['read', 'write', 'readWrite']))}",
-        ),
+        K.DATA: lambda: BreakpointSpec("", kind, draw(watched)),
         K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
         K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
         K.RAISE: lambda: BreakpointSpec("", kind, draw(st.just("") | identifiers)),
@@ -211,6 +207,12 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
 
 
 lines = st.integers(1, 10**6)
+watched = st.builds(
+    "{:#x}:{}:{}".format,
+    st.integers(0, 2**64 - 1),
+    st.integers(1, 64),
+    st.sampled_from(["read", "write", "readWrite"]),
+)
 texts = st.text(min_size=1, max_size=20).filter(lambda text: "{" not in text and "}" not in text)
 conditions = st.sampled_from(
     [
