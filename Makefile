@@ -8,7 +8,7 @@ PIP_ARGS ?=
 PYTEST_ARGS ?=
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check $(PIP_ARGS)
 SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \
 	-x bt -x continue -x bt -x continue --batch
 
