@@ -86,6 +86,11 @@ def function_start(address):
     return {"address": body, "file": table.fullname(), "line": gdb.find_pc_line(body).line}
 
 
+def function_starts(addresses):
+    """:func:`function_start` of each, addresses only."""
+    return [function_start(address)["address"] for address in addresses]
+
+
 def line_places(file, line):
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; none is an empty list."""
     try:
@@ -252,6 +257,89 @@ def registers(number, names):
     return {name: int(frame.read_register(name)) & 0xFFFFFFFFFFFFFFFF for name in names}
 
 
+def insert_many(number, addresses):
+    """Breakpoints at these addresses for one thread; returns gdb's numbers of them."""
+    numbers = []
+    for address in addresses:
+        point = gdb.Breakpoint("*%d" % address)
+        point.thread = number
+        numbers.append(point.number)
+    return numbers
+
+
+def delete_many(numbers):
+    """Delete breakpoints by number; those that are gone already are no error."""
+    wanted = set(numbers)
+    for point in gdb.breakpoints():
+        if point.number in wanted:
+            point.delete()
+
+
+def call_probe(number, functions, method, argument):
+    """Call ``pydevd.dualdbg_probe.METHOD(ARGUMENT)`` in thread ``number``, which holds the GIL.
+
+    ``functions`` maps the names of the C functions that this needs to their addresses. An exception that is on its
+    way in the thread, and errno, are the same afterwards. Returns whether the call returned a true value.
+    """
+    _thread(number).switch()
+    gdb.newest_frame().select()
+
+    def call(name, *arguments):
+        words = ",".join("(long)%d" % word for word in arguments)
+        return int(gdb.parse_and_eval("((long(*)())%d)(%s)" % (functions[name], words)))
+
+    stopping = [point for point in gdb.breakpoints() if point.enabled]
+    for point in stopping:  # what the probe runs is none of the user's business
+        point.enabled = False
+    try:
+        return _call_probe(call, method, argument)
+    finally:
+        for point in stopping:
+            point.enabled = True
+
+
+def _call_probe(call, method, argument):
+    inferior = gdb.selected_inferior()
+    texts = [text.encode() + b"\0" for text in ("pydevd", "dualdbg_probe", method, "s", argument)]
+    size = 32 + sum(map(len, texts))
+    errno = call("__errno_location")
+    saved_errno = inferior.read_memory(errno, 4).tobytes()
+    block = call("PyMem_RawMalloc", size)
+    if not block:
+        raise gdb.GdbError("the target has no memory left")
+    places = []
+    at = block + 32
+    for text in texts:
+        inferior.write_memory(at, text)
+        places.append(at)
+        at += len(text)
+    call("PyErr_Fetch", block, block + 8, block + 16)
+    module = call("PyImport_AddModule", places[0])
+    probe = call("PyObject_GetAttrString", module, places[1]) if module else 0
+    result = call("PyObject_CallMethod", probe, places[2], places[3], places[4]) if probe else 0
+    done = result != 0 and call("PyObject_IsTrue", result) == 1
+    for owned in (result, probe):
+        if owned:
+            call("Py_DecRef", owned)
+    saved = inferior.read_memory(block, 24).tobytes()
+    call("PyErr_Restore", *(int.from_bytes(saved[at : at + 8], "little") for at in (0, 8, 16)))
+    call("PyMem_RawFree", block)
+    inferior.write_memory(errno, saved_errno)
+    return done
+
+
+def call_sites(start, end):
+    """The addresses of the call instructions in a function."""
+    rows = gdb.selected_frame().architecture().disassemble(start, end - 1)
+    calls = ("call", "bl ", "blr")
+    return [row["addr"] for row in rows if row["asm"].strip().startswith(calls)]
+
+
+def architecture():
+    """gdb's name of the architecture of the inferior."""
+    return gdb.selected_inferior().architecture().name()
+
+
 def return_address(number):
     """Where the function at whose first instruction thread ``number`` stands will return to."""
     _thread(number).switch()
@@ -270,6 +358,7 @@ _COMMANDS = {
     "threads": threads,
     "frames": frames,
     "function-start": function_start,
+    "function-starts": function_starts,
     "line-places": line_places,
     "load-library": load_library,
     "variables": variables,
@@ -279,6 +368,11 @@ _COMMANDS = {
     "read-memory": read_memory,
     "registers": registers,
     "return-address": return_address,
+    "architecture": architecture,
+    "insert-many": insert_many,
+    "delete-many": delete_many,
+    "call-probe": call_probe,
+    "call-sites": call_sites,
 }
 
 

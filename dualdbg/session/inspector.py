@@ -39,7 +39,7 @@ class Inspector:
 
     def __init__(self, session: Session, reader: StackReader) -> None:
         self._session = session
-        self._reader = reader
+        self.reader = reader
         self._stacks: dict[int, Stack] = {}
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
         self.values = ValueReader(session, self)
@@ -47,7 +47,7 @@ class Inspector:
     def forget(self) -> None:
         """The target runs: every handle of the stop before is stale."""
         self._stacks.clear()
-        self._reader.forget()
+        self.reader.forget()
         self.values.forget()
 
     # -- debugpy --------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Inspector:
 
     async def thread(self, tid: int) -> Thread:
         """One thread, with what is known of its Python side (gdb holds the target)."""
-        python = next((one for one in await self._reader.python_threads() if one.tid == tid), None)
+        python = next((one for one in await self.reader.python_threads() if one.tid == tid), None)
         return Thread(
             tid, self.thread_name(tid), python.name if python else None, python.holds_gil if python else None
         )
@@ -164,6 +164,10 @@ class Inspector:
         visible = (await self._stack_of(tid)).visible()
         return bool(visible) and isinstance(visible[0], PythonFrame)
 
+    async def holds_gil(self, tid: int) -> bool:
+        """Whether the thread holds the GIL (gdb holds the target)."""
+        return any(one.tid == tid and one.holds_gil for one in await self.reader.python_threads())
+
     async def gdb_thread(self, tid: int) -> int:
         threads = await self._session.native.threads()
         for number, known in threads.items():
@@ -173,7 +177,7 @@ class Inspector:
 
     async def stack_while_held(self, tid: int) -> Stack:
         """The merged stack of any thread while gdb holds the target."""
-        return await self._reader.stack(tid, await self.gdb_thread(tid))
+        return await self.reader.stack(tid, await self.gdb_thread(tid))
 
     async def _stack_of(self, tid: int) -> Stack:
         if tid not in self._stacks:
@@ -189,7 +193,7 @@ class Inspector:
         except WrongState:
             raise
         except CommandError as error:
-            frames = tuple(assign_roles(list(named), self._reader.rules))
+            frames = tuple(assign_roles(list(named), self.reader.rules))
             return Stack(tid, frames, Quality.PYTHON_ONLY, error.message)
         return replace(stack, frames=_with_engine_ids(stack.frames, named))
 

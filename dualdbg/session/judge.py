@@ -55,22 +55,25 @@ class Judge:
 
     async def verdict(self, event: engine.NativeStopped) -> Verdict | None:
         """What to tell the user of a stop of gdb's, or None to run on."""
+        ended = await self._session.stepper.judge(event)
+        if ended is not None:
+            return (Reason.STEP, (), self._returned(event)) if ended else None
         if event.reason == "breakpoint-hit":
             return await self._breakpoint(event)
         if event.reason in _STEP_REASONS:
-            description = f"returned {event.return_value}" if event.return_value is not None else None
-            return Reason.STEP, (), description
+            return Reason.STEP, (), self._returned(event)
         if event.reason == "signal-received":
             if event.signal == "SIGINT" or event.signal == "0":
                 return Reason.PAUSE, (), None
             return Reason.SIGNAL, (), f"{event.signal}, {event.signal_meaning}"
         return Reason.PAUSE, (), event.reason or None
 
+    def _returned(self, event: engine.NativeStopped) -> str | None:
+        return f"returned {event.return_value}" if event.return_value is not None else None
+
     async def _breakpoint(self, event: engine.NativeStopped) -> Verdict | None:
         session = self._session
         assert event.gdb_breakpoint is not None
-        if session.stepper.owns(event):
-            return Reason.STEP, (), None
         hit: list[int] = []
         description = None
         for id in session.breakpoints.native_owners(event.gdb_breakpoint):
@@ -116,9 +119,7 @@ class Judge:
             return True
         return int(answer["value"]) == _SI_KERNEL
 
-    def python_reason(self, event: engine.PythonStopped, paused: bool, entry: bool) -> Reason | None:
-        if entry and event.reason in ("step", "entry", "pause"):
-            return Reason.ENTRY
+    def python_reason(self, event: engine.PythonStopped, paused: bool) -> Reason:
         if paused:
             return Reason.PAUSE
         return _PYTHON_REASONS.get(event.reason, Reason.BREAKPOINT)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..backends import events as engine
-from ..errors import CommandError, DualdbgError, EngineError, WrongState
+from ..errors import CommandError, DualdbgError, EngineError, EngineTimeout, WrongState
 from ..model import (
     Detached,
     Event,
@@ -36,6 +36,7 @@ from .judge import Judge
 from .stepping import Stepper
 
 INTERRUPT_DEADLINE = 10.0
+PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
 
 
 @dataclass
@@ -45,6 +46,7 @@ class PythonHold:
     event: engine.PythonStopped
     tid: int | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
+    judged: bool = False  # shown to the user, or passed over
 
 
 @dataclass
@@ -80,11 +82,13 @@ class Session:
         self.entry_expected = False
         self._python_pause = False
         self._native_pause = False
+        self._pause_natively = False  # debugpy was asked to pause and did not
         self._inbox: asyncio.Queue[engine.EngineEvent] = asyncio.Queue()
         self._subscribers: list[asyncio.Queue[Event]] = []
         self._interrupts: list[asyncio.Future[bool]] = []
         self._stray_interrupts = 0
         self._command = asyncio.Lock()
+        self._announcing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
@@ -169,7 +173,7 @@ class Session:
     def enter(self, state: State, stop: Stop) -> None:
         self.state = state
         self.stop = stop
-        self._python_pause = self._native_pause = False
+        self._python_pause = self._native_pause = self._pause_natively = False
         for react in self.after_stop:
             react()
         self.emit(Stopped(stop))
@@ -286,7 +290,7 @@ class Session:
             return
         verdict = await self.judge.verdict(event)
         if verdict is None:
-            await self.native.resume()
+            await self._run_on()
             return
         reason, breakpoints, description = verdict
         threads = await self.native.threads()
@@ -298,6 +302,7 @@ class Session:
         self.inspector.forget()
         if reason is Reason.PAUSE and await self._pause_in_python(tid):
             return
+        await self.stepper.settled(reason is Reason.STEP)
         thread = await self.inspector.thread(tid)
         frame = await self.inspector.top_frame(tid)
         stop = Stop(
@@ -305,24 +310,37 @@ class Session:
         )
         self.enter(State.NATIVE_STOPPED, stop)
 
+    async def _run_on(self) -> None:
+        """After a stop that the user does not see."""
+        self.inspector.forget()
+        await self.native.resume()
+
     async def _pause_in_python(self, tid: int) -> bool:
         """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
         if self.python is None or not self.python.connected or self.python_holds:
             return False
-        if not await self.inspector.runs_python(tid):
+        if self._pause_natively or not await self.inspector.runs_python(tid):
             return False
         self._python_pause = True
         self.native_held.clear()
-        self.python.post(
-            "pause",
-            {
-                "threadId": -1
-                if self.inspector.debugpy_thread(tid) is None
-                else self.inspector.debugpy_thread(tid)
-            },
-        )
+        self.python.post("pause", {"threadId": "*"}, self._python_pause_failed)
         await self.native.resume()
+        self.background(self._watch_python_pause(self.epoch))
         return True
+
+    def _python_pause_failed(self, error: DualdbgError) -> None:
+        """debugpy does not pause the program: gdb does, and what debugpy was asked for is called off."""
+        if self._python_pause and self.state is State.RUNNING and self.python is not None:
+            self._python_pause = False
+            self._native_pause = self._pause_natively = True
+            self.python.post("continue", {"threadId": "*"}, lambda _error: None)
+            self.background(self.native.interrupt())
+
+    async def _watch_python_pause(self, epoch: int) -> None:
+        """A thread that has left Python for a long call meets debugpy's pause when it comes back: not soon enough."""
+        await asyncio.sleep(PYTHON_PAUSE_DEADLINE)
+        if epoch == self.epoch:
+            self._python_pause_failed(EngineTimeout("debugpy did not pause the program in time"))
 
     async def _native_exited(self, event: engine.NativeExited) -> None:
         if self.wait_for_exit is None:
@@ -358,20 +376,32 @@ class Session:
 
     async def announce_python_stop(self) -> None:
         """Show the oldest thread that debugpy holds, unless gdb's own stop is shown: then it waits its turn."""
-        hold = next(iter(self.python_holds.values()), None)
-        if hold is None or self.state is not State.RUNNING:
-            return
+        async with self._announcing:
+            hold = next(iter(self.python_holds.values()), None)
+            if hold is not None and not hold.judged and self.state is State.RUNNING:
+                await self._announce(hold)
+
+    async def _announce(self, hold: PythonHold) -> None:
         if not await self.inspector.read_hold(hold):
             return  # a native stop came first; this one is announced when that one is continued
         if self.state is not State.RUNNING or self.python_holds.get(hold.event.debugpy_thread) is not hold:
             return
-        reason = self.judge.python_reason(hold.event, self._python_pause, self.entry_expected)
-        self.entry_expected = False
+        hold.judged = True
+        if self.entry_expected:
+            reason: Reason | None = Reason.ENTRY
+            self.entry_expected = False
+        elif self.stepper.python_stop_counts(hold.event):
+            reason = self.judge.python_reason(hold.event, self._python_pause)
+        else:
+            reason = None
         if reason is None:
             self.python_holds.clear()
             assert self.python is not None
             self.python.post("continue", {"threadId": hold.event.debugpy_thread})
             return
+        await self.stepper.cancel_native()
+        await self.stepper.settled(True)
+        await self.stepper.crossing.end_watch()
         self.epoch += 1
         tid = hold.tid or self.pid
         thread = Thread(tid, self.inspector.thread_name(tid))

@@ -55,6 +55,10 @@ class StackReader:
             self._rules = RoleRules(frozenset(files), self._hidden, self._policy.glue_patterns)
         return self._rules
 
+    def load_of(self, module: Module) -> Load:
+        """What the policy says of a module."""
+        return self._policy.decide(module).load
+
     async def prepare(self, module: Module) -> None:
         """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
         key = (module.path, module.start)
@@ -90,7 +94,7 @@ class StackReader:
 
     def _named(self, frame: NativeFrame) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
-        if frame.file is not None or frame.inlined:  # debug info knows better
+        if frame.inlined:  # only debug info knows it
             return replace(frame, library=library)
         return replace(frame, function=function or frame.function, library=library)
 

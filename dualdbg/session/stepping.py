@@ -1,23 +1,42 @@
-"""Going on from a stop: continue, next, step, finish and until, in the language of the stop."""
+"""Going on from a stop: continue, next, step, finish and until, within a language and across the boundary.
+
+Two engines may end a step, and whichever stops first wins. Temporary breakpoints of gdb's catch the way from Python
+into native code and back out of it; debugpy catches Python lines. docs/stepping.md has the table of what lands where.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
-from ..errors import CommandError
-from ..model import NativeFrame, Notice, State
+from ..errors import CommandError, WrongState
+from ..model import NativeFrame, Notice, PythonFrame, Role, Stack, State
+from .crossing import Crossing
 
 if TYPE_CHECKING:
     from .session import Session
 
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
-_NATIVE_COMMANDS = {
-    "next": "-exec-next",
-    "step": "-exec-step",
-    "finish": "-exec-finish",
-    "until": "-exec-until",
-}
+_NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
+
+
+@dataclass
+class Step:
+    """A step under way: where it may land natively, and whether debugpy works on it too."""
+
+    kind: str
+    tid: int
+    gdb_thread: int
+    landings: dict[int, int] = field(
+        default_factory=dict
+    )  # gdb breakpoint -> lowest stack pointer that counts
+    entries: set[int] = field(
+        default_factory=set
+    )  # gdb breakpoints at native code that the Python line may enter
+    origin: PythonFrame | None = None  # the Python line that was left
+    python: bool = False
+    bodies: bool = False  # the functions of the extension are among the entries
 
 
 class Stepper:
@@ -25,21 +44,19 @@ class Stepper:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._temporary: set[int] = set()
+        self._step: Step | None = None
+        self.crossing = Crossing(session)
+        self._python_outstanding = False
+        self._native_outstanding = False
 
-    def owns(self, event: engine.NativeStopped) -> bool:
-        """Whether gdb stopped at a temporary breakpoint of a step of ours."""
-        if event.gdb_breakpoint in self._temporary:
-            self._temporary.discard(event.gdb_breakpoint)
-            return True
-        return False
+    # -- what the session asks ------------------------------------------------------------------
 
     async def resume(self) -> None:
-        session = self._session
-        if session.state is State.NATIVE_STOPPED:
-            await self._resume_native()
+        if self._session.state is State.NATIVE_STOPPED:
+            await self._go_native("-exec-continue", None)
         else:
-            self._resume_python("continue")
+            await self.crossing.end_watch()
+            self._go_python("continue")
 
     async def step(self, kind: str, location: str | None) -> None:
         session = self._session
@@ -49,9 +66,183 @@ class Stepper:
         elif session.state is State.NATIVE_STOPPED:
             await self._step_native(kind)
         else:
-            self._resume_python(_PYTHON_REQUESTS[kind])
+            await self._step_python(kind)
 
-    def _resume_python(self, command: str) -> None:
+    async def judge(self, event: engine.NativeStopped) -> bool | None:
+        """Whether a native stop ends the step: True it does, False it goes on, None it is none of the step's."""
+        step = self._step
+        number = event.gdb_breakpoint
+        if number is not None and number == self.crossing.beacon:
+            if step is not None:
+                await self._expect_entry(step, await self.crossing.announced_entry(event))
+            return False
+        if step is None:
+            return None
+        if number is not None and number in step.entries:
+            return await self._entered(step, event)
+        if number is not None and number in step.landings:
+            pointer = await self.crossing.stack_pointer(event.gdb_thread or 1)
+            return event.gdb_thread == step.gdb_thread and pointer >= step.landings[number]
+        if event.reason in ("end-stepping-range", "function-finished", ""):
+            return await self._line_reached(step)
+        return None
+
+    async def settled(self, completed: bool) -> None:
+        """A stop is shown to the user: what was set for the step under way is taken back.
+
+        A step that a breakpoint cut short (not ``completed``) still ends on debugpy's side, when the user goes on.
+        """
+        step, self._step = self._step, None
+        if completed:
+            self._python_outstanding = False
+        self._native_outstanding = False
+        if step is not None:
+            await self.crossing.remove([*step.landings, *step.entries])
+
+    def python_stop_counts(self, event: engine.PythonStopped) -> bool:
+        """False for the late end of a debugpy step that another stop has already ended."""
+        if event.reason != "step":
+            return True
+        counted, self._python_outstanding = self._python_outstanding, False
+        return counted
+
+    async def cancel_native(self) -> None:
+        """debugpy ended a step that gdb is still working on: gdb is to forget it."""
+        if self._native_outstanding:
+            self._native_outstanding = False
+
+            async def nothing() -> None:
+                return None
+
+            await self._session.interrupted(nothing)
+
+    # -- from a Python stop -----------------------------------------------------------------------
+
+    async def _step_python(self, kind: str) -> None:
+        session = self._session
+        assert session.stop is not None
+        tid = session.stop.thread.tid
+        gdb_thread = await session.inspector.gdb_thread(tid)
+        top = session.stop.frame
+        step = Step(kind, tid, gdb_thread, python=True)
+        step.origin = top if isinstance(top, PythonFrame) else None
+        returns = kind == "finish" or await self.crossing.line_returns()
+        if returns:
+            await self._expect_native_caller(step)
+        if kind == "step":
+            for address in await self.crossing.begin_watch():
+                await self._expect_entry(step, address)
+        else:
+            await self.crossing.end_watch()
+        self._step = step
+        self._python_outstanding = True
+        self._go_python(_PYTHON_REQUESTS[kind])
+
+    async def _expect_native_caller(self, step: Step) -> None:
+        """A Python function that native code called returns into that code: be there."""
+        stack = await self._session.inspector.stack(step.tid)
+        caller = _caller_of_python(stack)
+        if caller is not None:
+            number = await self.crossing.insert(caller.pc, step.gdb_thread)
+            step.landings[number] = caller.sp or 0
+
+    async def _expect_entry(self, step: Step, address: int | None) -> None:
+        if address is not None:
+            step.entries.add(await self.crossing.insert_entry(address, step.gdb_thread))
+
+    async def _entered(self, step: Step, event: engine.NativeStopped) -> bool:
+        """Native code was entered; it counts when the line that was left called it itself."""
+        if event.gdb_thread != step.gdb_thread:
+            return False
+        stack = await self._session.inspector.stack_while_held(step.tid)
+        caller = next((frame for frame in stack.visible() if isinstance(frame, PythonFrame)), None)
+        origin = step.origin
+        if origin is not None and caller is not None and not _same_line(caller, origin):
+            return False
+        return not await self._pass_glue(step, stack)
+
+    async def _pass_glue(self, step: Step, stack: Stack) -> bool:
+        """In a binding layer with debug info: on to the user's code that it calls; False where there is none."""
+        top = stack.frames[0] if stack.frames else None
+        if not isinstance(top, NativeFrame) or top.line is None:
+            return False
+        if top.role is not Role.GLUE and not _is_header(top):
+            return False
+        if not step.bodies:
+            step.bodies = True
+            step.entries.update(await self.crossing.insert_bodies(top.pc, step.gdb_thread))
+        return True
+
+    # -- from a native stop -----------------------------------------------------------------------
+
+    async def _step_native(self, kind: str) -> None:
+        session = self._session
+        hold = session.native_hold
+        assert hold is not None
+        stack = await session.inspector.stack(hold.tid)
+        visible = stack.visible()
+        step = Step(kind, hold.tid, hold.gdb_thread)
+        if visible and isinstance(visible[0], PythonFrame):
+            await self._step_from_python_line(step, visible[0])
+            return
+        top = stack.frames[0] if stack.frames else None
+        has_line = isinstance(top, NativeFrame) and top.line is not None
+        if kind == "step" and has_line and await self.crossing.may_call_python(hold.tid):
+            self._python_outstanding = await self.crossing.arm(hold.gdb_thread, "step")
+            step.python = self._python_outstanding
+        exit_place = await self.crossing.exit_to_python(hold.gdb_thread)
+        if exit_place is not None:
+            step.landings[await self.crossing.insert(exit_place.pc, hold.gdb_thread)] = exit_place.sp or 0
+        if kind == "finish" or not has_line:
+            await self._finish_native(step, stack, exit_place is not None)
+            return
+        await self._go_native(_NATIVE_COMMANDS[kind], step)
+
+    async def _finish_native(self, step: Step, stack: Stack, has_exit: bool) -> None:
+        """To the next frame of the user's: a native caller, else the Python line, which has its landing already."""
+        caller = _native_caller(stack)
+        if caller is not None:
+            step.landings[await self.crossing.insert(caller.pc, step.gdb_thread)] = caller.sp or 0
+        elif not has_exit:
+            await self._go_native("-exec-finish", step)
+            return
+        await self._go_native("-exec-continue", step)
+
+    async def _step_from_python_line(self, step: Step, line: PythonFrame) -> None:
+        """gdb holds a thread in the interpreter, on a Python line: let debugpy end the step."""
+        if not await self._session.inspector.holds_gil(step.tid):
+            raise WrongState(
+                "the thread is inside the interpreter and does not hold the GIL: it cannot be stepped from here",
+                "type continue, or set a breakpoint",
+            )
+        command = "next" if step.kind == "until" else step.kind
+        if not await self.crossing.arm(step.gdb_thread, command):
+            raise WrongState(
+                "debugpy is not in the target any more, so Python cannot be stepped", "type continue"
+            )
+        step.origin = line
+        step.python = True
+        self._python_outstanding = True
+        if step.kind == "step":
+            for address in self.crossing.watched_entries:
+                await self._expect_entry(step, address)
+        await self._go_native("-exec-continue", step)
+
+    async def _line_reached(self, step: Step) -> bool:
+        """gdb ended a source step; in a binding layer it goes on to where the user's code is."""
+        stack = await self._session.inspector.stack_while_held(step.tid)
+        top = stack.frames[0] if stack.frames else None
+        if not isinstance(top, NativeFrame) or (
+            top.role is Role.USER and not (step.entries and _is_header(top))
+        ):
+            return True
+        if step.entries or step.kind == "step":
+            return not await self._pass_glue(step, stack)
+        return not step.landings  # next left the user's function: run on to the landing
+
+    # -- going ------------------------------------------------------------------------------------
+
+    def _go_python(self, command: str) -> None:
         session = self._session
         assert session.python is not None
         thread = next(iter(session.python_holds), None)
@@ -68,29 +259,54 @@ class Stepper:
 
         session.python.post(command, {"threadId": thread}, refused)
 
-    async def _resume_native(self) -> None:
+    async def _go_native(self, command: str, step: Step | None) -> None:
         session = self._session
+        hold = session.native_hold
+        self._step = step
         undo = session.leave()
         try:
-            await session.native.resume()
+            await session.native.execute(
+                command, hold.gdb_thread if hold and command != "-exec-continue" else None
+            )
         except CommandError:
             undo()
+            await self.settled(True)
             raise
+        self._native_outstanding = command != "-exec-continue"
         session.native_hold = None
         if session.python_holds:
             session.background(session.announce_python_stop())
 
-    async def _step_native(self, kind: str) -> None:
-        session = self._session
-        hold = session.native_hold
-        assert hold is not None
-        command = _NATIVE_COMMANDS[kind]
-        frame = await session.inspector.innermost(hold.tid)
-        if kind != "finish" and isinstance(frame, NativeFrame) and frame.line is None:
-            command = "-exec-finish"  # no line to go to: the next place that has a name is the caller
-        undo = session.leave()
-        try:
-            await session.native.execute(command, hold.gdb_thread)
-        except CommandError:
-            undo()
-            raise
+
+def _same_line(one: PythonFrame, other: PythonFrame) -> bool:
+    return (one.file, one.line) == (other.file, other.line)
+
+
+def _is_header(frame: NativeFrame) -> bool:
+    """Code of the C++ library that a binding layer calls on its way."""
+    if frame.file is None or frame.role is Role.GLUE:
+        return False
+    return frame.file.startswith("/usr/") or "/include/" in frame.file
+
+
+def _caller_of_python(stack: Stack) -> NativeFrame | None:
+    """The user's native frame that called the innermost Python function, if native code called it."""
+    seen_python = False
+    for frame in stack.visible():
+        if isinstance(frame, PythonFrame):
+            if seen_python:
+                return None
+            seen_python = True
+        elif seen_python and frame.role is Role.USER:
+            return frame
+    return None
+
+
+def _native_caller(stack: Stack) -> NativeFrame | None:
+    """The next native frame of the user's below the innermost one, before any Python frame."""
+    for frame in stack.visible()[1:]:
+        if isinstance(frame, PythonFrame):
+            return None
+        if frame.role is Role.USER and not _is_header(frame):
+            return frame
+    return None

@@ -17,6 +17,7 @@ GLUE_PATTERNS = (
     r"torch::TypeError_to_NotImplemented_",
     r"pybind11::",
     r"void pybind11::",
+    r"pybind11_(?!init_|exec_)",
     r"nanobind::",
     r"nb_func_vectorcall|nb_method_vectorcall",
     r"c10::impl::(wrap_kernel_functor|make_boxed_from_unboxed|BoxedKernelWrapper|call_functor_with_args)",

@@ -1,0 +1,254 @@
+"""The means by which a step crosses the boundary: the probe in the target, the beacon, breakpoints of a step."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from ..backends import events as engine
+from ..model import NativeFrame, PythonFrame
+from ..stacks.roles import is_evaluation_loop
+from ..symbols.elf import PF_X
+from ..symbols.image import Module
+from ..symbols.policy import Load
+
+if TYPE_CHECKING:
+    from .session import Session
+
+PROBE = "__import__('pydevd').dualdbg_probe"
+# os.posix_fadvise(-1, address, 0, 0) in dualdbg_probe.py: its C function is our cue, rarely called by anyone.
+BEACONS = ("posix_fadvise64", "posix_fadvise")
+_FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
+_SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
+_SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
+
+# Linkage names that are not an extension author's own code: the C++ library, binding layers, the compiler's and the
+# linker's functions, and the entry points that the interpreter calls to load a module.
+_LIBRARY_CODE = re.compile(
+    rb"_ZN?K?(St|S[absiod]|9__gnu_cxx|8pybind11|8nanobind|10__cxxabiv1)|_Z+N?K?8pybind11|_Z(nw|na|dl|da)|_ZT|_ZGV|_ZZNK?St"
+    rb"|_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|PyInit_|pybind11_|.*\.cold|__|_?Py[A-Z_]"
+)
+_MANY_BODIES = 1500
+
+_CASTER = "pybind11::cpp_function::initialize<"
+
+# What call_probe in gdb_scripts/engine.py needs: functions of the C API that every CPython exports, and errno.
+PROBE_FUNCTIONS = (
+    "PyErr_Fetch",
+    "PyErr_Restore",
+    "PyImport_AddModule",
+    "PyMem_RawFree",
+    "PyMem_RawMalloc",
+    "PyObject_CallMethod",
+    "PyObject_GetAttrString",
+    "PyObject_IsTrue",
+    "Py_DecRef",
+    "__errno_location",
+)
+
+
+class Crossing:
+    """Everything that a step needs to know or to set on the other side."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.beacon: int | None = None
+        self.watched_entries: list[int] = []
+        self._watching = False
+        self._functions: dict[str, int] = {}
+
+    # -- breakpoints of a step --------------------------------------------------------------------
+
+    async def insert(self, address: int, gdb_thread: int) -> int:
+        number, _ = await self._session.native.insert_breakpoint(f"*{address:#x}", gdb_thread=gdb_thread)
+        return number
+
+    async def insert_entry(self, address: int, gdb_thread: int) -> int:
+        """At the entry of a function that Python calls; behind its prologue where there is debug info."""
+        image = self._session.breakpoints.image
+        module = image.module_at(address)
+        if module is not None and module.library is not None:
+            reader = self._session.inspector.reader
+            if reader.load_of(module) is Load.WHOLE:
+                await reader.prepare(module)
+                address = self._body_behind(address, module)
+                start = await self._session.native.helper("function-start", address)
+                address = int(start["address"])
+        return await self.insert(address, gdb_thread)
+
+    def _body_behind(self, address: int, module: Module) -> int:
+        """The user's lambda behind the pybind11 function that casts its arguments, where it has a function."""
+        assert module.library is not None
+        symbol = module.library.symbol_at(address - module.bias)
+        body = lambda_of_caster(symbol.name) if symbol is not None else None
+        for found in module.library.find_functions(body) if body is not None else ():
+            return found.address + module.bias
+        return address
+
+    async def insert_bodies(self, pc: int, gdb_thread: int) -> list[int]:
+        """In a binding layer of an extension: breakpoints at every function of the extension's own code."""
+        module = self._session.breakpoints.image.module_at(pc)
+        if module is None or module.library is None or module.library.table is None:
+            return []
+        table = module.library.table
+        addresses = {
+            entry.value + module.bias
+            for entry in table.functions()
+            if not _LIBRARY_CODE.match(table.name(entry))
+        }
+        if len(addresses) > _MANY_BODIES:
+            return []
+        starts = await self._session.native.helper("function-starts", sorted(addresses))
+        numbers = await self._session.native.helper("insert-many", gdb_thread, starts)
+        return [int(number) for number in numbers]
+
+    async def remove(self, numbers: list[int]) -> None:
+        if numbers:
+            await self._session.native.helper("delete-many", numbers)
+
+    # -- from Python into native code ---------------------------------------------------------------
+
+    async def begin_watch(self) -> list[int]:
+        """Arm the probe for the current line; returns entries that the line may reach without a call."""
+        stop = self._session.stop
+        if stop is None or not isinstance(stop.frame, PythonFrame):
+            return []
+        ranges = [span for module in self._interesting() for span in _code_of(module)]
+        if not ranges:
+            self._watching = False
+            return []
+        await self._set_beacon()
+        answer = await self._ask_probe(f"begin_step({stop.frame.line}, {ranges})")
+        self._watching = True
+        self.watched_entries = json.loads(answer) if answer else []
+        return self.watched_entries
+
+    async def end_watch(self) -> None:
+        if not self._watching:
+            return
+        self._watching = False
+        self.watched_entries = []
+        await self._ask_probe("end_step()")
+        if self.beacon is not None:
+            number, self.beacon = self.beacon, None
+            await self._session.native.delete_breakpoint(number)
+
+    async def line_returns(self) -> bool:
+        """Whether the function may return from the current Python line."""
+        return await self._ask_probe("line_returns()") == "True"
+
+    async def announced_entry(self, event: engine.NativeStopped) -> int | None:
+        """At the beacon: the address of the native code that the thread is about to call."""
+        register = _SECOND_ARGUMENT[await self._architecture()]
+        found = await self._session.native.helper("registers", event.gdb_thread or 1, [register])
+        return int(found[register])
+
+    async def _set_beacon(self) -> None:
+        if self.beacon is not None:
+            return
+        image = self._session.breakpoints.image
+        for name in BEACONS:
+            places = [place for place in image.find(name) if _is_system(place.module)]
+            if places:
+                location = f"*{places[0].address:#x}"
+                self.beacon, _ = await self._session.native.insert_breakpoint(location)
+                register = _FIRST_ARGUMENT[await self._architecture()]
+                await self._session.native.command(f"-break-condition {self.beacon} (int)${register} == -1")
+                return
+
+    async def _architecture(self) -> str:
+        name = str(await self._session.native.helper("architecture"))
+        return "aarch64" if name.startswith("aarch64") else "x86-64"
+
+    def _interesting(self) -> list[Module]:
+        """The modules whose code a step enters: extensions and what they bring, not the interpreter or the system."""
+        rules = self._session.inspector.reader.rules
+        return [
+            module
+            for module in self._session.breakpoints.image.modules
+            if module.library is not None
+            and not _is_system(module)
+            and not rules.is_ours(module.path)
+            and module.path not in rules.interpreter_libraries
+            and "/lib-dynload/" not in module.path
+        ]
+
+    async def _ask_probe(self, call: str) -> str:
+        hold = next(iter(self._session.python_holds.values()), None)
+        if hold is None or not hold.frames:
+            return ""
+        answer = await self._session.inspector.ask(
+            "evaluate", {"expression": f"{PROBE}.{call}", "frameId": hold.frames[0]["id"], "context": "watch"}
+        )
+        return str(answer.get("result", ""))
+
+    # -- from native code to Python -----------------------------------------------------------------
+
+    async def exit_to_python(self, gdb_thread: int) -> NativeFrame | None:
+        """The evaluation loop to which the native code above the innermost Python frame returns in the end."""
+        reader = self._session.inspector.reader
+        frames = await reader.native_frames(gdb_thread)
+        if not frames or reader.rules.is_interpreter(frames[0]):
+            return None
+        return next((frame for frame in frames if is_evaluation_loop(frame)), None)
+
+    async def may_call_python(self, tid: int) -> bool:
+        """Whether debugpy may be armed in the thread now: it holds the GIL, and stands in the user's own code."""
+        python = self._session.python
+        return python is not None and python.connected and await self._session.inspector.holds_gil(tid)
+
+    async def arm(self, gdb_thread: int, command: str) -> bool:
+        """Make debugpy stop the thread as after this command; the thread holds the GIL. False when it cannot."""
+        python = self._session.python
+        if python is None or not python.connected or not self._find_functions():
+            return False
+        return bool(
+            await self._session.native.helper("call-probe", gdb_thread, self._functions, "arm", command)
+        )
+
+    async def stack_pointer(self, gdb_thread: int) -> int:
+        registers = await self._session.native.helper("registers", gdb_thread, ["sp"])
+        return int(registers["sp"])
+
+    def _find_functions(self) -> bool:
+        if not self._functions:
+            image = self._session.breakpoints.image
+            for name in PROBE_FUNCTIONS:
+                places = image.find(name)
+                if places:
+                    self._functions[name] = places[0].address
+        return len(self._functions) == len(PROBE_FUNCTIONS)
+
+
+def lambda_of_caster(name: str) -> str | None:
+    """The lambda that a pybind11 function was made from, by the name of its caster.
+
+    ``pybind11::cpp_function::initialize<f(x)::{lambda(int)#1}, ...>`` -> ``f(x)::{lambda(int)#1}::operator()``.
+    """
+    if not name.startswith(_CASTER):
+        return None
+    depth = 0
+    for index, character in enumerate(name[len(_CASTER) :], len(_CASTER)):
+        if character in "<([{":
+            depth += 1
+        elif character in ">)]}":
+            depth -= 1
+        if depth < 0 or (character == "," and depth == 0):
+            first = name[len(_CASTER) : index].rstrip("& ")
+            return f"{first}::operator()" if first.endswith("}") and "{lambda(" in first else None
+    return None
+
+
+def _code_of(module: Module) -> list[tuple[int, int]]:
+    """The absolute address ranges of a module's code."""
+    assert module.library is not None
+    return [
+        (segment.address + module.bias, segment.address + segment.memory_size + module.bias)
+        for segment in module.library.elf.loads()
+        if segment.flags & PF_X
+    ]
+
+
+def _is_system(module: Module) -> bool:
+    return module.path.startswith(_SYSTEM_FOLDERS) and "-packages/" not in module.path

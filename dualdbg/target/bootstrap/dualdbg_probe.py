@@ -1,0 +1,393 @@
+"""Runs in the target on behalf of a step: arms pydevd, and says which native code the current line may enter.
+
+Called only at a Python stop, by debugpy's evaluation in the stopped thread, or by gdb in a thread that holds the GIL
+and stands where native code may call Python. Runs on CPython 3.8 and later with nothing installed.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Iterable, Iterator
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+HEADER = object.__basicsize__  # of a PyObject: 16 bytes, 32 in free-threaded builds
+BEACON_DESCRIPTOR = -1  # posix_fadvise(-1, address, ...) fails with EBADF and does nothing: gdb's cue
+
+# Places of the slots in a PyTypeObject behind tp_name, in words: Include/cpython/object.h, unchanged since 3.8.
+TYPE_SLOTS = {
+    "getattr": 5,
+    "setattr": 6,
+    "repr": 8,
+    "hash": 12,
+    "call": 13,
+    "str": 14,
+    "getattro": 15,
+    "setattro": 16,
+    "richcompare": 22,
+    "iter": 24,
+    "iternext": 25,
+    "descr_get": 31,
+    "init": 34,
+    "new": 36,
+}
+# The tables that a type points to (tp_as_async, tp_as_number, tp_as_sequence, tp_as_mapping) and their lengths.
+TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
+HIDDEN_ROOTS = (HERE,)
+
+
+# -- pydevd -------------------------------------------------------------------------------------
+
+
+def arm(command: str) -> bool:
+    """Make pydevd stop this thread as after ``next``, ``step`` or ``finish`` in its innermost frame of the user.
+
+    For a thread that gdb holds inside a native call, which no debugpy request can reach.
+    """
+    import pydevd  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_comm_constants as constants  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants
+    from _pydevd_bundle.pydevd_additional_thread_info import (  # type: ignore[import-not-found]
+        set_additional_thread_info,
+    )
+
+    debugger = pydevd_constants.get_global_debugger()
+    frame = users_frame(sys._getframe(1))
+    if debugger is None or frame is None:
+        return False
+    suffix = "_MY_CODE" if debugger.get_use_libraries_filter() else ""
+    name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
+    number = getattr(constants, name + suffix)
+    thread = threading.current_thread()
+    info = set_additional_thread_info(thread)
+    info.pydev_original_step_cmd = number
+    info.pydev_step_cmd = number
+    info.pydev_step_stop = None if command == "step" else frame
+    info.pydev_state = pydevd_constants.STATE_RUN
+    info.suspend_type = pydevd.PYTHON_SUSPEND
+    info.update_stepping_info()
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        pydevd.pydevd_sys_monitoring.update_monitor_events(suspend_requested=True)
+    debugger.set_trace_for_frame_and_parents(thread.ident, frame)
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        pydevd.pydevd_sys_monitoring.restart_events()
+    return True
+
+
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame that is neither ours nor debugpy's nor its helpers in the standard library."""
+    import pydevd
+
+    roots = (*HIDDEN_ROOTS, os.path.dirname(os.path.abspath(pydevd.__file__)))
+    below = None
+    while frame is not None:
+        if os.path.abspath(frame.f_code.co_filename).startswith(roots):
+            below = None  # whatever is above this frame works for the debugger
+        elif below is None:
+            below = frame
+        frame = frame.f_back
+    return below
+
+
+# -- native entries -----------------------------------------------------------------------------
+
+
+class Watch:
+    """Watches one frame for calls into native code that lies in ``ranges``, until it is told to end."""
+
+    def __init__(self, frame: FrameType, ranges: list[tuple[int, int]]) -> None:
+        self.frame = frame
+        self.ranges = ranges
+        self.previous: Any = None
+        self.tool: int | None = None
+        self.codes = set(own_codes(frame.f_code))
+
+    def begin(self) -> None:
+        if sys.version_info >= (3, 12):
+            monitoring = sys.monitoring
+            for tool in (4, 3, 5):
+                if monitoring.get_tool(tool) is None:
+                    monitoring.use_tool_id(tool, "dualdbg step")
+                    self.tool = tool
+                    monitoring.register_callback(tool, monitoring.events.CALL, self.on_call)
+                    for code in self.codes:
+                        monitoring.set_local_events(tool, code, monitoring.events.CALL)
+                    return
+        else:
+            self.previous = sys.getprofile()
+            sys.setprofile(self.on_profile)
+
+    def end(self) -> None:
+        if self.tool is not None:
+            monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            for code in self.codes:
+                monitoring.set_local_events(self.tool, code, 0)
+            monitoring.register_callback(self.tool, monitoring.events.CALL, None)
+            monitoring.free_tool_id(self.tool)
+            self.tool = None
+        elif sys.version_info < (3, 12) and sys.getprofile() == self.on_profile:
+            sys.setprofile(self.previous)
+
+    def on_profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        if self.previous is not None:
+            self.previous(frame, event, argument)
+        if event == "c_call" and frame.f_code in self.codes:
+            self.announce(argument)
+
+    def on_call(self, code: CodeType, offset: int, function: Any, first: Any) -> None:
+        self.announce(function)
+
+    def announce(self, function: Any) -> None:
+        """Tell gdb, which waits at posix_fadvise, where the call that is about to be made will arrive."""
+        for address in entries_of(function):
+            if self.covers(address):
+                try:
+                    os.posix_fadvise(BEACON_DESCRIPTOR, address, 0, 0)
+                except OSError:
+                    pass
+
+    def covers(self, address: int) -> bool:
+        return any(start <= address < end for start, end in self.ranges)
+
+
+_watch: Watch | None = None
+
+
+def begin_step(line: int, ranges: list[tuple[int, int]]) -> list[int]:
+    """Watch the calls of the line; returns the entries of what the line may reach without a call.
+
+    ``ranges`` are the address ranges of the native code that the user wants to enter.
+    """
+    global _watch
+    end_step()
+    frame = users_frame(sys._getframe(1))
+    if frame is None or frame.f_lineno != line:
+        return []
+    _watch = Watch(frame, ranges)
+    found = sorted({address for address in slot_entries(frame) if _watch.covers(address)})
+    _watch.begin()
+    return found
+
+
+def end_step() -> None:
+    """Watch no longer."""
+    global _watch
+    if _watch is not None:
+        _watch.end()
+        _watch = None
+
+
+def line_returns() -> bool:
+    """Whether the innermost frame of the user may return from its current line."""
+    frame = users_frame(sys._getframe(1))
+    if frame is None:
+        return True
+    line = None
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.starts_line:
+            line = starting_line(instruction)
+        if line == frame.f_lineno and instruction.opname.startswith(("RETURN", "RERAISE", "RAISE", "YIELD")):
+            return True
+    return False
+
+
+def starting_line(instruction: Any) -> int | None:
+    """``starts_line`` is the line number up to 3.12, and a flag beside ``line_number`` from 3.13 on."""
+    return (
+        getattr(instruction, "line_number", None)
+        if instruction.starts_line is True
+        else instruction.starts_line
+    )
+
+
+def own_codes(code: CodeType) -> Iterator[CodeType]:
+    """A frame's code and that of the comprehensions and lambdas written in it, which run as part of its lines."""
+    yield code
+    for constant in code.co_consts:
+        if hasattr(constant, "co_code") and constant.co_name.startswith("<"):
+            yield from own_codes(constant)
+
+
+def word(address: int) -> int:
+    import ctypes
+
+    return ctypes.c_uint64.from_address(address).value
+
+
+def entries_of(function: Any) -> list[int]:
+    """Where a call of ``function`` enters native code: the innermost known of the user's own code."""
+    kind = type(function).__name__
+    reader = READERS.get(kind)
+    if reader is not None:
+        return reader(function)
+    if isinstance(function, type):
+        return constructor_entries(function)
+    return [slot(type(function), "call")]
+
+
+def constructor_entries(cls: type) -> list[int]:
+    """Where a call of a class arrives: its __new__ and __init__, by slot, and by name where the slot looks them up."""
+    found = [slot(cls, "new"), slot(cls, "init")]
+    for name in ("__new__", "__init__"):
+        for base in cls.__mro__[:-1]:
+            if name in base.__dict__:
+                if type(base.__dict__[name]).__name__ in READERS:
+                    found += entries_of(base.__dict__[name])
+                break
+    return found
+
+
+def builtin_entries(function: Any) -> list[int]:
+    definition = word(id(function) + HEADER)
+    return pybind11_bodies(function) or [word(definition + 8)]
+
+
+def descriptor_entries(function: Any) -> list[int]:
+    return [word(word(id(function) + HEADER + 24) + 8)]
+
+
+def wrapper_entries(function: Any) -> list[int]:
+    return [word(id(function) + HEADER + 32)]
+
+
+def method_entries(function: Any) -> list[int]:
+    return entries_of(function.__func__)
+
+
+def cython_entries(function: Any) -> list[int]:
+    return builtin_entries(function)
+
+
+READERS = {
+    "builtin_function_or_method": builtin_entries,
+    "method_descriptor": descriptor_entries,
+    "classmethod_descriptor": descriptor_entries,
+    "getset_descriptor": descriptor_entries,
+    "wrapper_descriptor": wrapper_entries,
+    "method-wrapper": lambda function: [word(word(id(function) + HEADER) + HEADER + 32)],
+    "method": method_entries,
+    "instancemethod": method_entries,
+    "staticmethod": method_entries,
+    "function": lambda function: [],
+    "cython_function_or_method": cython_entries,
+}
+
+
+# Calls of these are seen by the watch itself (sys.setprofile knows no others before 3.12).
+WATCHED = {"builtin_function_or_method", "method_descriptor", "classmethod_descriptor", "function", "method"}
+
+
+def pybind11_bodies(function: Any) -> list[int]:
+    """The C++ function behind a pybind11 function: the one that it captured, else the caster that calls it.
+
+    From pybind11's detail::function_record (include/pybind11/attr.h): name, doc, signature, args (a vector of
+    three words), impl, data[3], ...
+    """
+    keeper = word(id(function) + HEADER + 8)
+    if not keeper:
+        return []
+    owner = getattr(function, "__self__", None)
+    name = type(owner).__name__
+    if name == "PyCapsule":
+        import ctypes
+
+        get_name = ctypes.pythonapi.PyCapsule_GetName
+        get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        label = get_name(owner)
+        if label is not None and b"pybind11" not in label:
+            return []
+        record = word(id(owner) + HEADER)
+    elif name.startswith("pybind11_detail_function_record"):
+        record = word(id(owner) + HEADER)
+    else:
+        return []
+    captured, caster = word(record + 56), word(record + 48)
+    return [captured if _watch is not None and _watch.covers(captured) else caster]
+
+
+def slot(cls: type, name: str) -> int:
+    return word(id(cls) + HEADER + 8 + 8 * TYPE_SLOTS[name])
+
+
+def slot_entries(frame: FrameType) -> Iterator[int]:
+    """Native code that the current line reaches through operators, attributes and protocols, not through calls."""
+    names, attributes = names_on_line(frame)
+    seen = set()
+    for value in values_of(frame, names, attributes):
+        if isinstance(value, type) or type(value).__name__ not in WATCHED:
+            yield from entries_of(value)  # a call that the watch does not see
+        cls = value if isinstance(value, type) else type(value)
+        if cls not in seen:
+            seen.add(cls)
+            yield from entries_of_type(cls, attributes)
+
+
+def names_on_line(frame: FrameType) -> tuple[set[str], set[str]]:
+    """The variables and the attribute names that the current line mentions."""
+    names, attributes = set(), set()
+    line = None
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.starts_line:
+            line = starting_line(instruction)
+        if line != frame.f_lineno or not isinstance(instruction.argval, (str, tuple)):
+            continue
+        if "ATTR" in instruction.opname or "METHOD" in instruction.opname:
+            attributes.add(str(instruction.argval))
+        elif isinstance(instruction.argval, tuple):
+            names.update(str(name) for name in instruction.argval)
+        else:
+            names.add(instruction.argval)
+    return names, attributes
+
+
+def values_of(frame: FrameType, names: Iterable[str], attributes: set[str]) -> Iterator[Any]:
+    """The values of the variables, and what the attributes name in those that are modules; nothing is run."""
+    for name in names:
+        for scope in (frame.f_locals, frame.f_globals):
+            if name in scope:
+                yield scope[name]
+                yield from members_of(scope[name], attributes, 3)
+                break
+
+
+def members_of(value: Any, attributes: set[str], depth: int) -> Iterator[Any]:
+    if type(value) is not type(sys) or depth == 0:
+        return
+    for name in attributes:
+        if name in vars(value):
+            yield vars(value)[name]
+            yield from members_of(vars(value)[name], attributes, depth - 1)
+
+
+SPECIAL = """
+    abs add and array bool call complex contains delitem enter eq exit float floordiv format ge getitem gt hash iadd
+    imul index int invert isub iter le len lshift lt matmul mod mul ne neg next or pos pow radd repr rmatmul rmul
+    rshift rsub rtruediv setitem str sub truediv xor
+"""
+SPECIAL_NAMES = tuple("__{}__".format(name) for name in SPECIAL.split())
+
+
+def entries_of_type(cls: type, attributes: set[str]) -> Iterator[int]:
+    """The slots of a type, its special methods where a slot only looks them up, and the attributes named."""
+    for name in TYPE_SLOTS:
+        yield slot(cls, name)
+    for table, length in TYPE_TABLES.items():
+        start = word(id(cls) + HEADER + 8 + 8 * table)
+        if start:
+            for index in range(length):
+                yield word(start + 8 * index)
+    for name in (*SPECIAL_NAMES, *attributes):
+        for base in cls.__mro__:
+            if name in base.__dict__:
+                found = base.__dict__[name]
+                if isinstance(found, property):
+                    found = found.fget
+                if type(found).__name__ in READERS:
+                    yield from entries_of(found)
+                break
