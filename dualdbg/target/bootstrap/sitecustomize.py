@@ -189,26 +189,37 @@ def leave_forked_child() -> None:
 
 
 def keep_fork_quiet(pydevd: Any) -> None:
-    """Python 3.12 and later warn of a fork with more than one thread: not when all others are pydevd's."""
+    """Python 3.12 and later warn of a fork with more than one thread: not when all others are pydevd's.
+
+    The warning comes before the hooks of os.register_at_fork in 3.12 and after them from 3.13 on, so the filter
+    for it removes itself.
+    """
     import warnings
 
-    silence: list[Any] = []
+    class ThisWarning:
+        def match(self, text: str) -> bool:  # what the interpreter calls, as it would of a compiled pattern
+            if "fork" not in text:
+                return False
+            remove()
+            return True
+
+    entry: Any = ("ignore", ThisWarning(), DeprecationWarning, None, 0)
+    filters: Any = warnings
+
+    def remove() -> None:
+        if entry in filters.filters:
+            filters.filters.remove(entry)
 
     def before() -> None:
+        remove()
         debugger = pydevd.get_global_debugger()
         if debugger is None:
             return
         threads = debugger.reader, debugger.writer, debugger.py_db_command_thread
         if len(os.listdir("/proc/self/task")) - sum(thread.is_alive() for thread in threads) == 1:
-            silence.append(warnings.catch_warnings())
-            silence[-1].__enter__()
-            warnings.simplefilter("ignore", DeprecationWarning)
+            filters.filters.insert(0, entry)
 
-    def after() -> None:
-        if silence:
-            silence.pop().__exit__(None, None, None)
-
-    os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)
+    os.register_at_fork(before=before, after_in_child=remove)
 
 
 def load_probe(pydevd: Any) -> None:
