@@ -31,6 +31,7 @@ class PythonBreakpoints:
         self._python = python
         self._folders = folders
         self._wanted: dict[int, _Wanted] = {}
+        self._ready = False
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         wanted = _Wanted(id, spec, None)
@@ -51,7 +52,8 @@ class PythonBreakpoints:
         await self._send(self._wanted[id])
 
     async def send_all(self) -> None:
-        """Tell debugpy everything: it has just connected."""
+        """Tell debugpy everything: it is initialized now, and takes breakpoints."""
+        self._ready = True
         for wanted in _one_a_group(list(self._wanted.values())):
             await self._send(wanted)
 
@@ -83,7 +85,7 @@ class PythonBreakpoints:
         return None
 
     async def _send(self, changed: _Wanted) -> None:
-        if not self._python.connected:
+        if not (self._ready and self._python.connected):
             return
         await _SENDERS[changed.spec.kind](self, changed)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,6 +93,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self.ended = asyncio.Event()
+        self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
@@ -130,6 +132,10 @@ class Session:
         except DualdbgError as error:
             if not self.ended.is_set():
                 self.emit(Notice("error", error.message, error.hint))
+        except Exception as error:  # a defect of ours must not leave the target frozen without a word
+            self.log(traceback.format_exc())
+            text = f"internal error, {type(error).__name__}: {error}"
+            self.emit(Notice("error", text, "run again with --log-dir DIR: session.log says where"))
 
     async def _take_reports(self) -> None:
         while True:

@@ -113,6 +113,7 @@ async def launch(
         session.wait_for_exit = target.wait
         session.end_target = target.kill
         session.target = target
+        session.log = WireLog(options.log_dir, "session", started).received
         _furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
