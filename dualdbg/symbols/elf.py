@@ -174,6 +174,10 @@ class ElfFile:
             raise self.garbled(f"the range {start:#x} to {end:#x} is outside of the file")
         return self._haystack.find_all(needle, start, end)
 
+    def find(self, needle: bytes, start: int, end: int) -> int:
+        """The first file offset in [start, end) at which ``needle`` stands; -1 when it does not."""
+        return self._buffer.find(needle, start, end)
+
     def find_back(self, needle: bytes, start: int, end: int) -> int:
         """The last file offset in [start, end) at which ``needle`` stands; ``start - 1`` when it does not."""
         found = self._buffer.rfind(needle, start, end)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
@@ -17,12 +16,9 @@ from . import cxx_names
 from .demangle import demangle, demangle_all
 from .eh_frame import FrameTable
 from .elf import ElfFile
-from .search import Query
+from .search import Query, clone_suffix
 from .symbol_table import STT_GNU_IFUNC, STT_TLS, Entry, SymbolTable
 
-_CLONE_SUFFIX = re.compile(
-    r"(?:\.(?:cold|part|constprop|isra|lto_priv|localalias|llvm|resolver|_omp_fn|__uniq)(?:\.\d+)*)+$"
-)
 _RANK = {"global": 0, "unique": 0, "weak": 1, "local": 2}
 
 
@@ -250,15 +246,6 @@ def _with_aliases(symbol: Symbol, aliases: tuple[str, ...]) -> Symbol:
     return replace(symbol, aliases=aliases) if aliases else symbol
 
 
-def clone_suffix(linkage_name: str) -> str | None:
-    """``.constprop.0`` of ``_Z3foov.constprop.0``; None for a function as it was written."""
-    if linkage_name.startswith("_Z"):
-        _, dot, suffix = linkage_name.partition(".")
-        return dot + suffix if dot else None
-    found = _CLONE_SUFFIX.search(linkage_name)
-    return found.group() if found else None
-
-
 def _is_cold(symbol: Symbol) -> bool:
     return symbol.clone is not None and ".cold" in symbol.clone
 
@@ -273,55 +260,22 @@ def _covers(entry: Entry, vaddr: int) -> bool:
 
 def _matching_strings(table: SymbolTable, query: Query) -> dict[int, str]:
     """File offset -> demangled text of the strings in the table that the query means."""
-    found: dict[int, str] = {}
-    if query.is_linkage_name or (query.is_identifier and not query.is_glob):
-        found.update(_plain_names(table, query))
-    if not query.is_linkage_name:
-        found.update(_demangled_names(table, query))
-    return found
-
-
-def _plain_names(table: SymbolTable, query: Query) -> dict[int, str]:
-    """Symbols that are called exactly so: C functions (their clones and versions too), linkage names."""
-    needle = query.text.encode()
-    strings = table.strings
-    found = {}
-    for at in table.elf.find_all(needle, strings.offset, strings.end):
-        name = table.elf.raw_string_at(at, strings.end).decode("utf-8", "replace")
-        bare = name.partition("@")[0]
-        if bare == query.text or (not query.exact and bare == query.text + (clone_suffix(bare) or "")):
-            found[at] = demangle(bare)
-    return found
-
-
-def _demangled_names(table: SymbolTable, query: Query) -> dict[int, str]:
-    """C++ names (and, for a glob, C names) that compare equal once they are demangled."""
-    candidates = _candidates(table, query)
-    texts = demangle_all(name.partition(b"@")[0] for name in candidates.values())
-    return {at: text for at, text in zip(candidates, texts, strict=True) if query.matches(text)}
-
-
-def _candidates(table: SymbolTable, query: Query) -> dict[int, bytes]:
-    """File offset -> string, for the strings that the query may mean.
-
-    A string of the table may be the tail of a longer one, so a symbol may start at any ``_Z`` in it.
-    """
-    elf, start, end = table.elf, table.strings.offset, table.strings.end
-    first = table.rarest(query.needles) if query.needles else b"_Z"
-    found: dict[int, bytes] = {}
-    after = start
-    for at in elf.find_all(first, start, end):
-        if at < after:
-            continue
-        begin = elf.find_back(b"\0", start, at) + 1
-        string = elf.raw_string_at(begin, end)
-        after = begin + len(string)
-        head = string.find(b"_Z")
-        if query.is_glob and head != 0 and query.may_mean(string):
-            found[begin] = string
-        while head >= 0:
-            name = string[head:]
-            if first in name and query.may_mean(name):
-                found[begin + head] = name
-            head = string.find(b"_Z", head + 1)
+    strings, plain = table.strings, query.plain
+    if plain is not None and (query.is_linkage_name or strings.is_frequent(plain)):
+        names = [(at, name) for at, name in strings.names(plain) if query.is_plain(name)]
+        holding: Iterable[tuple[int, bytes]] = []
+        if not query.is_linkage_name:
+            holding = strings.holding(query.needles[0])
+    else:
+        names = []
+        # A name without scopes may be one of C or of C++: both are found in one go.
+        holding = strings.holding(plain or strings.rarest(query.needles or [b"_Z"]))
+    candidates: list[tuple[int, bytes]] = []
+    for begin, string in holding:
+        if plain is not None and (at := string.rfind(plain)) >= 0 and query.is_plain(string[at:]):
+            names.append((begin + at, string[at:]))
+        candidates += query.candidates(begin, string)
+    found = {at: demangle(name.partition(b"@")[0].decode("utf-8", "replace")) for at, name in names}
+    texts = demangle_all(name.partition(b"@")[0] for _, name in candidates)
+    found.update((at, text) for (at, _), text in zip(candidates, texts, strict=True) if query.matches(text))
     return found

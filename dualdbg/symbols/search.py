@@ -8,6 +8,7 @@ be meant; only those are demangled and compared.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,7 +32,22 @@ _ABBREVIATED = frozenset(
     }
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*$")
+_WORD = re.compile(r"(?<![\w$.#:'])[A-Za-z_][\w$]*|(?<=::)[A-Za-z_][\w$]*")
+# Words of a demangled text that the mangled one does not spell: built-in types, keywords, descriptions.
+_UNSPELLED_WORDS = """
+    char_traits anonymous namespace lambda unnamed type default arg auto decltype operator new delete
+    const volatile restrict noexcept void bool char short int long signed unsigned float double wchar_t
+    char8_t char16_t char32_t __int128 __float128 _Float16 half _Complex _Imaginary complex imaginary
+    nullptr true false sizeof alignof typeid throw static_cast dynamic_cast reinterpret_cast const_cast
+    this abi clone __vector co_await decimal32 decimal64 decimal128 nullptr_t template parameter object
+    requires
+"""
+_UNSPELLED = _ABBREVIATED | set(_UNSPELLED_WORDS.split())
+_CLONE_SUFFIX = re.compile(
+    r"(?:\.(?:cold|part|constprop|isra|lto_priv|localalias|llvm|resolver|_omp_fn|__uniq)(?:\.\d+)*)+$"
+)
 _LITERAL = re.compile(r"[\w$]+")
+_TRAILING = re.compile(r"(?: const| volatile| ?&&?| \[clone [^\]]*\])+$")
 _WILD_OPERATOR = re.compile(r"operator\s*[*?]")
 # Itanium C++ ABI 5.1.3, operator encodings; a symbol with two entries is unary or binary.
 _OPERATOR_CODES: dict[str, tuple[bytes, ...]] = {
@@ -64,10 +80,10 @@ class Query:
         text = name.strip()
         return cls(text[2:] if text.startswith("::") else text, exact or text.startswith("::"), exact)
 
-    @property
+    @cached_property
     def is_glob(self) -> bool:
         """True for ``at::*softmax*``. A ``*`` in brackets is a pointer, after ``operator`` a product."""
-        return not self.exact and bool(GLOB_CHARACTERS & set(_outside_brackets(self.text)))
+        return not self.exact and bool(GLOB_CHARACTERS & set(_name_part(self.text)))
 
     @property
     def is_linkage_name(self) -> bool:
@@ -91,11 +107,20 @@ class Query:
         return None if self.parsed.parameters is None else canonical(self.parsed.parameters)
 
     @cached_property
+    def _bracketed(self) -> list[str]:
+        """The template arguments and parameters that the query gives."""
+        texts = [text for _, arguments, parameters in self._parts for text in (arguments, parameters) if text]
+        return texts + ([self._parameters] if self._parameters else [])
+
+    @cached_property
     def needles(self) -> list[bytes]:
         """Byte strings that every mangled form of the name holds."""
         if self.is_glob:
             return [text.encode() for text in _LITERAL.findall(self.text) if text not in _ABBREVIATED]
         found = {needle for base, _, _ in self._parts for needle in _needles_of(base)}
+        for text in self._bracketed:
+            words = set(_WORD.findall(text)) - _UNSPELLED
+            found.update(_length_prefixed(word) for word in words)
         return sorted(found)
 
     @cached_property
@@ -105,12 +130,44 @@ class Query:
         return re.compile(("" if self.anchored else r"(?:.*::)?") + pattern + r"\Z", re.DOTALL)
 
     @cached_property
-    def plausible(self) -> re.Pattern[str]:
-        """What a demangled text must hold to be worth taking apart."""
+    def _endings(self) -> tuple[str, ...]:
+        """The last component and what can follow it; one of these is in the demangled text."""
         base = self._parts[-1][0]
-        if base.startswith(("operator", "{", "~")) or base == ANONYMOUS:
-            return re.compile(re.escape(base.partition("#")[0].partition("(")[0].rstrip("}")))
-        return re.compile(r"(?<![\w$])" + re.escape(base) + r"(?:\[abi:\w+\])*(?:[<(]| \[clone|::|$)")
+        if not _IDENTIFIER.match(base.lstrip("~")):
+            return (base.partition("#")[0].partition("(")[0].rstrip("}"),)
+        return tuple(base + after for after in ("(", "<", "[abi:", " [clone"))
+
+    def _is_plausible(self, demangled: str) -> bool:
+        """A quick look, before a demangled text is taken apart."""
+        return any(ending in demangled for ending in self._endings) or demangled.endswith(self._parts[-1][0])
+
+    @cached_property
+    def plain(self) -> bytes | None:
+        """The bytes of a name that can be one of C, or is a linkage name; None for a qualified one or a glob."""
+        plain = self.is_linkage_name or (self.is_identifier and not self.is_glob)
+        return self.text.encode() if plain else None
+
+    def is_plain(self, string: bytes) -> bool:
+        """True when a symbol so called is the C function of this name, a clone or a version of it."""
+        plain = self.plain or b""
+        if not string.startswith(plain) or string[len(plain) : len(plain) + 1] not in (b"", b".", b"@"):
+            return False
+        name = string.partition(b"@")[0].decode("utf-8", "replace")
+        return name == self.text or (not self.exact and name == self.text + (clone_suffix(name) or ""))
+
+    def candidates(self, offset: int, string: bytes) -> Iterator[tuple[int, bytes]]:
+        """(offset, name) for each symbol that may be in ``string``, which is at ``offset``.
+
+        The linker stores a name that is another one's tail only once: a symbol may start at any ``_Z``.
+        """
+        at = string.find(b"_Z")
+        if self.is_glob and at != 0 and self.may_mean(string):
+            yield offset, string
+        while at >= 0:
+            name = string[at:]
+            if self.may_mean(name):
+                yield offset + at, name
+            at = string.find(b"_Z", at + 1)
 
     def may_mean(self, mangled: bytes) -> bool:
         """False when the start of a mangled name alone shows that it is another function."""
@@ -118,11 +175,27 @@ class Query:
             return False
         if self.is_glob:
             return True
-        last = self._parts[-1][0]
-        if not _IDENTIFIER.match(last.lstrip("~")):
+        if self._last is None:
             return True
+        if not self._ending.search(mangled) and not mangled.startswith(self._unscoped):
+            return False
         leading = leading_name(mangled)
-        return leading is None or leading == last.encode()
+        return leading is None or leading == self._parts[-1][0].encode()
+
+    @cached_property
+    def _last(self) -> bytes | None:
+        """The last identifier as the mangling writes it; None for an operator, a lambda and the like."""
+        name = self._parts[-1][0].lstrip("~")
+        return _length_prefixed(name) if _IDENTIFIER.match(name) else None
+
+    @cached_property
+    def _ending(self) -> re.Pattern[bytes]:
+        """The last identifier, and that its scope ends there or arguments or a tag follow."""
+        return re.compile(re.escape(self._last or b"") + rb"(?:[EIB]|[CD][0-9I])")
+
+    @cached_property
+    def _unscoped(self) -> tuple[bytes, ...]:
+        return tuple(head + (self._last or b"") for head in (b"_Z", b"_ZL", b"_ZSt", b"_ZStL"))
 
     def matches(self, demangled: str) -> bool:
         """True when the query names the function (or variable) whose demangled name this is."""
@@ -131,7 +204,7 @@ class Query:
         if self.is_glob:
             name = parse(demangled)
             return not name.special and self.glob.match(_without_anonymous(self.text, name)) is not None
-        if not self.plausible.search(demangled):
+        if not self._is_plausible(demangled):
             return False
         return self._matches_name(parse(demangled))
 
@@ -207,7 +280,8 @@ def _without_anonymous(pattern: str, name: CxxName) -> str:
     return "::".join(base for base in name.bases if base not in TRANSPARENT)
 
 
-def _outside_brackets(text: str) -> str:
+def _name_part(text: str) -> str:
+    """The text without what is in brackets, without a return type and without qualifiers."""
     depth, kept = 0, []
     for char in _WILD_OPERATOR.sub("operator", text):
         if char in "(<":
@@ -216,7 +290,7 @@ def _outside_brackets(text: str) -> str:
             depth -= 1
         elif depth <= 0:
             kept.append(char)
-    return "".join(kept)
+    return _TRAILING.sub("", "".join(kept)).rpartition(" ")[2]
 
 
 def _needles_of(base: str) -> list[bytes]:
@@ -238,6 +312,19 @@ def _needles_of(base: str) -> list[bytes]:
             return [f"{len(literal)}{literal}".encode()]
         return [b"cv"]
     if _IDENTIFIER.match(base):
-        encoded = base.encode()
-        return [str(len(encoded)).encode() + encoded]
+        return [_length_prefixed(base)]
     return []
+
+
+def clone_suffix(linkage_name: str) -> str | None:
+    """``.constprop.0`` of ``_Z3foov.constprop.0``; None for a function as it was written."""
+    if linkage_name.startswith("_Z"):
+        _, dot, suffix = linkage_name.partition(".")
+        return dot + suffix if dot else None
+    found = _CLONE_SUFFIX.search(linkage_name)
+    return found.group() if found else None
+
+
+def _length_prefixed(identifier: str) -> bytes:
+    encoded = identifier.encode()
+    return str(len(encoded)).encode() + encoded

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from .byte_search import Haystack
 from .elf import SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, ElfFile, Section
+from .string_table import StringTable
 
 ENTRY = struct.Struct("<IBBHQQ")
 SHN_UNDEF, SHN_ABS, SHN_COMMON = 0, 0xFFF1, 0xFFF2
@@ -44,9 +45,9 @@ class SymbolTable:
             raise elf.garbled(f"{section.name} is not a symbol table")
         self.elf = elf
         self.section = section
-        self.strings = elf.sections[section.link]
-        if section.end > elf.size or self.strings.end > elf.size or section.size % ENTRY.size:
-            raise elf.garbled(f"{section.name} or its strings end outside of the file")
+        if section.size % ENTRY.size:
+            raise elf.garbled(f"{section.name} is not a whole number of entries")
+        self.strings = StringTable(elf, elf.sections[section.link])
         self._data = elf.view(section)
         self.count = section.size // ENTRY.size
         self._code = frozenset(s.index for s in elf.sections if s.is_code)
@@ -68,10 +69,10 @@ class SymbolTable:
     def entry(self, index: int) -> Entry:
         name, info, _, section, value, size = ENTRY.unpack_from(self._data, index * ENTRY.size)
         binding = BINDINGS.get(info >> 4, "local")
-        return Entry(index, self.strings.offset + name, info & 0xF, binding, section, value, size)
+        return Entry(index, self.strings.start + name, info & 0xF, binding, section, value, size)
 
     def name(self, entry: Entry) -> bytes:
-        return self.elf.raw_string_at(entry.name, self.strings.end)
+        return self.strings.at(entry.name)
 
     def is_function(self, entry: Entry) -> bool:
         """Defined code: a function, an ifunc, or a label without a type in a code section (assembler)."""
@@ -92,21 +93,6 @@ class SymbolTable:
             return True
         return entry.type == STT_NOTYPE and entry.section not in self._code and entry.section < SHN_ABS
 
-    # -- strings -----------------------------------------------------------------------------
-
-    def rarest(self, needles: list[bytes]) -> bytes:
-        """The one of ``needles`` that a sample of the strings holds least often; of equals the longest."""
-        if len(needles) == 1:
-            return needles[0]
-        return min(needles, key=lambda needle: (self._sample.count(needle), -len(needle), needle))
-
-    @cached_property
-    def _sample(self) -> bytes:
-        """Every 32nd page of the strings, or all of a small table."""
-        data, page = self.elf.view(self.strings), 4096
-        step = page * 32 if len(data) > 64 * page else page
-        return b"".join(bytes(data[at : at + page]) for at in range(0, len(data), step))
-
     # -- by name offset and by value ---------------------------------------------------------
 
     @cached_property
@@ -119,7 +105,7 @@ class SymbolTable:
 
     def with_names(self, offsets: Collection[int]) -> list[Entry]:
         """The entries whose name starts at one of these file offsets."""
-        base = self.strings.offset
+        base = self.strings.start
         return [self.entry(i) for i in self._names.indices({offset - base for offset in offsets})]
 
     def with_values(self, values: Collection[int]) -> list[Entry]:
