@@ -1,0 +1,187 @@
+"""Programs whose behaviour must be the same with and without the debugger, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Prints what a program can see of its surroundings. Addresses and thread identities differ from run to run.
+SURROUNDINGS = """
+import __main__, builtins, gc, locale, os, re, signal, sys, threading, warnings
+def show(*things):
+    text = " ".join(map(str, things))
+    print(re.sub(r"0x[0-9a-f]+|started \\d+", "…", text))
+show("argv", sys.argv, getattr(sys, "orig_argv", None))
+show("path", sys.path)
+show("flags", sys.flags, sys.warnoptions, sys._xoptions)
+for name, value in sorted(vars(__main__).items()):
+    show("main", name, value if isinstance(value, (str, type(None))) else type(value))
+show("env", sorted(os.environ.items()), sorted(os.environb.items()))
+show("cmdline", open("/proc/self/cmdline", "rb").read())
+show("cwd", os.getcwd(), oct(os.umask(0)))
+show("signals", [(int(number), signal.getsignal(number)) for number in sorted(signal.valid_signals())])
+show("mask", signal.pthread_sigmask(signal.SIG_BLOCK, []))
+show("warnings", warnings.filters)
+show("threads", threading.enumerate(), threading.active_count(), threading.current_thread().name)
+show("import", sys.meta_path, sys.path_hooks, builtins.__import__, sys.pycache_prefix, sys.dont_write_bytecode)
+show("hooks", sys.excepthook, sys.displayhook, threading.excepthook, sys.unraisablehook, sys.getprofile())
+show("streams", sys.stdin, sys.stdout, sys.stderr, sys.stdout.line_buffering, locale.setlocale(locale.LC_ALL))
+show("limits", sys.getrecursionlimit(), sys.getswitchinterval(), gc.get_threshold(), gc.isenabled())
+show("files", sorted(int(name) for name in os.listdir("/proc/self/fd") if int(name) < 200))
+show("site", [name for name in ("site", "sitecustomize", "usercustomize") if name in sys.modules])
+show("builtins", sorted(vars(builtins)))
+"""
+
+MULTIPROCESSING = """
+import multiprocessing, os, pickle, sys
+class Thing:
+    def __init__(self, number):
+        self.number = number
+def work(thing):
+    return type(thing).__module__, thing.number, os.environ.get("PYTHONPATH"), os.environ.get("DUALDBG_TARGET"), sys.argv
+if __name__ == "__main__":
+    print(pickle.loads(pickle.dumps(Thing(3))).number)
+    for method in ("spawn", "forkserver", "fork"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(method, pool.map(work, [Thing(1), Thing(2)]))
+"""
+
+USERS_OWN = {"site/sitecustomize.py": "import sys; print('own', 'sitecustomize' in sys.modules, sys.path[0])"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """``files`` are written to the working directory; ``script`` (main.py), ``module`` or ``code`` is run."""
+
+    main: str | None = None
+    script: str | None = "main.py"
+    module: str | None = None
+    code: str | None = None
+    args: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes = b""
+    since: tuple[int, int] = (3, 8)
+
+
+def script(main: str, **options: object) -> Program:
+    return Program(main, **options)  # type: ignore[arg-type]
+
+
+def module(name: str, files: Mapping[str, str], **options: object) -> Program:
+    return Program(script=None, module=name, files=files, **options)  # type: ignore[arg-type]
+
+
+def code(text: str, **options: object) -> Program:
+    return Program(script=None, code=text, **options)  # type: ignore[arg-type]
+
+
+PROGRAMS: dict[str, Program] = {
+    "surroundings": script(SURROUNDINGS, args=("a b", "", "é", "--break", "-c")),
+    "surroundings-pythonpath": script(SURROUNDINGS, env={"PYTHONPATH": "/nowhere:relative"}),
+    "surroundings-empty-pythonpath": script(SURROUNDINGS, env={"PYTHONPATH": ""}),
+    "surroundings-display": script(SURROUNDINGS, env={"DISPLAY": ":0", "PYTHONBREAKPOINT": "0"}),
+    "surroundings-module": module(
+        "package", {"package/__init__.py": "", "package/__main__.py": SURROUNDINGS}
+    ),
+    "surroundings-code": code(SURROUNDINGS, args=("x",)),
+    "surroundings-flags": script(
+        SURROUNDINGS, flags=("-O", "-s", "-u", "-X", "utf8", "-W", "ignore::UserWarning")
+    ),
+    "surroundings-safe-path": script(SURROUNDINGS, flags=("-P",), since=(3, 11)),
+    "surroundings-folder": Program(script="app", files={"app/__main__.py": SURROUNDINGS}),
+    "surroundings-odd-name": Program(script="ein schönes.py", files={"ein schönes.py": SURROUNDINGS}),
+    "traceback": script(
+        "def f(x):\n    return 1 / x\ntry:\n    f(0)\nexcept ZeroDivisionError as e:\n    raise KeyError('k') from e"
+    ),
+    "traceback-in-module": module("m", {"m.py": "def f():\n    raise ValueError('é')\nf()"}),
+    "traceback-in-code": code("def f():\n  raise ValueError\nf()"),
+    "traceback-in-thread": script(
+        "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='t')\nt.start()\nt.join()"
+    ),
+    "traceback-import": script("import missing_module", env={"DISPLAY": ":0"}),
+    # Before 3.12 pydevd traces by sys.settrace: its own calls hit the limit of recursion first.
+    "traceback-recursion": script("def f():\n    f()\nf()", since=(3, 12)),
+    "traceback-dev-mode": script(
+        "open('main.py')\nimport gc; gc.collect()\nraise OSError(2, 'x')", flags=("-X", "dev")
+    ),
+    "syntax-error": script("print('never')\nif True print(1)"),
+    "indentation-error": script("def f():\nreturn 1"),
+    "bad-encoding": script("# -*- coding: nonsense -*-\n"),
+    "syntax-error-in-code": code("x ="),
+    "no-such-script": Program(script="missing.py"),
+    "no-such-module": module("missing.module", {}),
+    "exit-number": script("import sys; sys.exit(3)"),
+    "exit-text": script("import sys; sys.exit('good bye')"),
+    "exit-none": script("import sys; sys.exit()"),
+    "exit-object": script("raise SystemExit([1])"),
+    "exit-at-once": script("import os; print('x', flush=True); os._exit(5)"),
+    "exit-in-thread": script("import threading, sys; threading.Thread(target=sys.exit, args=(4,)).start()"),
+    "keyboard-interrupt": script("raise KeyboardInterrupt"),
+    "sigint": script("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)"),
+    "sigterm": script("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)"),
+    "sigkill": script("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
+    "abort": script("import os; os.abort()"),
+    "sigpipe": script(
+        "import os, signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\nr, w = os.pipe(); os.close(r); os.write(w, b'x')"
+    ),
+    "atexit": script(
+        "import atexit, threading, time\natexit.register(print, 'first')\natexit.register(print, 'last')\n"
+        "def late():\n    threading.main_thread().join()\n    print('late')\nthreading.Thread(target=late).start()\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nprint('main ends')"
+    ),
+    "stdin": script(
+        "import sys\nprint(repr(input('? ')))\nprint(sys.stdin.readlines(), repr(sys.stdin.read()))",
+        stdin=b"one\ntwo\nthree",
+    ),
+    "stdin-binary": script(
+        "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read()[::-1])", stdin=b"ab\ncd\n"
+    ),
+    "interactive": code("x = 3", flags=("-i", "-q"), stdin=b"print(x + 1)\nraise SystemExit(9)\n"),
+    "long-line": script("import sys\nsys.stdout.write('x' * 3000000)"),
+    "gdb-look-alike": script("print('^done,fake=\"1\"')\nprint('Content-Length: 5')"),
+    "multiprocessing": script(MULTIPROCESSING),
+    "subprocess": script(
+        "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(sys.path, sorted(os.environ), "
+        'sys.gettrace(), sorted(os.listdir("/proc/self/fd")), "pydevd" in sys.modules)\'], stdout=subprocess.PIPE).stdout)'
+    ),
+    "system": script("import os\nos.system('echo $PYTHONPATH / $DUALDBG_TARGET; ls /proc/self/fd')"),
+    "fork": script(
+        "import os, sys\npid = os.fork()\nprint('child' if pid == 0 else os.waitpid(pid, 0)[1], sys.gettrace() if pid == 0 else '', flush=True)\n"
+        "sys.exit(7 if pid == 0 else 0)",
+        flags=("-W", "error"),
+    ),
+    "fork-with-threads": script(
+        "import os, threading, warnings\nlock = threading.Event()\nthreading.Thread(target=lock.wait).start()\n"
+        "with warnings.catch_warnings(record=True) as warned:\n    warnings.simplefilter('always')\n    pid = os.fork()\n"
+        "if pid == 0:\n    os._exit(0)\nos.waitpid(pid, 0)\nlock.set()\nprint(len(warned))"
+    ),
+    "preexec": script(
+        "import subprocess\nprint(subprocess.call(['true'], preexec_fn=lambda: None))", flags=("-W", "error")
+    ),
+    "exec": script(
+        "import os, sys\nprint('first', flush=True)\nos.execv(sys.executable, [sys.executable, '-c', 'import sys; print(sys.gettrace(), len(sys.modules) < 80)'])"
+    ),
+    "daemon": script(
+        "import os, sys\nr, w = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n    os.closerange(0, 3)\n"
+        "    os.write(w, b'from the daemon')\n    os._exit(0)\nos.close(w)\nprint(os.read(r, 100))\nos.wait()"
+    ),
+    "closes-everything": script(
+        "import os\nos.closerange(3, 65536)\nprint(open('/dev/null').fileno())\ndef f(): return 1\nprint(f())"
+    ),
+    "closes-output": script("import os, sys\nsys.stdout.close()\nos.close(2)"),
+    "own-sitecustomize": script("print('main')", files=USERS_OWN, env={"PYTHONPATH": "site"}),
+    "failing-sitecustomize": script(
+        "print('main')", files={"site/sitecustomize.py": "1 / 0"}, env={"PYTHONPATH": "site"}
+    ),
+    "no-breakpoints": script("breakpoint()\nprint('after')", env={"PYTHONBREAKPOINT": "0"}),
+    "breakpoint-elsewhere": script(
+        "def hook(*a): print('hook', a)\nimport builtins\nbuiltins.hook = hook\nbreakpoint(1)",
+        env={"PYTHONBREAKPOINT": "builtins.hook"},
+    ),
+    "ascii-locale": script(
+        "import sys\nprint(sys.stdout.encoding, sys.getfilesystemencoding())\nprint('é')",
+        env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+    ),
+}

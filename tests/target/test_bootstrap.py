@@ -1,0 +1,86 @@
+"""The program behaves as it does without a debugger: the same output, errors and exit status, byte for byte."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.target.launcher import Launch
+from tests import support
+
+from .client import Outcome, run_to_its_end
+from .programs import PROGRAMS, Program
+
+OTHERS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_as_plain_python(name: str, tmp_path: Path) -> None:
+    program = PROGRAMS[name]
+    if sys.version_info < program.since:
+        pytest.skip(support.OUTSIDE + f"Python {program.since} has this first")
+    plain, debugged = both(program, sys.executable, tmp_path)
+    assert debugged == plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", OTHERS)
+def test_same_as_plain_python_in_another_version(version: str, tmp_path: Path) -> None:
+    python = support.require(support.find_interpreter(version), f"Python {version}", outside=True)
+    wanted = tuple(map(int, version.split(".")))
+    different = {}
+    for name, program in PROGRAMS.items():
+        if wanted >= program.since:
+            folder = tmp_path / name
+            folder.mkdir()
+            plain, debugged = both(program, str(python), folder, tmp_path / "cache")
+            if plain != debugged:
+                different[name] = (plain, debugged)
+    assert different == {}
+
+
+def both(program: Program, python: str, folder: Path, cache: Path | None = None) -> tuple[Outcome, Outcome]:
+    """What the program does without us, and under the bootstrap."""
+    for path, text in {**program.files, **({"main.py": program.main} if program.main else {})}.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    launch = Launch(
+        python,
+        program.script,
+        program.module,
+        program.code,
+        program.args,
+        str(folder),
+        program.env,
+        program.flags,
+        stdin="pipe",
+        stdout="pipe",
+        stderr="pipe",
+    )
+    plain = run_plainly(launch, program.stdin)
+    return plain, asyncio.run(run_to_its_end(launch, program.stdin, cache=cache))
+
+
+def run_plainly(launch: Launch, stdin: bytes) -> Outcome:
+    done = subprocess.run(
+        launch.command(),
+        input=stdin,
+        capture_output=True,
+        cwd=launch.cwd,
+        env={**os.environ, **launch.env},
+        timeout=60,
+    )
+    return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode)
+
+
+@pytest.mark.slow
+def test_a_hundred_megabytes_without_a_newline(tmp_path: Path) -> None:
+    program = Program("import sys\nfor _ in range(100):\n    sys.stdout.write('x' * 1000000)")
+    plain, debugged = both(program, sys.executable, tmp_path)
+    assert len(debugged.stdout) == 100_000_000
+    assert debugged == plain
