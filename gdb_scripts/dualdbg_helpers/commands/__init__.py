@@ -1,0 +1,1 @@
+"""The commands of the helpers. Each is a function from arguments to an :class:`~..answers.Answer`."""

@@ -1,0 +1,106 @@
+"""The table of commands, and how each becomes a gdb command, an MI command and JSON."""
+
+import json
+import traceback
+from pathlib import Path
+
+import gdb
+
+from ..answers import plain
+from ..errors import HelperError, Implausible, OutOfTime, Unreadable
+
+COMMANDS = {}
+
+
+class Command:
+    """One command: ``run(text)`` gives an Answer, or raises :class:`HelperError`."""
+
+    def __init__(self, name, mi_name, run, usage, summary):
+        self.name = name
+        self.mi_name = mi_name
+        self.run = run
+        self.usage = usage
+        self.summary = summary
+
+
+def command(name, usage, summary, mi_name=None):
+    """Decorates a function from an argument text to an Answer; makes it a command called ``name``."""
+
+    def register(run):
+        COMMANDS[name] = Command(name, mi_name or "-dualdbg-" + name, run, usage, summary)
+        return run
+
+    return register
+
+
+def answer(entry, text):
+    """Runs a command; every failure is a :class:`gdb.GdbError` with a message, which gdb prints without a traceback."""
+    try:
+        return entry.run(text)
+    except HelperError as error:
+        raise gdb.GdbError(str(error)) from None
+    except Unreadable as error:
+        raise gdb.GdbError("Memory at 0x{:x} cannot be read.".format(error.address)) from None
+    except Implausible as error:
+        raise gdb.GdbError("Not what was expected: {}.".format(error)) from None
+    except OutOfTime as error:
+        raise gdb.GdbError(
+            "Stopped after {}.\n  Raise it with `set dualdbg time-limit`, or ask for less.".format(error)
+        ) from None
+    except gdb.error as error:
+        raise gdb.GdbError("gdb: {}".format(error)) from None
+    except RecursionError:
+        raise gdb.GdbError("Nested too deep.\n  Lower it with `set dualdbg max-depth`.") from None
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:
+        # Not an answer but a defect: named with its place, so that it can be reported.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = "{}:{}".format(Path(place.filename).name, place.lineno)
+        raise gdb.GdbError(
+            "Defect in {}: {}: {} ({})".format(entry.name, type(error).__name__, error, where)
+        ) from None
+
+
+class _Cli(gdb.Command):
+    def __init__(self, entry):
+        self._entry = entry
+        self.__doc__ = "{}\nUsage: {} {}".format(entry.summary, entry.name, entry.usage).rstrip()
+        super().__init__(entry.name, gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        text = answer(self._entry, argument).text
+        gdb.write(text if text.endswith("\n") else text + "\n")
+
+
+class _Json(gdb.Command):
+    """Run a command of the helpers and print its answer as one line of JSON.
+    Usage: dualdbg-json COMMAND [ARGUMENTS]"""
+
+    def __init__(self):
+        super().__init__("dualdbg-json", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, from_tty):
+        name, _, rest = argument.strip().partition(" ")
+        if name not in COMMANDS:
+            raise gdb.GdbError("There is no command {!r}; see torch-help.".format(name))
+        gdb.write(json.dumps(answer(COMMANDS[name], rest).data) + "\n")
+
+
+def register():
+    """Makes every command in the table known to gdb; MI commands where gdb has them (13 and later)."""
+    for entry in COMMANDS.values():
+        _Cli(entry)
+        if hasattr(gdb, "MICommand"):
+            _register_mi(entry)
+    _Json()
+
+
+def _register_mi(entry):
+    class Mi(gdb.MICommand):
+        def invoke(self, argv):
+            as_json = "--json" in argv
+            data = answer(entry, " ".join(a for a in argv if a != "--json")).data
+            return {"json": json.dumps(data)} if as_json else plain(data)
+
+    Mi(entry.mi_name)

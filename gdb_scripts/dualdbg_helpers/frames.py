@@ -1,0 +1,168 @@
+"""Finding the ``Stack&`` of a frame: among its variables, or in the registers of its arguments."""
+
+from collections import namedtuple
+
+import gdb
+
+from . import abi
+from .errors import HelperError
+from .inferior import MASK, demangle, register
+from .locate import is_stack
+
+Found = namedtuple("Found", "address how")
+"""The address of a Stack, and where it was found, for people."""
+
+Function = namedtuple("Function", "name mangled start")
+"""The function a frame is in: demangled and mangled name, address of its entry."""
+
+MAX_FRAMES = 100
+_STACK_TYPES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
+# Functions of these classes have a `this`, though their mangled names do not show it.
+_MEMBERS = (
+    "torch::jit::InterpreterStateImpl::run",
+    "torch::jit::InterpreterState::run",
+    "torch::jit::GraphFunction::run",
+    "torch::jit::GraphExecutor",
+    "torch::jit::CodeImpl::",
+    "c10::Dispatcher::",
+    "c10::OperatorHandle::",
+    "torch::jit::Operation::operator()",
+)
+MAX_POSITION = 5
+
+
+def is_stack_type(text):
+    """Whether a demangled parameter type is a reference or pointer to a ``Stack``."""
+    return text.startswith("std::vector<c10::IValue, std::allocator<c10::IValue>") and text.rstrip(
+        " const"
+    ).endswith(("&", "*"))
+
+
+def function_of(target, frame):
+    """The :class:`Function` of ``frame``, by gdb's symbols or by those of the mapped file; None when there are none."""
+    pc = frame.pc()
+    found = target.mappings.function_around(pc)
+    if found is not None:
+        return Function(demangle(found[0]), found[0], found[1])
+    symbol = frame.function()
+    if symbol is not None:
+        block = frame.block()
+        while block is not None and block.function is None:
+            block = block.superblock
+        if block is not None:
+            return Function(symbol.print_name, symbol.linkage_name, block.start)
+    return None
+
+
+def find_stack(target, frame):
+    """The Stack of ``frame`` or of the nearest frame above that has one visible.
+
+    Raises :class:`HelperError` that says for the selected frame why it has none.
+    """
+    reason, level = None, 0
+    while frame is not None and level < MAX_FRAMES:
+        found = _variable(frame) or (_at_entry(target, frame) if level == 0 else None)
+        if isinstance(found, Found):
+            where = "" if level == 0 else ", in frame #{} {}".format(frame.level(), frame.name() or "")
+            return Found(found.address, found.how + where.rstrip())
+        if level == 0:
+            reason = found or "this frame has no variable of type Stack"
+        frame, level = frame.older(), level + 1
+    raise HelperError(
+        "No Stack is visible here: {}.".format(reason),
+        "Give its address: `ivalue-stack $rsi` looks at any register, `ivalue-stack EXPR` at any expression.",
+    )
+
+
+def _variable(frame):
+    """A variable or argument of ``frame`` whose type is a Stack; None without debug info or such a variable."""
+    try:
+        block = frame.block()
+    except RuntimeError:
+        return None
+    while block is not None and not block.is_static and not block.is_global:
+        for symbol in sorted(block, key=lambda s: not s.is_argument):
+            if (symbol.is_argument or symbol.is_variable) and _is_stack_symbol(symbol):
+                try:
+                    value = symbol.value(frame)
+                    address = _address(value)
+                except gdb.error:
+                    continue  # optimised out: another may be there
+                if address is not None:
+                    kind = "argument" if symbol.is_argument else "variable"
+                    return Found(address, "{} `{}`".format(kind, symbol.print_name))
+        if block.function is not None:
+            break
+        block = block.superblock
+    return None
+
+
+def _is_stack_symbol(symbol):
+    kind = symbol.type
+    if kind is None:
+        return False
+    kind = kind.strip_typedefs()
+    if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
+        kind = kind.target().strip_typedefs()
+    return str(kind.unqualified()).startswith(_STACK_TYPES)
+
+
+def _address(value):
+    kind = value.type.strip_typedefs()
+    if value.is_optimized_out:
+        return None
+    if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        value = value.referenced_value().address
+    elif kind.code != gdb.TYPE_CODE_PTR:
+        value = value.address
+    return None if value is None else int(value) & MASK
+
+
+def _at_entry(target, frame):
+    """The Stack among the argument registers of the function that ``frame`` has just entered, or why not (text)."""
+    function = function_of(target, frame)
+    if function is None:
+        return "the function at 0x{:x} has no name".format(frame.pc())
+    parts = abi.split_function(function.name)
+    if parts is None or not any(is_stack_type(kind) for kind in parts[1]):
+        return "{} takes no Stack".format(short_name(function.name))
+    name, parameters, suffix = parts
+    arch = abi.architecture(frame.architecture().name())
+    if arch is None:
+        return "the argument registers of {} are not known".format(frame.architecture().name())
+    offset = frame.pc() - function.start
+    code = target.memory.read(function.start, offset) if 0 <= offset <= abi.MAX_PROLOGUE else None
+    if code is None or not abi.arguments_intact(arch, code):
+        return "{} is past its entry (0x{:x} bytes), where the arguments were in registers; break at *0x{:x}".format(
+            short_name(function.name), offset, function.start
+        )
+    registers = abi.ARGUMENTS[arch]
+    for position in _positions(name, parameters, suffix):
+        address = register(frame, registers[position])
+        if is_stack(target, address):
+            return Found(
+                address,
+                "register {} at the entry of {}".format(registers[position], short_name(function.name)),
+            )
+    return "none of the argument registers of {} holds a Stack".format(short_name(function.name))
+
+
+def _positions(name, parameters, suffix):
+    """Numbers of the registers that may hold the Stack, likeliest first.
+
+    The mangled name does not tell a member function from a static one, nor a hidden first argument for a
+    returned object, nor what an ``.isra`` clone has left of its arguments; so each register is looked at.
+    """
+    expected = abi.position_of(parameters, is_stack_type)
+    if "[clone" in suffix or expected is None:
+        return range(MAX_POSITION + 1)
+    this = suffix.startswith(" const") or any(part in name for part in _MEMBERS)
+    order = [expected + 1, expected] if this else [expected, expected + 1]
+    return [position for position in [*order, expected + 2] if position <= MAX_POSITION]
+
+
+def short_name(demangled):
+    """A function's name without its parameters, template arguments cut short."""
+    parts = abi.split_function(demangled)
+    name = parts[0] if parts else demangled
+    return name if len(name) <= 120 else name[:117] + "..."

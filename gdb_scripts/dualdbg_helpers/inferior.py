@@ -1,0 +1,118 @@
+"""What gdb knows of the stopped inferior: memory, mapped files, registers. Reads only."""
+
+import contextlib
+import re
+
+import gdb
+
+from .errors import HelperError, Unreadable
+from .mappings import Mappings, parse_proc_mappings
+from .memory import Memory
+
+MASK = (1 << 64) - 1
+
+
+def require_inferior():
+    """The selected inferior; raises :class:`HelperError` when there is nothing to read."""
+    inferior = gdb.selected_inferior()
+    if not inferior.is_valid() or not inferior.threads():
+        raise HelperError(
+            "No process and no core file.", "Start the program, attach to one, or load a core file."
+        )
+    if any(thread.is_running() for thread in inferior.threads() if thread.is_valid()):
+        raise HelperError("The process is running.", "Stop it first (interrupt).")
+    return inferior
+
+
+def mappings(inferior):
+    """The :class:`Mappings` of ``inferior``; kept while the list of its mapped files stays the same."""
+    rows = parse_proc_mappings(_quietly("info proc mappings"))
+    roots = ["/proc/{}/root".format(inferior.pid)] if inferior.pid else []
+    sysroot = gdb.parameter("sysroot")
+    if sysroot and not sysroot.startswith("target:"):
+        roots.append(sysroot)
+    key = (inferior.num, inferior.pid, tuple(row for row in rows if row.path.startswith("/")))
+    if _mappings.get("key") != key:
+        _mappings.update(key=key, value=Mappings(rows, roots))
+    return _mappings["value"]
+
+
+_mappings = {}
+
+
+def _quietly(command):
+    try:
+        return gdb.execute(command, to_string=True)
+    except gdb.error:
+        return ""
+
+
+def memory(inferior, mapped):
+    """Memory of ``inferior``; where it has none (read-only data left out of a core file), the mapped file's."""
+
+    def read(address, size):
+        try:
+            return bytes(inferior.read_memory(address, size))
+        except (gdb.error, OverflowError):
+            found = mapped.file_bytes(address, size)
+            if found is None:
+                raise Unreadable(address) from None
+            return found
+
+    return Memory(read)
+
+
+def demangle(symbol):
+    """C++ text of a mangled name; for ``_ZTS`` names the class alone. The name itself if it is not mangled."""
+    known = _demangled.get(symbol)
+    if known is None:
+        text = symbol
+        if symbol.startswith("_Z"):
+            # A clone's suffix (.isra.0, .cold) stays readable after the demangled name.
+            text = _quietly("demangle -l c++ -- " + symbol).strip() or symbol
+        for prefix in ("typeinfo name for ", "vtable for "):
+            if text.startswith(prefix):
+                text = text[len(prefix) :]
+        known = _demangled[symbol] = text
+    return known
+
+
+_demangled = {}
+
+
+@contextlib.contextmanager
+def untouched():
+    """Makes gdb refuse to call functions of the inferior and to write its memory."""
+    names = ("may-call-functions", "may-write-memory")
+    before = {name: gdb.parameter(name) for name in names}
+    for name in names:
+        gdb.execute("set {} off".format(name), to_string=True)
+    try:
+        yield
+    finally:
+        for name in names:
+            gdb.execute("set {} {}".format(name, "on" if before[name] else "off"), to_string=True)
+
+
+_LITERAL = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)'")
+_ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
+
+
+def evaluate(expression):
+    """The :class:`gdb.Value` of a C++ expression; raises :class:`HelperError` for one that would change anything."""
+    # gdb has no switch that forbids to write registers of a live process.
+    if _ASSIGNMENT.search(_LITERAL.sub("0", expression)):
+        raise HelperError("{!r} assigns; nothing is written here.".format(expression))
+    try:
+        with untouched():
+            value = gdb.parse_and_eval(expression)
+            value.fetch_lazy()
+            return value
+    except gdb.error as error:
+        hint = "Functions are never called here; give a variable, a register or an address."
+        raise HelperError("gdb cannot evaluate {!r}: {}".format(expression, error), hint) from None
+
+
+def register(frame, name):
+    """The unsigned value of a register in ``frame``."""
+    return int(frame.read_register(name)) & MASK

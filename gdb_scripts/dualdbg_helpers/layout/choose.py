@@ -1,0 +1,156 @@
+"""Which layouts a process gets: the sources in their order, each checked before it is believed."""
+
+import json
+import time
+from pathlib import Path
+
+import gdb
+
+from .. import settings
+from ..errors import HelperError, LayoutMissing
+from . import selfcheck
+from .from_gdb import DebugInfo
+from .model import Chain, Layout
+from .types_object import TypesObject
+from .wanted import part_of
+
+TABLES = Path(__file__).resolve().parent / "tables"
+_chosen = {}
+_bad = {}
+
+
+def table(version):
+    """The table for PyTorch ``version``, or for another patch release of the same minor version; None without."""
+    if version is None:
+        return None
+    names = sorted(path.name for path in TABLES.glob("*.json"))
+    minor = ".".join(version.split(".")[:2])
+    for name in ["torch-{}.json".format(version)] + [
+        n for n in names if n.startswith("torch-{}.".format(minor))
+    ]:
+        if name in names:
+            found = json.loads((TABLES / name).read_text(encoding="utf-8"))
+            source = "table for torch {}, checked against the process".format(found["torch"])
+            return Layout(source, found["records"], found["enums"])
+    return None
+
+
+class _Object(Layout):
+    """Types compiled from the headers, part by part, when one is asked for and compiling is allowed."""
+
+    def __init__(self, maker, compile_now):
+        super().__init__(maker.source, {}, {})
+        self._maker = maker
+        self._compile_now = compile_now
+        self._asked = set()
+        self.problem = None
+
+    def _load(self, name):
+        part = part_of(name)
+        if part is None or part in self._asked:
+            return
+        self._asked.add(part)
+        found = self._maker.cached(part)
+        if found is None and self._compile_now:
+            self.problem = self._maker.possible()
+            if self.problem is None:
+                found = self._build(part)
+        if found is not None:
+            self.records.update(found.records)
+            self.enums.update(found.enums)
+
+    def _build(self, part):
+        gdb.write("Compiling the types of PyTorch ({}), once...".format(part))
+        gdb.flush()
+        start = time.monotonic()
+        try:
+            found = self._maker.build(part)
+        except LayoutMissing as error:
+            gdb.write(" failed.\n")
+            self.problem = error.message
+            return None
+        gdb.write(" {:.1f} s.\n".format(time.monotonic() - start))
+        return found
+
+    def find(self, name):
+        self._load(name)
+        return super().find(name)
+
+    def find_enum(self, name):
+        self._load(name)
+        return super().find_enum(name)
+
+
+def _debug_info():
+    files = [f.filename for f in gdb.objfiles() if f.is_valid() and f.filename]
+    source = "debug info"
+    try:
+        origin = gdb.lookup_type("c10::IValue").objfile
+        if origin is not None:
+            source = "debug info of {}".format(Path(origin.filename).name)
+    except (gdb.error, AttributeError):
+        pass
+    return DebugInfo(source), tuple(files)
+
+
+def chain(installation, make_target):
+    """The :class:`Chain` of layouts for a process with this PyTorch ``installation`` (None: no PyTorch).
+
+    ``make_target(chain)`` makes a target to check a source with. Sources that fail their check are left
+    out, and :func:`refusals` says why.
+    """
+    info, files = _debug_info()
+    wanted, compiling = settings.value("layouts"), settings.value("compile-types")
+    key = (installation, files, wanted, compiling, settings.value("compiler"))
+    if key not in _chosen:
+        _chosen.clear()
+        _bad.clear()
+        _chosen[key] = _sources(installation, info, wanted, compiling, make_target)
+    return Chain(_chosen[key], _missing(installation))
+
+
+def _sources(installation, info, wanted, compiling, make_target):
+    if installation is None:
+        return [info] if wanted in ("auto", "debug-info") else []
+    known = table(installation.version)
+    own = Path("/proc/self/exe")
+    gdb_program = str(own.resolve()) if own.exists() else "gdb"
+    maker = TypesObject(installation, settings.value("compiler"), gdb_program)
+    now = (
+        compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and known is None)
+    )
+    candidates = {
+        "debug-info": info,
+        "types-object": _Object(maker, now and compiling != settings.OFF),
+        "table": known,
+    }
+    found = []
+    for name, layout in candidates.items():
+        if layout is None or wanted not in ("auto", name):
+            continue
+        problem = selfcheck.problem_of(layout, found, make_target)
+        if problem is None:
+            found.append(layout)
+        else:
+            _bad[layout.source] = problem
+    return found
+
+
+def refusals():
+    """``{source: why it is not believed}`` for the process looked at last."""
+    return dict(_bad)
+
+
+def _missing(installation):
+    if installation is None:
+        return " This process has not loaded PyTorch."
+    reasons = ["{}: {}".format(source, problem) for source, problem in _bad.items()]
+    if table(installation.version) is None:
+        reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
+    return " " + "; ".join(reasons) + "." if reasons else ""
+
+
+def require(found, name):
+    """Raises :class:`HelperError` when the chain knows nothing of the type ``name``."""
+    if found.get(name) is None:
+        raise HelperError("The layout of {} is not known.".format(name), "See `help dualdbg-layout`.")

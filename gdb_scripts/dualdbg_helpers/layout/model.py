@@ -1,0 +1,120 @@
+"""A layout: sizes and member offsets of records, values of enums, and where they came from."""
+
+from ..errors import LayoutMissing
+
+
+class Record:
+    """One class or struct, its bases flattened in. ``source`` says where its layout came from.
+
+    ``record["member"]`` is the member's offset in bytes.
+    """
+
+    __slots__ = ("bits", "name", "offsets", "size", "sizes", "source")
+
+    def __init__(self, name, size, fields, source):
+        self.name = name
+        self.size = size
+        self.source = source
+        self.offsets = {}
+        self.sizes = {}
+        self.bits = {}
+        for field, place in fields.items():
+            self.offsets[field] = place[0]
+            self.sizes[field] = place[1]
+            if len(place) == 4:
+                self.bits[field] = (place[0], place[2], place[3])
+
+    def __getitem__(self, field):
+        try:
+            return self.offsets[field]
+        except KeyError:
+            message = "The layout of {} ({}) has no member {}.".format(self.name, self.source, field)
+            raise LayoutMissing(message, _HINT) from None
+
+    def __contains__(self, field):
+        return field in self.offsets
+
+    def bit(self, memory, address, field):
+        """The value of a bit-field of the object at ``address``."""
+        offset, low, width = self.bits[field]
+        raw = int.from_bytes(memory.read(address + offset, (low + width + 7) // 8), "little")
+        return raw >> low & (1 << width) - 1
+
+
+_HINT = "See `help dualdbg-layout` for the sources of layouts and what each needs."
+
+
+class Layout:
+    """One source of layouts.
+
+    ``records`` maps type names to ``[size, {member: [offset, size(, bit, bits)]}]``, ``enums`` maps
+    names to ``{enumerator: value}``; both are what the extraction and the tables hold.
+    """
+
+    def __init__(self, source, records, enums):
+        self.source = source
+        self.records = records
+        self.enums = enums
+        self._made = {}
+
+    def find(self, name):
+        """The :class:`Record` called ``name``, or None."""
+        if name not in self.records:
+            return None
+        if name not in self._made:
+            size, fields = self.records[name]
+            self._made[name] = Record(name, size, fields, self.source)
+        return self._made[name]
+
+    def find_enum(self, name):
+        return self.enums.get(name)
+
+
+EMPTY = Layout("none", {}, {})
+
+
+class Chain:
+    """Several layouts, the first that knows a type wins; remembers which of them were used."""
+
+    def __init__(self, layouts, missing=""):
+        self.layouts = list(layouts)
+        self._missing = missing
+        self._records = {}
+        self._enums = {}
+        self.used = []
+
+    def record(self, name):
+        """The :class:`Record` called ``name``; raises :class:`LayoutMissing`."""
+        found = self.get(name)
+        if found is None:
+            raise LayoutMissing("The layout of {} is not known.{}".format(name, self._missing), _HINT)
+        return found
+
+    def get(self, name):
+        """The :class:`Record` called ``name``, or None."""
+        if name not in self._records:
+            found = next(filter(None, (layout.find(name) for layout in self.layouts)), None)
+            self._records[name] = found
+            self._use(found.source if found else None)
+        return self._records[name]
+
+    def enum(self, name):
+        """``{value: enumerator}`` of the enum ``name``; raises :class:`LayoutMissing`."""
+        if name not in self._enums:
+            for layout in self.layouts:
+                values = layout.find_enum(name)
+                if values is not None:
+                    self._enums[name] = {value: key for key, value in reversed(list(values.items()))}
+                    self._use(layout.source)
+                    break
+            else:
+                raise LayoutMissing("The values of {} are not known.{}".format(name, self._missing), _HINT)
+        return self._enums[name]
+
+    def _use(self, source):
+        if source and source not in self.used:
+            self.used.append(source)
+
+    def describe(self):
+        """Where the layouts used so far came from, for people."""
+        return "; ".join(self.used) or "no layout needed"

@@ -1,0 +1,134 @@
+"""Which file is mapped where in the inferior, and the names of its symbols."""
+
+import re
+from collections import namedtuple
+from pathlib import Path
+
+from .elf import ElfFile, NotElf
+
+Mapping = namedtuple("Mapping", "start end offset path")
+"""One mapped range: ``[start, end)`` shows ``path`` from ``offset`` on (bytes)."""
+
+_ROW = re.compile(
+    r"^\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[-rwxspd]{4,5})?(?:\s+(\S.*?))?\s*$"
+)
+
+
+def parse_proc_mappings(text):
+    """The rows of gdb's ``info proc mappings`` (live process or core file; with and without ``Perms``)."""
+    found = []
+    for line in text.splitlines():
+        match = _ROW.match(line)
+        if match:
+            start, end, offset, path = match.groups()
+            found.append(Mapping(int(start, 16), int(end, 16), int(offset, 16), path or ""))
+    return found
+
+
+class Library:
+    """A mapped ELF file. ``base`` is what is added to its virtual addresses."""
+
+    def __init__(self, path, base, start, end, local):
+        self.path = path
+        self.base = base
+        self.start = start
+        self.end = end
+        self._local = local
+
+    @property
+    def elf(self):
+        """The file itself, or None when it cannot be read here."""
+        return _open(self._local)
+
+    @property
+    def name(self):
+        return Path(self.path).name
+
+
+_files = {}
+
+
+def _open(path):
+    """An :class:`ElfFile` by path, kept while the file on disk stays the same; None when there is none."""
+    try:
+        status = Path(path).stat()
+        key = (status.st_ino, status.st_mtime_ns, status.st_size)
+        known = _files.get(path)
+        if known is None or known[0] != key:
+            _files[path] = known = (key, ElfFile(path))
+        return known[1]
+    except (OSError, ValueError, NotElf):
+        return None
+
+
+class Mappings:
+    """The libraries of an inferior, and its symbols by address and by name.
+
+    ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be
+    found (a container's root), tried after the path itself.
+    """
+
+    def __init__(self, rows, roots=()):
+        self.rows = sorted(rows)
+        self._roots = roots
+        self.libraries = []
+        groups = {}
+        for row in self.rows:
+            if row.path.startswith("/"):
+                groups.setdefault(row.path, []).append(row)
+        for path, mapped in groups.items():
+            local = self._local(path)
+            elf = _open(local)
+            if elf is not None and mapped[0].offset == 0:
+                base = mapped[0].start - elf.first_address
+                self.libraries.append(Library(path, base, mapped[0].start, mapped[-1].end, local))
+
+    def _local(self, path):
+        for candidate in [path] + [root.rstrip("/") + path for root in self._roots]:
+            if Path(candidate).is_file():
+                return candidate
+        return path
+
+    def library_at(self, address):
+        for row in self.rows:
+            if row.start <= address < row.end:
+                for library in self.libraries:
+                    if library.path == row.path:
+                        return library
+                return None
+        return None
+
+    def library_named(self, *prefixes):
+        """The first library whose file name starts with one of ``prefixes``, or None."""
+        for prefix in prefixes:
+            for library in self.libraries:
+                if library.name.startswith(prefix):
+                    return library
+        return None
+
+    def symbol_at(self, address):
+        """The mangled name of a symbol that starts at ``address``, or None."""
+        library = self.library_at(address)
+        return library.elf.at(address - library.base) if library and library.elf else None
+
+    def function_around(self, address):
+        """``(mangled name, start address)`` of the function that contains ``address``, or None."""
+        library = self.library_at(address)
+        if library is None or library.elf is None:
+            return None
+        found = library.elf.around(address - library.base)
+        return (found[0], found[1] + library.base) if found else None
+
+    def address_of(self, symbol, *prefixes):
+        """The address of ``symbol`` (mangled) in the libraries whose file name starts with one of ``prefixes``."""
+        for library in self.libraries:
+            if library.elf is not None and (not prefixes or library.name.startswith(prefixes)):
+                value = library.elf.find(symbol)
+                if value is not None:
+                    return library.base + value
+        return None
+
+    def file_bytes(self, address, size):
+        """What the mapped file holds for ``address`` (read-only data that a core file left out), or None."""
+        library = self.library_at(address)
+        return library.elf.contents(address - library.base, size) if library and library.elf else None

@@ -1,0 +1,78 @@
+"""Python objects of torch and numpy: written by the decoders of their own data."""
+
+from ..errors import Implausible
+from ..torch.tensor import Tensors
+from ..torch.tensor_text import TensorText
+from .builtins import Writer
+from .numpy import Arrays
+
+
+def tensor_of(target, address, head):
+    """The address of the ``TensorImpl`` behind the ``torch.Tensor`` object at ``address``.
+
+    ``THPVariable::cdata`` is an ``at::Tensor``; before PyTorch 2.10 it was a ``c10::MaybeOwned<at::Tensor>``.
+    """
+    memory, tensors = target.memory, target.decoder(Tensors)
+    first, second = memory.words(address + head, 2)
+    for candidate in (first, second):
+        if candidate and tensors.is_impl(candidate):
+            return candidate
+    if second and first & 0xFF == 1:  # borrowed: a pointer to the at::Tensor
+        candidate = memory.pointer(second)
+        if tensors.is_impl(candidate):
+            return candidate
+    raise Implausible("no tensor in the torch.Tensor object at 0x{:x}".format(address))
+
+
+def _tensor(objects, kind, address, depth):
+    tensors = objects.target.decoder(Tensors)
+    tensor = tensors.read(tensor_of(objects.target, address, objects.layout.head))
+    return objects.target.decoder(TensorText).repr(tensor)
+
+
+def _named(offset, size):
+    """A writer of objects that hold their own printed name (torch/csrc/Dtype.h, Layout.h, MemoryFormat.h)."""
+
+    def write(objects, kind, address, depth):
+        raw = objects.memory.c_string(address + objects.layout.head + offset, size)
+        return raw.decode("utf-8", "replace")
+
+    return write
+
+
+def _device(objects, kind, address, depth):
+    name = objects.target.decoder(Tensors).device_name(address + objects.layout.head)
+    kind_name, _, index = name.partition(":")
+    return "device(type='{}'{})".format(kind_name, ", index=" + index if index else "")
+
+
+def _array(objects, kind, address, depth):
+    return objects.target.decoder(Arrays).text(objects, address, depth)
+
+
+def _scalar(objects, kind, address, depth):
+    return objects.target.decoder(Arrays).scalar(kind, address)
+
+
+_TENSOR = Writer("tensor", _tensor)
+_SCALAR = Writer("number", _scalar)
+
+_BY_NAME = {
+    # tp_name of the type or of one of its bases
+    "torch._C.TensorBase": _TENSOR,
+    "torch._C._TensorBase": _TENSOR,
+    "torch.dtype": Writer("dtype", _named(1, 64)),
+    "torch.layout": Writer("layout", _named(1, 64)),
+    "torch.memory_format": Writer("memory_format", _named(1, 64)),
+    "torch.device": Writer("device", _device),
+    "numpy.ndarray": Writer("array", _array),
+    "numpy.generic": _SCALAR,
+}
+
+
+def find_foreign(kind):
+    """The writer for objects of ``kind`` from torch or numpy, or None."""
+    for base in kind.bases:
+        if base in _BY_NAME:
+            return _BY_NAME[base]
+    return None

@@ -1,0 +1,122 @@
+"""The types of Python objects: names, flags and bases, and whether memory holds an object at all."""
+
+from ..errors import Implausible, Unreadable
+from . import layout as L
+from .interpreter import Interpreter
+from .strings import Strings
+from .tables import Tables
+
+MAX_NAME = 512
+MAX_BASES = 64
+
+
+class Type:
+    """A type object: ``name`` is its ``__name__``, ``qualname`` its ``__qualname__``, ``module`` may be None."""
+
+    __slots__ = ("address", "bases", "flags", "heap", "module", "name", "qualname", "tp_name")
+
+    @property
+    def full_name(self):
+        """``module.qualname``, without the module for built-in types."""
+        if self.module in (None, "builtins"):
+            return self.qualname
+        return "{}.{}".format(self.module, self.qualname)
+
+    def has(self, flag):
+        return bool(self.flags & flag)
+
+    def derives_from(self, tp_name):
+        """Whether a type whose ``tp_name`` is ``tp_name`` is among the bases, or this type itself."""
+        return tp_name in self.bases
+
+
+class Types:
+    """Reads types of the target's interpreter."""
+
+    def __init__(self, target):
+        self._target = target
+        self._memory = target.memory
+        self.layout = target.decoder(Interpreter).layout
+        self._known = {}
+
+    def of(self, address):
+        """The :class:`Type` of the object at ``address``; raises :class:`Implausible` when it is none."""
+        if not address or address % 8:
+            raise Implausible("no Python object at 0x{:x}".format(address))
+        return self.read(self._memory.pointer(address + self.layout.ob_type), address)
+
+    def read(self, address, instance=None):
+        """The :class:`Type` at ``address``; ``instance`` is named in the error when it is none."""
+        known = self._known.get(address)
+        if known is None:
+            try:
+                known = self._read(address)
+            except (Implausible, Unreadable):
+                known = False
+            self._known[address] = known
+        if known is False:
+            raise Implausible("no Python object at 0x{:x}".format(address if instance is None else instance))
+        return known
+
+    def _read(self, address):
+        memory, layout = self._memory, self.layout
+        if not address or address % 8:
+            raise Implausible("no type")
+        # The type of a type is a type, after a step or two: that of a metaclass is `type`, whose type is itself.
+        meta = memory.pointer(address + layout.ob_type)
+        if not memory.u64(meta + layout.tp_flags) & L.TYPE:
+            raise Implausible("no type")
+        found = Type()
+        found.address = address
+        found.flags = memory.u64(address + layout.tp_flags)
+        found.tp_name = memory.c_string(memory.pointer(address + layout.tp_name), MAX_NAME).decode(
+            "utf-8", "replace"
+        )
+        if not found.tp_name or not found.tp_name.replace(".", "").replace("_", "a").isprintable():
+            raise Implausible("no type")
+        found.heap = found.has(L.HEAP_TYPE)
+        found.module, _, found.name = found.tp_name.rpartition(".")
+        found.module = found.module or None
+        found.qualname = found.name
+        found.bases = self._bases(address, found.tp_name)
+        if found.heap:
+            self._heap_names(found)
+        return found
+
+    def _bases(self, address, own):
+        memory, layout, names = self._memory, self.layout, [own]
+        while len(names) < MAX_BASES:
+            address = memory.pointer(address + layout.tp_base)
+            if not address:
+                break
+            name = memory.c_string(memory.pointer(address + layout.tp_name), MAX_NAME)
+            names.append(name.decode("utf-8", "replace"))
+        return tuple(names)
+
+    def _heap_names(self, found):
+        strings = self._target.decoder(Strings)
+        try:
+            found.qualname = strings.text(
+                self._memory.pointer(found.address + self.layout.ht_qualname), MAX_NAME
+            )
+            found.name = found.qualname.rsplit(".", 1)[-1]
+            entry = self._target.decoder(Tables).get(
+                self._memory.pointer(found.address + self.layout.tp_dict), "__module__"
+            )
+            if entry is not None:
+                found.module = strings.text(entry, MAX_NAME)
+        except (Implausible, Unreadable):
+            return  # a type in the making: the names of tp_name stay
+
+    def base_addresses(self, kind):
+        """Addresses of ``kind`` and of its bases, nearest first (single inheritance of layouts)."""
+        found, address = [], kind.address
+        while address and len(found) < MAX_BASES:
+            found.append(address)
+            address = self._memory.pointer(address + self.layout.tp_base)
+        return found
+
+
+def type_name_of(target, address):
+    """The ``__name__`` of the type of the Python object at ``address``."""
+    return target.decoder(Types).of(address).name

@@ -1,0 +1,64 @@
+"""Which CPython the inferior runs, told from its memory and the names of its files."""
+
+import re
+from collections import namedtuple
+
+from ..errors import LayoutMissing, Unreadable
+
+Version = namedtuple("Version", "major minor free_threaded")
+
+OLDEST, NEWEST = (3, 8), (3, 14)
+
+_FILE_NAMES = (
+    # (what a mapped file is called, most telling first; groups: minor version, ABI flags)
+    re.compile(r"^libpython3\.(\d+)([a-z]*)\.so"),
+    re.compile(r"^python3\.(\d+)([a-z]*)$"),
+    re.compile(r"\.cpython-3(\d+)([a-z]*)-[^/]*\.so$"),
+)
+
+
+def find(memory, mappings):
+    """The :class:`Version` of the inferior's CPython.
+
+    Raises :class:`LayoutMissing` when the process runs none, or one whose objects are not known here.
+    """
+    found = _from_runtime(memory, mappings) or _from_variable(memory, mappings) or _from_files(mappings)
+    if found is None:
+        raise LayoutMissing("No CPython interpreter is mapped in this process.")
+    if not OLDEST <= found[:2] <= NEWEST:
+        message = "The objects of CPython {}.{} are not known (known: {}.{} to {}.{}).".format(
+            found.major, found.minor, *(OLDEST + NEWEST)
+        )
+        raise LayoutMissing(message)
+    return found
+
+
+def _from_runtime(memory, mappings):
+    """3.13 and later: ``_PyRuntime`` starts with a cookie, the version, and whether there is a GIL."""
+    address = mappings.address_of("_PyRuntime", "libpython", "python")
+    try:
+        if address is None or memory.read(address, 8) != b"xdebugpy":
+            return None
+        number, free_threaded = memory.words(address + 8, 2)
+    except Unreadable:
+        return None
+    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, bool(free_threaded))
+
+
+def _from_variable(memory, mappings):
+    """3.11 and later: ``Py_Version``, a constant."""
+    address = mappings.address_of("Py_Version", "libpython", "python")
+    try:
+        number = memory.u64(address) if address is not None else 0
+    except Unreadable:
+        return None
+    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, False) if number else None
+
+
+def _from_files(mappings):
+    for expression in _FILE_NAMES:
+        for library in mappings.libraries:
+            match = expression.search(library.name)
+            if match:
+                return Version(3, int(match.group(1)), "t" in match.group(2))
+    return None

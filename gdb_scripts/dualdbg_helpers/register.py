@@ -1,0 +1,16 @@
+"""Makes settings, commands, printers and MI commands known to gdb, once."""
+
+from . import settings
+from .commands import registry
+from .commands import values as _values  # noqa: F401  (its commands enter the table)
+
+_done = []
+
+
+def register():
+    """Registers everything; a second call does nothing."""
+    if _done:
+        return
+    _done.append(True)
+    settings.register()
+    registry.register()

@@ -1,0 +1,1 @@
+"""PyTorch's objects: tensors, IValues, types, schemas, dispatch keys, the JIT."""

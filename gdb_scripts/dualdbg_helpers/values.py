@@ -1,0 +1,54 @@
+"""A decoded value: text for people, structure for front ends."""
+
+
+class Value:
+    """One value that was read.
+
+    ``kind`` is what it is in its own world ("Tensor", "Int", "dict"), ``text`` the whole of it for
+    people, ``data`` its structure in plain JSON types, ``children`` a list of ``(name, Value)`` (None:
+    not a container), ``total`` the number of children there are, of which ``children`` may show fewer.
+    """
+
+    __slots__ = ("address", "children", "data", "kind", "text", "total", "type")
+
+    def __init__(self, kind, text, data=None, children=None, total=None, address=None, type=None):
+        self.kind = kind
+        self.text = text
+        self.data = data
+        self.children = children
+        self.total = total
+        self.address = address
+        self.type = type
+
+    @classmethod
+    def unreadable(cls, address):
+        return cls("unreadable", "<unreadable 0x{:x}>".format(address), address=address)
+
+    @classmethod
+    def invalid(cls, why, address=None):
+        """A place that does not hold what was looked for; ``why`` says so."""
+        return cls("invalid", "<{}>".format(why), address=address)
+
+    def structure(self):
+        """The value as nested dicts and lists of plain JSON types; members without a value are left out."""
+        found = {"kind": self.kind, "text": self.text}
+        if self.type is not None:
+            found["type"] = self.type
+        if self.address is not None:
+            found["address"] = "0x{:x}".format(self.address)
+        if self.data is not None:
+            found["data"] = self.data
+        if self.children is not None:
+            found["children"] = [dict(child.structure(), name=name) for name, child in self.children]
+            found["total"] = len(self.children) if self.total is None else self.total
+        return found
+
+
+def join(parts, shown, total, opening, closing, single=""):
+    """``opening`` + parts + ``closing``, with a mark when only ``shown`` of ``total`` elements are there."""
+    text = ", ".join(parts)
+    if shown < total:
+        text += "{}... {} more".format(", " if parts else "", total - shown)
+    elif total == 1:
+        text += single
+    return opening + text + closing
