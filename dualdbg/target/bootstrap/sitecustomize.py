@@ -224,12 +224,11 @@ def keep_fork_quiet(pydevd: Any) -> None:
 
 def load_probe(pydevd: Any) -> None:
     """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
-    path = os.path.join(HERE, "dualdbg_probe.py")
-    module = type(sys)("dualdbg_probe")
-    module.__file__ = path
-    with open(path, encoding="utf-8") as file:
-        exec(compile(file.read(), path, "exec"), vars(module))
-    pydevd.dualdbg_probe = module
+    from importlib import util
+
+    spec: Any = util.spec_from_file_location("dualdbg_probe", os.path.join(HERE, "dualdbg_probe.py"))
+    pydevd.dualdbg_probe = util.module_from_spec(spec)
+    spec.loader.exec_module(pydevd.dualdbg_probe)
 
 
 def connect(settings: dict[str, Any]) -> None:
