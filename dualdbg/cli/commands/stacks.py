@@ -1,0 +1,96 @@
+"""``dualdbg stacks``: where every thread of one or of many processes is, in both languages."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...errors import UsageError
+from ..arguments import Parser
+from ..style import Style
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ...snapshot.report import Failure, ProcessReport
+    from ..stack_listing import StackListing
+
+_TROUBLE_STATUS = 3
+
+
+def main(words: list[str]) -> int:
+    options = read_options(words)
+    from ...snapshot.take import take
+    from ...snapshot.targets import find_targets
+    from ..stack_listing import StackListing
+
+    pids = find_targets(options.targets, options.tree)
+    listing = StackListing(Style.of(sys.stdout), options.all)
+    status = 0
+    for sample in range(options.watch or 1):
+        if sample:
+            time.sleep(options.interval)
+        reports, failures = take(pids, stop=not options.no_stop)
+        _write(options, listing, reports, failures)
+        status = _TROUBLE_STATUS if failures and not reports else 0
+    return status
+
+
+def read_options(words: Sequence[str]) -> Namespace:
+    """Raises UsageError for what cannot be meant."""
+    parser = _parser()
+    options = parser.parse_args(words)
+    if not options.targets and not options.tree:
+        raise UsageError("stacks: of which process?", "give a PID, a part of its command line, or --tree PID")
+    return options
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="dualdbg stacks",
+        description="Shows the merged stack of every thread. The process is stopped for a few milliseconds.",
+    )
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="a PID, or a part of a command line")
+    parser.add_argument(
+        "--tree", type=int, action="append", default=[], metavar="PID", help="a process and its descendants"
+    )
+    parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
+    parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
+    parser.add_argument(
+        "--no-stop", action="store_true", help="read without stopping; what is torn is marked"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a process")
+    parser.add_argument("--watch", type=_count, metavar="N", help="take N samples, and say what moved")
+    parser.add_argument(
+        "--interval", type=float, default=1.0, metavar="SECONDS", help="between samples (default: 1)"
+    )
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def _write(
+    options: Namespace,
+    listing: StackListing,
+    reports: Sequence[ProcessReport],
+    failures: Sequence[Failure],
+) -> None:
+    if options.json:
+        from ..stack_listing import failure_to_json, process_to_json
+
+        objects = [*map(process_to_json, reports), *map(failure_to_json, failures)]
+        sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
+    else:
+        if reports:
+            sys.stdout.write(listing.processes(reports, folded=not options.each))
+        for failure in failures:
+            sys.stderr.write(listing.failure(failure))
+    sys.stdout.flush()

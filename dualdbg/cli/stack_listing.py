@@ -1,0 +1,170 @@
+"""Snapshots as text for people and as JSON. Pure: the style is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..model import Quality
+from ..snapshot.fold import Group, Member, fold, ranges
+from ..snapshot.report import Failure, ProcessReport, ThreadReport
+from ..snapshot.wording import activity
+from .json_lines import frame_to_json
+from .printer import Printer
+from .reports import StackReport, numbered
+from .style import Style
+
+_SHOWN_MEMBERS = 8
+
+
+class StackListing:
+    """Text of processes and their stacks."""
+
+    def __init__(self, style: Style, all_frames: bool = False) -> None:
+        self._style = style
+        self._printer = Printer(style)
+        self._all_frames = all_frames
+
+    def processes(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
+        """Every process with a line of its own, then the stacks: each once, the odd one out first."""
+        lines = [self._heading(report) for report in reports]
+        groups = fold(reports) if folded else _one_by_one(reports)
+        several = len(reports) > 1
+        for index, group in enumerate(groups):
+            lines += ["", self._group_heading(index, group, groups, several)]
+            lines.append(self._stack(group.example).rstrip("\n"))
+        return "\n".join(lines) + "\n"
+
+    def failure(self, failure: Failure) -> str:
+        text = self._style.paint("error", f"process {failure.pid}: {failure.message}")
+        return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
+
+    def _heading(self, report: ProcessReport) -> str:
+        label = f" ({report.label})" if report.label else ""
+        python = f"Python {report.python}" if report.python else "no Python"
+        count = len(report.threads)
+        facts = [python, f"{count} thread{'s' if count != 1 else ''}", _stopped(report)]
+        line = self._style.paint("stop", f"Process {report.pid}{label}: {report.command}")
+        lines = [line, f"  {', '.join(fact for fact in facts if fact)}"]
+        lines += [self._style.paint("warning", f"  {note}") for note in report.notes]
+        return "\n".join(lines)
+
+    def _group_heading(self, index: int, group: Group, groups: Sequence[Group], several: bool) -> str:
+        text = self._style.paint("stop", f"[{index + 1}] {_members(group.members, several)}")
+        states = list(dict.fromkeys(activity(member.thread) for member in group.members))
+        text += f": {states[0]}" + (f" (and {len(states) - 1} other states)" if len(states) > 1 else "")
+        if group.differs_from is not None and len(groups[group.differs_from].members) > len(group.members):
+            text += f"\n    like [{group.differs_from + 1}] below, but differs from frame #{group.differs_at} inwards"
+        return text
+
+    def _stack(self, report: ThreadReport) -> str:
+        frames = numbered(report.stack, self._all_frames)
+        if not report.locals:
+            return self._printer.render(StackReport(report.stack, frames))
+        positions = {id(frame): position for position, frame in enumerate(report.stack.frames)}
+        quiet = replace(report.stack, quality=Quality.FULL)
+        text = ""
+        for row in frames:
+            text += self._printer.render(StackReport(quiet, (row,)))
+            for name, value in report.locals.get(positions[id(row[1])], ()):
+                text += f"          {name} = {value}\n"
+        return text + self._printer.render(StackReport(report.stack, ()))
+
+
+def _one_by_one(reports: Sequence[ProcessReport]) -> list[Group]:
+    return [Group((Member(report, thread),)) for report in reports for thread in report.threads]
+
+
+def _members(members: Sequence[Member], several: bool) -> str:
+    if len(members) == 1:
+        (member,) = members
+        where = f" of {_process(member.process)}" if several else ""
+        return f"thread {member.thread.thread.tid}{_name(member.thread)}{where}"
+    if not several:
+        return (
+            f"{len(members)} threads: {_some([str(m.thread.thread.tid) + _name(m.thread) for m in members])}"
+        )
+    pids = list(dict.fromkeys(member.process.pid for member in members))
+    labels = list(dict.fromkeys(member.process.label for member in members))
+    if all(label is not None and label.startswith("rank ") for label in labels):
+        where = f"rank{'s' if len(labels) > 1 else ''} " + ranges([int(str(x).split()[1]) for x in labels])
+    else:
+        where = f"process{'es' if len(pids) > 1 else ''} " + _some([str(pid) for pid in pids])
+    return f"{where}: {len(members)} threads like this"
+
+
+def _process(report: ProcessReport) -> str:
+    return f"process {report.pid}" + (f" ({report.label})" if report.label else "")
+
+
+def _name(report: ThreadReport) -> str:
+    name = report.thread.python_name or report.thread.name
+    return f" {name}" if name else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= _SHOWN_MEMBERS:
+        return ", ".join(names)
+    return ", ".join(names[:_SHOWN_MEMBERS]) + f" and {len(names) - _SHOWN_MEMBERS} more"
+
+
+def _stopped(report: ProcessReport) -> str:
+    if report.torn:
+        return "not stopped: a thread that moved while it was read may be shown torn"
+    return f"stopped for {report.stopped * 1000:.1f} ms" if report.stopped is not None else ""
+
+
+# -- JSON ----------------------------------------------------------------------------------------
+
+
+def process_to_json(report: ProcessReport) -> dict[str, Any]:
+    """The published form; fields may be added, never renamed."""
+    return {
+        "event": "process",
+        "pid": report.pid,
+        "parent": report.parent,
+        "command": report.command,
+        "label": report.label,
+        "python": report.python,
+        "stopped_ms": None if report.stopped is None else round(report.stopped * 1000, 3),
+        "torn": report.torn,
+        "notes": list(report.notes),
+        "threads": [_thread_to_json(thread) for thread in report.threads],
+    }
+
+
+def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
+    thread, call = report.thread, report.system_call
+    return {
+        "tid": thread.tid,
+        "name": thread.name,
+        "python_name": thread.python_name,
+        "holds_gil": thread.holds_gil,
+        "waits_for_gil": thread.waits_for_gil,
+        "state": report.state,
+        "activity": activity(report),
+        "system_call": None
+        if call is None
+        else {
+            "name": call.name,
+            "arguments": [f"{argument:#x}" for argument in call.arguments],
+            "descriptor": None
+            if call.descriptor is None
+            else {"number": call.descriptor.number, "target": call.descriptor.target},
+        },
+        "quality": report.stack.quality.value,
+        "note": report.stack.note,
+        "frames": [
+            {
+                **(frame_to_json(frame) or {}),
+                "number": number,
+                "locals": dict(report.locals[position]) if position in report.locals else None,
+            }
+            for position, (number, frame) in enumerate(numbered(report.stack, True))
+        ],
+    }
+
+
+def failure_to_json(failure: Failure) -> dict[str, Any]:
+    return {"event": "error", "pid": failure.pid, "message": failure.message, "hint": failure.hint}

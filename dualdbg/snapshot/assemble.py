@@ -1,0 +1,259 @@
+"""From what was captured to a report: frames unwound and named, both languages merged, thread by thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..errors import UnreadableMemory
+from ..model import NativeFrame, PythonFrame, Role, Stack, Thread
+from ..stacks.merge import merge
+from ..stacks.roles import RoleRules
+from .capture import Captured
+from .descriptors import describe_descriptor
+from .procfs import ThreadFacts
+from .python_reader import PythonThreadState
+from .registers import Registers
+from .report import Lock, ProcessReport, SystemCall, ThreadReport
+from .system_calls import describe
+from .unwind import Unwinder, Unwound
+
+# Where a thread stands that wants the GIL; below them only the C library's waiting.
+_GIL_WAITS = frozenset(
+    {
+        "take_gil",
+        "PyEval_RestoreThread",
+        "PyEval_AcquireThread",
+        "PyGILState_Ensure",
+        "_PyThreadState_Attach",
+        "drop_gil",
+    }
+)
+_C_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]")
+_INTERPRETER_NAMES = ("libpython", "python")
+
+
+class Assembler:
+    """Makes the report of one captured process."""
+
+    def __init__(self, captured: Captured) -> None:
+        self._captured = captured
+        self._unwinder = Unwinder(captured.memory, captured.modules)
+        self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
+        self._rules = RoleRules(
+            frozenset(
+                module.path
+                for module in captured.modules
+                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
+            )
+        )
+        self._python = _by_tid(captured)
+        holder = captured.python.gil_holder if captured.python is not None else None
+        self._holder = next(
+            (tid for tid, state in self._python.items() if holder is not None and state.address == holder),
+            None,
+        )
+
+    def report(self) -> ProcessReport:
+        captured = self._captured
+        unwound = {
+            facts.tid: self._unwinder.unwind(captured.registers[facts.tid])
+            for facts in captured.threads
+            if facts.tid in captured.registers
+        }
+        self._look_up_names(unwound)
+        threads = tuple(self._thread(facts, unwound.get(facts.tid)) for facts in captured.threads)
+        version = captured.python.layout.version if captured.python is not None else None
+        return ProcessReport(
+            pid=captured.facts.pid,
+            parent=captured.facts.parent,
+            command=captured.facts.command,
+            python=".".join(map(str, version)) if version else None,
+            threads=threads,
+            stopped=captured.seconds_stopped,
+            torn=captured.seconds_stopped is None,
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> list[str]:
+        captured = self._captured
+        notes = []
+        if captured.interpreter is None:
+            notes.append("there is no Python interpreter in this process: native frames only")
+        elif captured.python_trouble:
+            notes.append(captured.python_trouble)
+        if captured.memory.late_pages:
+            notes.append(
+                f"{captured.memory.late_pages} pages were read after the process ran on: "
+                "what they say may not fit the rest"
+            )
+        return notes
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def _look_up_names(self, unwound: dict[int, Unwound]) -> None:
+        """The function and the file of every frame; each library is asked once for all of its addresses."""
+        wanted: dict[int, set[int]] = {}
+        places = {(frame.pc, frame.is_call) for stack in unwound.values() for frame in stack.frames}
+        for pc, is_call in places:
+            module = self._unwinder.module_at(pc)
+            if module is None:
+                self._names[pc, is_call] = None, None
+                continue
+            self._names[pc, is_call] = None, module.path
+            if module.library is not None:
+                wanted.setdefault(module.start, set()).add(pc - is_call - module.bias)
+        symbols = {}
+        for start, addresses in wanted.items():
+            module = self._unwinder.module_at(start)
+            assert module is not None and module.library is not None
+            symbols[start] = module.library.symbols_at(addresses)
+        for pc, is_call in places:
+            module = self._unwinder.module_at(pc)
+            if module is not None and module.start in symbols:
+                symbol = symbols[module.start][pc - is_call - module.bias]
+                self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
+
+    def _native(self, unwound: Unwound) -> list[NativeFrame]:
+        frames = []
+        for level, raw in enumerate(unwound.frames):
+            function, library = self._names[raw.pc, raw.is_call]
+            frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp))
+        return frames
+
+    # -- threads -----------------------------------------------------------------------------------
+
+    def _thread(self, facts: ThreadFacts, unwound: Unwound | None) -> ThreadReport:
+        captured = self._captured
+        native = self._native(unwound) if unwound is not None else []
+        state = self._python.get(facts.tid)
+        python = list(state.frames) if state is not None else []
+        stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
+        waits = _waits_for_gil(native)
+        registers = captured.registers.get(facts.tid)
+        call = self._system_call(facts, registers)
+        return ThreadReport(
+            thread=Thread(
+                tid=facts.tid,
+                name=facts.name,
+                python_name=captured.answers.get("thread names", {}).get(facts.tid),
+                holds_gil=facts.tid == self._holder if captured.python is not None else None,
+                waits_for_gil=waits if captured.python is not None else None,
+                state=None,
+            ),
+            stack=_without_nameless(_with_guesses(stack, unwound)),
+            state=facts.state,
+            system_call=call,
+            wait_channel=facts.wait_channel,
+            waits_for=_with_kind(captured.answers.get("locks", {}).get(facts.tid), native),
+            held_locks=captured.answers.get("held locks", {}).get(facts.tid, ()),
+            locals=_locals_by_position(stack, captured.answers.get("locals", {})),
+        )
+
+    def _trouble(
+        self, facts: ThreadFacts, unwound: Unwound | None, state: PythonThreadState | None
+    ) -> str | None:
+        if facts.tid in self._captured.stubborn:
+            return (
+                "the thread did not stop: it is in uninterruptible sleep (state D), so only Python is shown"
+            )
+        if unwound is None:
+            return "the thread was running, so its native frames cannot be read without stopping it"
+        if unwound.trouble:
+            return unwound.trouble
+        if state is not None and state.trouble:
+            return state.trouble
+        return None
+
+    def _system_call(self, facts: ThreadFacts, registers: Registers | None) -> SystemCall | None:
+        raw = registers.system_call if registers is not None else None
+        raw = raw or facts.system_call
+        if raw is None or registers is None:
+            return None
+        name, position = describe(registers.architecture, raw[0])
+        descriptor = None
+        if position is not None:
+            descriptor = describe_descriptor(self._captured.facts.pid, raw[1 + position] & 0x7FFFFFFF)
+        return SystemCall(name, raw[1:], descriptor)
+
+
+def _by_tid(captured: Captured) -> dict[int, PythonThreadState]:
+    """The Python threads by OS thread id. Before 3.11 a thread state only has pthread_self(), which is the
+    thread pointer on x86-64."""
+    if captured.python is None:
+        return {}
+    by_pointer = {
+        registers.thread_pointer: tid
+        for tid, registers in captured.registers.items()
+        if registers.thread_pointer
+    }
+    result = {}
+    for state in captured.python.threads:
+        tid = state.tid or by_pointer.get(state.pthread) or _tid_in_pthread(captured, state.pthread)
+        if tid is not None:
+            result[tid] = state
+    return result
+
+
+def _tid_in_pthread(captured: Captured, pthread: int) -> int | None:
+    """glibc keeps the OS thread id in its struct pthread, at the same place in every thread of the process."""
+    known = {facts.tid for facts in captured.threads}
+    for offset in (0x2D0, 0xD0):  # x86-64, aarch64 (nptl/descr.h: the header, then the list, then tid)
+        try:
+            tid = captured.memory.u32(pthread + offset)
+        except UnreadableMemory:
+            continue
+        if tid in known:
+            return tid
+    return None
+
+
+def _waits_for_gil(native: list[NativeFrame]) -> bool:
+    for frame in native:
+        if _in_c_library(frame):
+            continue
+        return frame.function in _GIL_WAITS and frame is not native[0]
+    return False
+
+
+def _with_kind(lock: Lock | None, native: list[NativeFrame]) -> Lock | None:
+    """A futex word is a mutex when the thread stands in pthread_mutex_lock; else its memory means nothing here."""
+    if lock is None or lock.kind != "mutex":
+        return lock
+    names = [frame.function or "" for frame in native[:4]]
+    return lock if any("pthread_mutex_" in name for name in names) else None
+
+
+def _with_guesses(stack: Stack, unwound: Unwound | None) -> Stack:
+    if unwound is None or stack.note is not None:
+        return stack
+    guessed = sum(frame.guessed for frame in unwound.frames)
+    if not guessed:
+        return stack
+    note = f"{guessed} frames were found by the frame pointer alone: no unwind table covers their callees"
+    return replace(stack, note=note)
+
+
+def _without_nameless(stack: Stack) -> Stack:
+    """The C library's own frames that have no name are folded away: they say nothing, and every thread has them."""
+    frames = tuple(
+        replace(frame, role=Role.PLUMBING)
+        if isinstance(frame, NativeFrame) and frame.function is None and _in_c_library(frame)
+        else frame
+        for frame in stack.frames
+    )
+    return replace(stack, frames=frames)
+
+
+def _in_c_library(frame: NativeFrame) -> bool:
+    return (frame.library or "").rsplit("/", 1)[-1].startswith(_C_LIBRARY)
+
+
+def _locals_by_position(
+    stack: Stack, by_frame: dict[int, tuple[tuple[str, str], ...]]
+) -> dict[int, tuple[tuple[str, str], ...]]:
+    """``by_frame``: the address of a Python frame -> its variables."""
+    return {
+        position: by_frame[frame.address]
+        for position, frame in enumerate(stack.frames)
+        if isinstance(frame, PythonFrame) and frame.address in by_frame
+    }

@@ -1,0 +1,173 @@
+"""What /proc tells of a process and its threads, as proc(5) describes it; an ended process has nothing."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+
+STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "in uninterruptible sleep",
+    "T": "stopped by job control",
+    "t": "stopped by a debugger",
+    "Z": "ended, not yet collected (zombie)",
+    "X": "ended",
+    "I": "idle",
+}
+
+
+@dataclass(frozen=True)
+class ThreadFacts:
+    """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
+
+    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one.
+    """
+
+    tid: int
+    name: str
+    state: str
+    wait_channel: str | None = None
+    system_call: tuple[int, ...] | None = None
+    sp: int | None = None
+    pc: int | None = None
+
+
+@dataclass(frozen=True)
+class ProcessFacts:
+    """``command`` is the command line, or the name in brackets where there is none; ``state`` the letter of stat."""
+
+    pid: int
+    parent: int
+    command: str
+    state: str
+    owner: int
+
+
+def read_process(pid: int) -> ProcessFacts | None:
+    """The facts of a process; None when there is no such process."""
+    folder = f"/proc/{pid}"
+    try:
+        name, fields = _stat(f"{folder}/stat")
+        raw = Path(f"{folder}/cmdline").read_bytes()
+        owner = os.stat(folder).st_uid
+    except OSError:
+        return None
+    words = [word.decode("utf-8", "replace") for word in raw.split(b"\0") if word]
+    return ProcessFacts(pid, int(fields[1]), " ".join(words) or f"[{name}]", fields[0], owner)
+
+
+def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
+    """The threads of a process, main thread first. ``deep``: also the wait channel and the system call."""
+    try:
+        names = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    threads = [_thread(pid, tid, deep) for tid in sorted(map(int, names))]
+    return [thread for thread in threads if thread is not None]
+
+
+def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
+    folder = f"/proc/{pid}/task/{tid}"
+    try:
+        name, fields = _stat(f"{folder}/stat")
+    except OSError:
+        return None  # it has ended
+    if not deep:
+        return ThreadFacts(tid, name, fields[0])
+    channel = _text(f"{folder}/wchan")
+    call, sp, pc = _system_call(_text(f"{folder}/syscall"))
+    return ThreadFacts(tid, name, fields[0], channel if channel != "0" else None, call, sp, pc)
+
+
+def _stat(path: str) -> tuple[str, list[str]]:
+    """The name, which may hold any character, and the fields from the state letter on."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    end = text.rindex(")")
+    return text[text.index("(") + 1 : end], text[end + 2 :].split()
+
+
+def _text(path: str) -> str | None:
+    """A file that needs the right to trace, or that the kernel was built without."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def _system_call(text: str | None) -> tuple[tuple[int, ...] | None, int | None, int | None]:
+    """``number args… sp pc``; ``-1 sp pc`` when it is blocked outside of a call; ``running``."""
+    if text is None or text == "running":
+        return None, None, None
+    words = text.split()
+    sp, pc = int(words[-2], 16), int(words[-1], 16)
+    if words[0] == "-1":
+        return None, sp, pc
+    return (int(words[0]), *(int(word, 16) for word in words[1:7])), sp, pc
+
+
+class MemoryMap:
+    """The rows of /proc/PID/maps, to be asked where a mapping ends."""
+
+    def __init__(self, text: str) -> None:
+        self.rows = [_row(line) for line in text.splitlines()]
+        self._starts = [row[0] for row in self.rows]
+
+    @classmethod
+    def read(cls, pid: int) -> MemoryMap:
+        return cls(_text(f"/proc/{pid}/maps") or "")
+
+    def end_of(self, address: int) -> int | None:
+        """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self.rows[index][1]:
+            return None
+        return self.rows[index][1]
+
+    def start_of_named(self, name: str) -> tuple[int, int] | None:
+        """The range of a mapping such as ``[vdso]``."""
+        for start, end, label in self.rows:
+            if label == name:
+                return start, end
+        return None
+
+
+def _row(line: str) -> tuple[int, int, str]:
+    fields = line.split(None, 5)
+    start, _, end = fields[0].partition("-")
+    return int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""
+
+
+def descriptor_target(pid: int, descriptor: int) -> str | None:
+    """What an open descriptor is: a path, ``pipe:[4711]``, ``socket:[4711]``, ``anon_inode:[eventpoll]``."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}")
+    except OSError:
+        return None
+
+
+def children_of(pid: int) -> list[int]:
+    """The process and its descendants, parents before children, from one reading of all parents."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            facts = _parent(int(name))
+            if facts is not None:
+                parents.setdefault(facts, []).append(int(name))
+    result, waiting = [], [pid]
+    while waiting:
+        current = waiting.pop(0)
+        result.append(current)
+        waiting += sorted(parents.get(current, []))
+    return result
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(_stat(f"/proc/{pid}/stat")[1][1])
+    except OSError:
+        return None
