@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from dualdbg.errors import SymbolError
 
@@ -82,9 +83,10 @@ class ElfFile:
     Every read is checked against the size of the file: a cut-off or garbled file is a :class:`SymbolError`.
     """
 
-    def __init__(self, data: bytes | mmap.mmap, path: str, modified: int = 0) -> None:
+    def __init__(self, data: bytes | mmap.mmap, path: str, status: os.stat_result | None = None) -> None:
         self.path = path
-        self.modified = modified
+        self.modified = status.st_mtime_ns if status is not None else 0
+        self._identity = (status.st_dev, status.st_ino) if status is not None else None
         self.data = memoryview(data)
         self.size = len(self.data)
         self._buffer = data
@@ -111,18 +113,37 @@ class ElfFile:
         name = os.fspath(path)
         try:
             with open(name, "rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
+                status = os.fstat(file.fileno())
+                if status.st_size == 0:
                     raise SymbolError(f"{name} is empty, so it is not an ELF file")
-                modified = os.fstat(file.fileno()).st_mtime_ns
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise _unreadable(name, error) from error
-        return cls(data, name, modified)
+        return cls(data, name, status)
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> ElfFile:
         """An image that has no file, such as the vDSO read from the target's memory."""
         return cls(data, name)
+
+    def check_unchanged(self) -> None:
+        """:class:`SymbolError` when the file was overwritten in place since it was mapped.
+
+        A mapping of a file that was cut short kills the reader with SIGBUS, so this is asked before
+        anything is searched. A file that was replaced by a new one is no trouble: the old one stays mapped.
+        """
+        if not isinstance(self._buffer, mmap.mmap):
+            return
+        try:
+            status = Path(self.path).stat()
+        except OSError:
+            return
+        same_file = (status.st_dev, status.st_ino) == self._identity
+        if self._buffer.size() < self.size or (same_file and status.st_mtime_ns != self.modified):
+            raise SymbolError(
+                f"{self.path} was overwritten while it was in use",
+                "restart the target, which may run a mixture of the old and the new file",
+            )
 
     # -- reading -----------------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ def nearest_names(name: str, libraries: Iterable[Library], limit: int = 5) -> li
         return []
     found: set[tuple[str, ...]] = set()
     for library in libraries:
-        if library.table is not None:
-            found |= _similar_functions(library.table.strings, wanted)
+        for table in library.tables:
+            found |= _similar_functions(table.strings, wanted)
     ranked = sorted(found, key=lambda bases: (-_likeness(wanted, bases), len(bases), bases))
     return ["::".join(bases) for bases in ranked[:limit]]
 
