@@ -96,7 +96,7 @@ class ElfFile:
             raise SymbolError(f"{path} is a 32-bit ELF file", "dualdbg debugs 64-bit processes only")
         if self.data[5] != 1:
             raise SymbolError(f"{path} is a big-endian ELF file", "dualdbg reads little-endian files only")
-        fields = _HEADER.unpack_from(self.data)
+        fields: tuple[int, ...] = _HEADER.unpack_from(self.data)
         _, self.type, self.machine, _, self.entry, phoff, shoff, self.flags = fields[:8]
         _, phentsize, phnum, shentsize, shnum, shstrndx = fields[8:]
         if self.machine not in MACHINES:

@@ -56,13 +56,16 @@ class Rule:
 
 _INTERPRETER = re.compile(r"(?:libpython3[\w.]*\.so[\w.]*|python3?[\d.]*t?d?)$")
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/lib32/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/")
-_STANDARD_MODULES = "lib-dynload"
 
 
 def is_interpreter(path: str) -> bool:
     """True for libpython, the python program and the extension modules of the standard library."""
-    pure = PurePath(path)
-    return _INTERPRETER.match(pure.name) is not None or pure.parent.name == _STANDARD_MODULES
+    return _INTERPRETER.match(PurePath(path).name) is not None or is_standard_module(path)
+
+
+def is_standard_module(path: str) -> bool:
+    """True for an extension module of Python's standard library."""
+    return PurePath(path).parent.name == "lib-dynload"
 
 
 def is_system(path: str) -> bool:
