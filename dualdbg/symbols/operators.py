@@ -86,18 +86,18 @@ class OperatorTable:
     def is_operator(self, name: str) -> bool:
         """Whether ``name`` (``randn``, ``aten::randn``, ``add.Tensor``) is an operator of this PyTorch."""
         base, _, overload = _without_aten(name).partition(".")
-        if not overload:
-            return native_functions.exists(self._text, base)
-        return any(entry.overload == overload for entry in self.lookup(base))
+        return bool(self.lookup(name)) if overload else native_functions.exists(self._text, base)
 
     def lookup(self, name: str) -> list[NativeFunction]:
         """The overloads of an operator: those of the file in its order, then generated ones.
 
-        ``name`` is a bare name (every overload) or has an overload (``add.Tensor``); empty when unknown.
+        ``name`` is a bare name (every overload) or has an overload (``add.Tensor``; ``randn.default`` is the one
+        without a name of its own); empty when unknown.
         """
-        base, _, overload = _without_aten(name).partition(".")
+        base, dot, overload = _without_aten(name).partition(".")
         entries = native_functions.find(self._text, base) + native_functions.find_generated(self._text, base)
-        return [entry for entry in entries if not overload or entry.overload == overload]
+        wanted = "" if overload == "default" else overload
+        return [entry for entry in entries if not dot or entry.overload == wanted]
 
     def nearest(self, name: str, count: int = 3) -> list[str]:
         """The operator names that look most like ``name``."""
@@ -114,12 +114,14 @@ class OperatorTable:
         entries = self.lookup(name)
         if not entries:
             raise self._unknown(name)
-        makers = _MAKERS.values() if layer is Layer.ALL else [_MAKERS[layer]]
-        found = _merged(candidate for make in makers for entry in entries for candidate in make(self, entry))
+        found = self.candidates(entries, layer)
         # Overloads that share a name are told apart only where not all of them are wanted.
-        if "." not in name and len(entries) > 1:
-            return [replace(candidate, parameters=()) for candidate in found]
-        return found
+        return found if "." in name else [replace(candidate, parameters=()) for candidate in found]
+
+    def candidates(self, entries: Sequence[NativeFunction], layer: Layer) -> list[Candidate]:
+        """:meth:`symbols_for` for overloads that are known already, each with the parameters of its own."""
+        makers = _MAKERS.values() if layer is Layer.ALL else [_MAKERS[layer]]
+        return _merged(candidate for make in makers for entry in entries for candidate in make(self, entry))
 
     def symbols_for_spec(self, spec: BreakpointSpec) -> list[Candidate]:
         """:meth:`symbols_for` for a spec of kind OPERATOR; no layer means the kernel.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import pytest
 from dualdbg.model import Layer
 from dualdbg.symbols.library import Library
 from dualdbg.symbols.operators import OperatorTable
-from tests import support
+from tests.operators.counting import run
 
 HERE = Path(__file__).parent
 SEED = 20240611
@@ -42,7 +40,7 @@ def test_kernels(
 ) -> None:
     assert len(calls) >= WANTED
     places = [_places(table, torch_directory, call["operator"], Layer.KERNEL) for call in calls]
-    hits = _run([call["call"] for call in calls], places, tmp_path)
+    hits = run([call["call"] for call in calls], places, tmp_path)
     missed = [
         call["call"] for call, own, hit in zip(calls, places, hits, strict=True) if not own & hit.keys()
     ]
@@ -60,7 +58,7 @@ def test_layers_above(
     assert len(bound) >= WANTED / 3
     # The binding chooses the overload, so all of them are meant.
     places = [_places(table, torch_directory, call["operator"].partition(".")[0], layer) for call in bound]
-    hits = _run([call["bound"] for call in bound], places, tmp_path)
+    hits = run([call["bound"] for call in bound], places, tmp_path)
     missed = [
         call["bound"] for call, own, hit in zip(bound, places, hits, strict=True) if not own & hit.keys()
     ]
@@ -79,35 +77,3 @@ def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: L
             functions = Library.open(path).find_functions(f"::{candidate.name}")
             found |= {f"{candidate.library}+{one.address:#x}" for one in candidate.pick(functions)}
     return found
-
-
-def _run(calls: list[str], places: Iterable[set[str]], folder: Path) -> list[dict[str, int]]:
-    """The hits of each call at all of the places."""
-    gdb = support.require(shutil.which("gdb"), "gdb")
-    files = {name: folder / f"{name}.json" for name in ("calls", "target", "plan", "out")}
-    wanted = sorted({tuple(place.split("+")) for own in places for place in own})
-    plan = {
-        "target": str(files["target"]),
-        "out": str(files["out"]),
-        "places": [(library, int(offset, 16)) for library, offset in wanted],
-    }
-    files["calls"].write_text(json.dumps(calls))
-    files["plan"].write_text(json.dumps(plan))
-    settings = ["auto-solib-add off", "debuginfod enabled off", "auto-load off", "startup-with-shell off"]
-    commands = [f"set {setting}" for setting in settings]
-    commands += ["run", f'set $plan = "{files["plan"]}"', f"source {HERE / 'count_stops.py'}"]
-    program = [sys.executable, HERE / "call_each.py", files["calls"], files["target"]]
-    command = [
-        gdb,
-        "-nx",
-        "-batch",
-        *(word for text in commands for word in ("-ex", text)),
-        "--args",
-        *program,
-    ]
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
-    )
-    assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]
-    hits = json.loads(files["out"].read_text())
-    return [hits.get(str(number), {}) for number in range(len(calls))]

@@ -1,0 +1,111 @@
+"""The source file a function of a release wheel was compiled from, without debug info.
+
+The symbol table lists the local symbols of one object file behind the name of its source (STT_FILE). A function
+that other libraries see is not among them, but its ``.cold`` part is; without one, the local functions right before
+and behind it tell when they agree. The name has no folders; these are in the texts that the file's checks
+(``TORCH_CHECK``) print, one of which the code of the same object file refers to.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_left, bisect_right
+from functools import cached_property
+
+from .code_references import targets
+from .library import Library, Symbol
+
+_SYMBOL = struct.Struct("<IBBHQQ")
+_STT_FUNC, _STT_FILE, _STB_LOCAL = 2, 4, 0
+_PATH = re.compile(rb"(?<=\0)(/[\x20-\x7e]+\.(?:cpp|cc|cu))\0")
+# Files of the linker's own; what they frame belongs to others.
+_NO_SOURCE = re.compile(r"crtstuff\.c|offloadstuff\.c|.*\.[sS]|")
+_MAX_SCANNED = 400
+
+
+class SourceFiles:
+    """The sources of one library's functions; empty where its symbol table is stripped."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def path_of(self, function: Symbol) -> str | None:
+        """The path at the time of compilation, folders included; None where it is not known for certain."""
+        unit = self._unit_of(function)
+        if unit is None:
+            return None
+        name = self._names[unit]
+        paths = {path for path in self._paths.values() if path.rpartition("/")[2] == name}
+        alone = len(paths) == 1 and self._names.count(name) == 1
+        return next(iter(paths)) if alone else self._referred(unit, paths)
+
+    def _unit_of(self, function: Symbol) -> int | None:
+        """The object file, by the number of its STT_FILE entry."""
+        unit = self._cold.get(function.linkage_name)
+        if unit is None:
+            unit = self._between(function.address, function.address + max(function.size, 1))
+        return None if unit is None or _NO_SOURCE.fullmatch(self._names[unit]) else unit
+
+    def _between(self, start: int, end: int) -> int | None:
+        before = bisect_right(self._starts, start) - 1
+        behind = bisect_left(self._starts, end)
+        if before < 0 or behind == len(self._starts):
+            return None
+        first, last = self._locals[before], self._locals[behind]
+        return first[2] if first[0] == start or first[2] == last[2] else None
+
+    def _referred(self, unit: int, paths: set[str]) -> str | None:
+        """The one of the paths that code of the object file refers to."""
+        for address, size, _ in [entry for entry in self._locals if entry[2] == unit][:_MAX_SCANNED]:
+            for target in targets(self._library.elf, address, size):
+                if self._paths.get(target) in paths:
+                    return self._paths[target]
+        return None
+
+    @cached_property
+    def _table(self) -> tuple[list[tuple[int, int, int]], list[str], dict[str, int]]:
+        """Local functions as (address, size, unit) by address; the units' names; the ``.cold`` parts' units."""
+        elf = self._library.elf
+        symbols, strings = elf.section(".symtab"), elf.section(".strtab")
+        functions: list[tuple[int, int, int]] = []
+        names: list[str] = []
+        cold: dict[str, int] = {}
+        if symbols is None or strings is None:
+            return functions, names, cold
+        for name, info, _, section, address, size in _SYMBOL.iter_unpack(elf.view(symbols)):
+            if info & 15 == _STT_FILE:
+                names.append(elf.string_at(strings.offset + name, strings.end))
+            elif info == _STB_LOCAL << 4 | _STT_FUNC and names and section and size:
+                functions.append((address, size, len(names) - 1))
+                linkage_name = elf.string_at(strings.offset + name, strings.end)
+                if linkage_name.endswith(".cold"):
+                    # Local functions of one name may be in several files; then the name tells nothing.
+                    whole = linkage_name.removesuffix(".cold")
+                    cold[whole] = len(names) - 1 if cold.get(whole, len(names) - 1) == len(names) - 1 else -1
+        return sorted(functions), names, {name: unit for name, unit in cold.items() if unit >= 0}
+
+    @property
+    def _locals(self) -> list[tuple[int, int, int]]:
+        return self._table[0]
+
+    @property
+    def _names(self) -> list[str]:
+        return self._table[1]
+
+    @property
+    def _cold(self) -> dict[str, int]:
+        return self._table[2]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [address for address, _, _ in self._locals]
+
+    @cached_property
+    def _paths(self) -> dict[int, str]:
+        """Address -> path of a source, for the texts of the library that are one."""
+        section = self._library.elf.section(".rodata")
+        if section is None:
+            return {}
+        data = bytes(self._library.elf.view(section))
+        return {section.address + match.start(1): match[1].decode() for match in _PATH.finditer(data)}

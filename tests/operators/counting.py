@@ -1,0 +1,46 @@
+"""Runs calls under gdb, and counts at which places each of them came by."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tests import support
+
+HERE = Path(__file__).parent
+
+
+def run(calls: Sequence[str], places: Iterable[set[str]], folder: Path) -> list[dict[str, int]]:
+    """The hits of each call at all of the places."""
+    gdb = support.require(shutil.which("gdb"), "gdb")
+    files = {name: folder / f"{name}.json" for name in ("calls", "target", "plan", "out")}
+    wanted = sorted({tuple(place.split("+")) for own in places for place in own})
+    plan = {
+        "target": str(files["target"]),
+        "out": str(files["out"]),
+        "places": [(library, int(offset, 16)) for library, offset in wanted],
+    }
+    files["calls"].write_text(json.dumps(calls))
+    files["plan"].write_text(json.dumps(plan))
+    settings = ["auto-solib-add off", "debuginfod enabled off", "auto-load off", "startup-with-shell off"]
+    commands = [f"set {setting}" for setting in settings]
+    commands += ["run", f'set $plan = "{files["plan"]}"', f"source {HERE / 'count_stops.py'}"]
+    program = [sys.executable, HERE / "call_each.py", files["calls"], files["target"]]
+    command = [
+        gdb,
+        "-nx",
+        "-batch",
+        *(word for text in commands for word in ("-ex", text)),
+        "--args",
+        *program,
+    ]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
+    )
+    assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]
+    hits = json.loads(files["out"].read_text())
+    return [hits.get(str(number), {}) for number in range(len(calls))]
