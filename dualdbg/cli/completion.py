@@ -1,72 +1,26 @@
-"""Completion at the prompt: commands, breakpoint specs, files. Cheap sources only: nothing asks the target."""
+"""Completion at the prompt, in prompt_toolkit's words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from ..errors import CommandError
-from .prompt_commands.registry import all_commands, find_command, split_line
+from ..console.completion import Completions, Names
 
 _MOST = 200  # candidates that are shown at once
-
-Names = Callable[[str], Iterable[str]]
-"""Names (operators, functions) that begin with a text."""
 
 
 class PromptCompleter(Completer):
     """Completes a line of the prompt. ``spec_names`` gives what a breakpoint can be set on."""
 
     def __init__(self, spec_names: Names, info_words: Iterable[str]) -> None:
-        self._spec_names = spec_names
-        self._info_words = sorted(info_words)
+        self._completions = Completions(spec_names, info_words)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        for count, (text, start) in enumerate(self.candidates(document.text_before_cursor)):
+        candidates = self._completions.candidates(document.text_before_cursor)
+        for count, (text, start) in enumerate(candidates):
             if count == _MOST:
                 return
             yield Completion(text, start_position=-start)
-
-    def candidates(self, line: str) -> Iterator[tuple[str, int]]:
-        """What may stand at the end of ``line``, and how many of its last characters that replaces."""
-        text = line.lstrip()
-        if not any(letter.isspace() for letter in text):
-            names = sorted(name for row in all_commands() for name in row.names)
-            yield from ((name, len(text)) for name in names if name.startswith(text))
-            return
-        try:
-            name, argument = split_line(text)
-            kind = find_command(name).completes
-        except CommandError:
-            return
-        if text[-1].isspace():
-            argument += " " if argument else ""
-        word = argument.rpartition(" ")[2]
-        yield from ((candidate, len(word)) for candidate in self._words(kind, word))
-
-    def _words(self, kind: str, word: str) -> Iterator[str]:
-        if kind == "command":
-            yield from (row.name for row in all_commands() if row.name.startswith(word))
-        elif kind == "info":
-            yield from (known for known in self._info_words if known.startswith(word))
-        elif kind == "path":
-            yield from _paths(word)
-        elif kind == "spec":
-            yield from self._spec_names(word)
-            yield from _paths(word)
-
-
-def _paths(word: str) -> Iterator[str]:
-    """Files and folders that begin with ``word``, as the user wrote the beginning."""
-    folder, slash, beginning = word.rpartition("/")
-    place = Path(folder + slash or ".").expanduser()
-    try:
-        entries = sorted(place.iterdir())
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name.startswith(beginning) and (beginning or not entry.name.startswith(".")):
-            yield f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}"

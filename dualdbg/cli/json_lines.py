@@ -6,6 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from ..console.reports import (
+    BreakpointsReport,
+    ErrorReport,
+    FrameReport,
+    Report,
+    SourceReport,
+    StackReport,
+    TextReport,
+    ThreadsReport,
+    ValueReport,
+    VariablesReport,
+)
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -23,18 +35,6 @@ from ..model import (
     Stopped,
     Thread,
     Value,
-)
-from .reports import (
-    BreakpointsReport,
-    ErrorReport,
-    FrameReport,
-    Report,
-    SourceReport,
-    StackReport,
-    TextReport,
-    ThreadsReport,
-    ValueReport,
-    VariablesReport,
 )
 
 Json = dict[str, Any]

@@ -17,12 +17,13 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import CompleteStyle
 
+from ..console.commands.general import INFO_WORDS
+from ..console.commands.registry import Command
+from ..console.completion import Names
+from ..console.console import Console, Quit
 from ..model import Reason
 from ..symbols.operators import OperatorTable
-from .completion import Names, PromptCompleter
-from .console import Console, Quit
-from .prompt_commands.general import INFO_WORDS
-from .prompt_commands.registry import Command
+from .completion import PromptCompleter
 
 _TEXT = "(dualdbg) "
 

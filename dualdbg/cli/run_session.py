@@ -10,6 +10,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ..console.console import Console, Quit
+from ..console.printer import Highlighter
+from ..console.reports import Report
 from ..session.session import Session
 from ..session.start import Options, launch
 from ..symbols.cache import cache_directory
@@ -19,10 +22,7 @@ from ..target.launcher import Launch
 from ..target.terminal import Terminal
 from . import main as entry
 from .commands.run import RunOptions, exit_status, interrupted_status
-from .console import Console, Quit
 from .output_pipes import OutputPipes
-from .printer import Highlighter
-from .reports import Report
 
 _TROUBLE_STATUS = 3
 
@@ -155,8 +155,8 @@ def _json_sink() -> Callable[[Report], None]:
 def _people_sink() -> Callable[[Report], None]:
     import linecache
 
-    from .printer import Printer
-    from .style import Style
+    from ..console.printer import Printer
+    from ..console.style import Style
 
     printer = Printer(
         Style.of(sys.stdout), read_line=lambda file, line: linecache.getline(file, line) or None
@@ -172,7 +172,7 @@ def _people_sink() -> Callable[[Report], None]:
 
 
 def _highlighter() -> Highlighter:
-    from .highlight import highlight
+    from ..console.highlight import highlight
 
     return highlight
 

@@ -7,8 +7,8 @@ import os
 import stat
 from collections.abc import Sequence
 
+from ..console.console import Console
 from ..model import Notice
-from .console import Console
 
 
 async def run_commands(console: Console, commands: Sequence[str]) -> None:

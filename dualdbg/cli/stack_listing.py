@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..console.printer import Printer
+from ..console.reports import StackReport, numbered
+from ..console.style import Style
 from ..model import Quality
 from ..snapshot.fold import Group, Member, fold, ranges
 from ..snapshot.report import Failure, ProcessReport, ThreadReport
 from ..snapshot.wording import activity
 from .json_lines import frame_to_json
-from .printer import Printer
-from .reports import StackReport, numbered
-from .style import Style
 
 _SHOWN_MEMBERS = 8
 

@@ -43,8 +43,8 @@ def main(words: list[str]) -> int:
 
     if not options.json:
         return asyncio.run(debug(options))
+    from ...console.reports import ErrorReport
     from .. import json_lines
-    from ..reports import ErrorReport
 
     try:
         return asyncio.run(debug(options))

@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...console.style import Style
 from ...errors import UsageError
 from ..arguments import Parser
-from ..style import Style
 
 if TYPE_CHECKING:
     from argparse import Namespace

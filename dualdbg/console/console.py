@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import CommandError, DualdbgError
 from ..model import Detached, Event, Exit, Exited, Frame, Stack, State, Stopped
 from ..session.session import Session
-from .prompt_commands.registry import Command, find_command, split_line
+from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, Report
 
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
