@@ -150,10 +150,14 @@ def quick(pydevd: Any) -> type:
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:  # the session hung up before it let the program start
                 os._exit(FAILED)
+            connection: Any = self.__dict__.pop("_client_socket", None)  # else it is closed too early
+            self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send
             super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
             if wait and not lost:
                 self.writer.join(timeout)  # until `terminated` is sent; who reads it need not have closed yet
+            if connection is not None:
+                connection.close()
 
     return Debugger
 
