@@ -26,16 +26,14 @@ class Arguments:
             text = re.sub(pattern, lambda match: self._take(match, options), text)
         unknown = re.search(r"(?:^|\s)(--[a-z][a-z-]*)(?=[\s=]|$)", text)
         if unknown:
-            raise HelperError(
-                "There is no option {}.".format(unknown.group(1)), "Options: " + _listed(options)
-            )
+            raise HelperError(f"There is no option {unknown.group(1)}.", "Options: " + _listed(options))
         self.expression = text.strip()
 
     def _take(self, match, options):
         name, number = match.group(1), match.group(2)
         kind = options[name]
         if kind is int and number is None:
-            raise HelperError("The option --{} needs a number.".format(name))
+            raise HelperError(f"The option --{name} needs a number.")
         self.values[name] = True if number is None else int(number)
         # A number after a flag belongs to the expression.
         return " " + number if kind is True and number is not None else " "
@@ -45,12 +43,20 @@ class Arguments:
 
     def require_expression(self, what):
         if not self.expression:
-            raise HelperError("An expression is missing: {}.".format(what))
+            raise HelperError(f"An expression is missing: {what}.")
         return self.expression
 
 
 def _listed(options):
     return ", ".join("--" + name for name in options) if options else "none"
+
+
+_CONTROL = {i: f"\\x{i:02x}" for i in [*range(32), 127] if chr(i) not in "\n\t"}
+
+
+def printable(text):
+    """``text`` without what a terminal would obey or gdb cannot print: control characters, lone surrogates."""
+    return text.translate(_CONTROL).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def plain(value):
@@ -61,4 +67,4 @@ def plain(value):
         return [plain(entry) for entry in value]
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else "" if value is None else str(value)
+    return printable(value) if isinstance(value, str) else "" if value is None else str(value)

@@ -27,7 +27,7 @@ class Containers:
             if data == address + 16:
                 capacity = 15
         if length > capacity or capacity > 1 << 40:
-            raise Implausible("no std::string at 0x{:x}".format(address))
+            raise Implausible(f"no std::string at 0x{address:x}")
         return data, length
 
     def string(self, address, limit=4096):
@@ -47,7 +47,7 @@ class Containers:
         """``(first, count)`` of the ``std::vector`` at ``address``; raises :class:`Implausible`."""
         first, last, end = self._memory.words(address, 3)
         if not first <= last <= end or (last - first) % element_size or (first == 0 and end != 0):
-            raise Implausible("no std::vector at 0x{:x}".format(address))
+            raise Implausible(f"no std::vector at 0x{address:x}")
         return first, (last - first) // element_size
 
     def pointers(self, address, limit):
@@ -60,7 +60,7 @@ class Containers:
         first = self._memory.pointer(address)
         count, capacity = self._memory.u32(address + 8), self._memory.u32(address + 12)
         if count > capacity or (count and not first):
-            raise Implausible("no c10::SmallVector at 0x{:x}".format(address))
+            raise Implausible(f"no c10::SmallVector at 0x{address:x}")
         return first, count
 
     def list_nodes(self, address, limit):
@@ -83,7 +83,7 @@ class Containers:
         """``address`` when the ``std::optional`` of a ``size`` byte type there holds a value, else None."""
         engaged = self._memory.u8(address + size)
         if engaged > 1:
-            raise Implausible("no std::optional at 0x{:x}".format(address))
+            raise Implausible(f"no std::optional at 0x{address:x}")
         return address if engaged else None
 
     def plausible_vector(self, address, element_size):

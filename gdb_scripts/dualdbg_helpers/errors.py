@@ -10,7 +10,7 @@ class HelperError(Exception):
         self.hint = hint
 
     def __str__(self):
-        return "{}\n  {}".format(self.message, self.hint) if self.hint else self.message
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
 
 
 class LayoutMissing(HelperError):
@@ -29,7 +29,7 @@ class Unreadable(Exception):
         self.address = address
 
     def __str__(self):
-        return "<unreadable 0x{:x}>".format(self.address)
+        return f"<unreadable 0x{self.address:x}>"
 
 
 class OutOfTime(Exception):

@@ -44,6 +44,10 @@ def function_of(target, frame):
     found = target.mappings.function_around(pc)
     if found is not None:
         return Function(demangle(found[0]), found[0], found[1])
+    name = frame.name() or ""
+    if name.endswith("@plt"):
+        # A stub in the procedure linkage table: the arguments are those of the function it jumps to.
+        return Function(demangle(name[: -len("@plt")]), name, pc)
     symbol = frame.function()
     if symbol is not None:
         block = frame.block()
@@ -69,7 +73,7 @@ def find_stack(target, frame):
             reason = found or "this frame has no variable of type Stack"
         frame, level = frame.older(), level + 1
     raise HelperError(
-        "No Stack is visible here: {}.".format(reason),
+        f"No Stack is visible here: {reason}.",
         "Give its address: `ivalue-stack $rsi` looks at any register, `ivalue-stack EXPR` at any expression.",
     )
 
@@ -90,7 +94,7 @@ def _variable(frame):
                     continue  # optimised out: another may be there
                 if address is not None:
                     kind = "argument" if symbol.is_argument else "variable"
-                    return Found(address, "{} `{}`".format(kind, symbol.print_name))
+                    return Found(address, f"{kind} `{symbol.print_name}`")
         if block.function is not None:
             break
         block = block.superblock
@@ -122,29 +126,28 @@ def _at_entry(target, frame):
     """The Stack among the argument registers of the function that ``frame`` has just entered, or why not (text)."""
     function = function_of(target, frame)
     if function is None:
-        return "the function at 0x{:x} has no name".format(frame.pc())
+        return f"the function at 0x{frame.pc():x} has no name"
     parts = abi.split_function(function.name)
     if parts is None or not any(is_stack_type(kind) for kind in parts[1]):
-        return "{} takes no Stack".format(short_name(function.name))
+        return f"{short_name(function.name)} takes no Stack"
     name, parameters, suffix = parts
     arch = abi.architecture(frame.architecture().name())
     if arch is None:
-        return "the argument registers of {} are not known".format(frame.architecture().name())
+        return f"the argument registers of {frame.architecture().name()} are not known"
     offset = frame.pc() - function.start
     code = target.memory.read(function.start, offset) if 0 <= offset <= abi.MAX_PROLOGUE else None
     if code is None or not abi.arguments_intact(arch, code):
-        return "{} is past its entry (0x{:x} bytes), where the arguments were in registers; break at *0x{:x}".format(
-            short_name(function.name), offset, function.start
-        )
+        past = f"past its entry (0x{offset:x} bytes), where the arguments were in registers"
+        return f"{short_name(function.name)} is {past}; break at *0x{function.start:x}"
     registers = abi.ARGUMENTS[arch]
     for position in _positions(name, parameters, suffix):
         address = register(frame, registers[position])
         if is_stack(target, address):
             return Found(
                 address,
-                "register {} at the entry of {}".format(registers[position], short_name(function.name)),
+                f"register {registers[position]} at the entry of {short_name(function.name)}",
             )
-    return "none of the argument registers of {} holds a Stack".format(short_name(function.name))
+    return f"none of the argument registers of {short_name(function.name)} holds a Stack"
 
 
 def _positions(name, parameters, suffix):

@@ -27,7 +27,7 @@ def require_inferior():
 def mappings(inferior):
     """The :class:`Mappings` of ``inferior``; kept while the list of its mapped files stays the same."""
     rows = parse_proc_mappings(_quietly("info proc mappings"))
-    roots = ["/proc/{}/root".format(inferior.pid)] if inferior.pid else []
+    roots = [f"/proc/{inferior.pid}/root"] if inferior.pid else []
     sysroot = gdb.parameter("sysroot")
     if sysroot and not sysroot.startswith("target:"):
         roots.append(sysroot)
@@ -86,7 +86,7 @@ def untouched():
     names = ("may-call-functions", "may-write-memory")
     before = {name: gdb.parameter(name) for name in names}
     for name in names:
-        gdb.execute("set {} off".format(name), to_string=True)
+        gdb.execute(f"set {name} off", to_string=True)
     try:
         yield
     finally:
@@ -102,7 +102,7 @@ def evaluate(expression):
     """The :class:`gdb.Value` of a C++ expression; raises :class:`HelperError` for one that would change anything."""
     # gdb has no switch that forbids to write registers of a live process.
     if _ASSIGNMENT.search(_LITERAL.sub("0", expression)):
-        raise HelperError("{!r} assigns; nothing is written here.".format(expression))
+        raise HelperError(f"{expression!r} assigns; nothing is written here.")
     try:
         with untouched():
             value = gdb.parse_and_eval(expression)
@@ -110,7 +110,7 @@ def evaluate(expression):
             return value
     except gdb.error as error:
         hint = "Functions are never called here; give a variable, a register or an address."
-        raise HelperError("gdb cannot evaluate {!r}: {}".format(expression, error), hint) from None
+        raise HelperError(f"gdb cannot evaluate {expression!r}: {error}", hint) from None
 
 
 def register(frame, name):

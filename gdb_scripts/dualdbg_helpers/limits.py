@@ -26,7 +26,7 @@ class Budget:
     def tick(self):
         """Raises :class:`OutOfTime` once the time of the command is used up."""
         if self._deadline is not None and time.monotonic() > self._deadline:
-            raise OutOfTime("the time limit of {:g} s".format(self.limits.seconds))
+            raise OutOfTime(f"the time limit of {self.limits.seconds:g} s")
 
     def shown(self, count):
         """How many of ``count`` elements to read."""

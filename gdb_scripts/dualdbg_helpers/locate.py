@@ -54,13 +54,13 @@ class Expression:
         elif kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
             if value.address is None:
                 raise HelperError(
-                    "{!r} has no address: it is a value in registers.".format(text),
+                    f"{text!r} has no address: it is a value in registers.",
                     "Give the address of the object, for example $rdi where the ABI passes it.",
                 )
             self.address = int(value.address) & MASK
             self.type_name = _name(kind)
         else:
-            raise HelperError("{!r} is a {}, not an object or an address.".format(text, value.type))
+            raise HelperError(f"{text!r} is a {value.type}, not an object or an address.")
 
 
 def _name(kind):
@@ -89,16 +89,16 @@ def tensor(target, expression):
         if tensors.is_impl(first):
             return Place(first, "" if name else "the address of an at::Tensor")
     except Unreadable as error:
-        raise HelperError("There is no tensor at 0x{:x}: {}.".format(address, error)) from None
+        raise HelperError(f"There is no tensor at 0x{address:x}: {error}.") from None
     raise HelperError(
-        "There is no tensor at 0x{:x}.".format(address),
+        f"There is no tensor at 0x{address:x}.",
         "Expected an at::Tensor, a TensorImpl, an IValue with a tensor or a torch.Tensor object.",
     )
 
 
 def _of_ivalue(target, address, how):
     if target.decoder(IValues).tag_at(address) != "Tensor":
-        raise HelperError("The IValue at 0x{:x} holds no tensor.".format(address), "Use `ivalue`.")
+        raise HelperError(f"The IValue at 0x{address:x} holds no tensor.", "Use `ivalue`.")
     return Place(target.memory.pointer(address), how)
 
 
@@ -119,7 +119,7 @@ def ivalue(target, expression):
     _readable(target, address, SIZE)
     if name or target.decoder(IValues).plausible(address):
         return Place(address, "taken as the address of an IValue")
-    raise HelperError("There is no IValue at 0x{:x}.".format(address))
+    raise HelperError(f"There is no IValue at 0x{address:x}.")
 
 
 def stack(target, expression):
@@ -131,7 +131,7 @@ def stack(target, expression):
     if is_stack(target, address):
         return Place(address, "taken as the address of a Stack")
     raise HelperError(
-        "There is no Stack at 0x{:x}.".format(address),
+        f"There is no Stack at 0x{address:x}.",
         "A Stack is a std::vector<c10::IValue>: three ordered pointers.",
     )
 
@@ -154,12 +154,12 @@ def python_object(target, expression):
     try:
         target.decoder(Types).of(address)
     except Unreadable as error:
-        raise HelperError("There is no Python object at 0x{:x}: {}.".format(address, error)) from None
+        raise HelperError(f"There is no Python object at 0x{address:x}: {error}.") from None
     except Implausible:
-        raise HelperError("There is no Python object at 0x{:x}.".format(address)) from None
+        raise HelperError(f"There is no Python object at 0x{address:x}.") from None
     return Place(address, "")
 
 
 def _readable(target, address, size):
     if not target.memory.readable(address, size):
-        raise HelperError("Memory at 0x{:x} cannot be read.".format(address))
+        raise HelperError(f"Memory at 0x{address:x} cannot be read.")

@@ -88,10 +88,10 @@ class Memory:
 
     def words(self, address, count):
         """``count`` unsigned 64-bit words at ``address``, as a tuple."""
-        return struct.unpack("<{}Q".format(count), self.read(address, 8 * count))
+        return struct.unpack(f"<{count}Q", self.read(address, 8 * count))
 
     def signed_words(self, address, count):
-        return struct.unpack("<{}q".format(count), self.read(address, 8 * count))
+        return struct.unpack(f"<{count}q", self.read(address, 8 * count))
 
     def c_string(self, address, limit=4096):
         """The bytes up to the first NUL, at most ``limit``."""

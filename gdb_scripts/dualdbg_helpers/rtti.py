@@ -49,13 +49,13 @@ class Rtti:
     def _read_class(self, vtable):
         try:
             if vtable % 8 or vtable < 4096:
-                return "0x{:x} is no vtable".format(vtable)
+                return f"0x{vtable:x} is no vtable"
             info = self._memory.pointer(vtable - 8)
             lineage = []
             self._collect(info, lineage, 0)
             return lineage[0], frozenset(lineage)
         except Unreadable:
-            return "0x{:x} is no vtable".format(vtable)
+            return f"0x{vtable:x} is no vtable"
         except Implausible as error:
             return str(error)
 
@@ -63,10 +63,10 @@ class Rtti:
         """Appends the name of the type_info at ``info`` and those of its bases."""
         memory = self._memory
         if info % 8 or info < 4096 or depth > _MAX_BASES or len(lineage) > 4 * _MAX_BASES:
-            raise Implausible("0x{:x} is no type_info".format(info))
+            raise Implausible(f"0x{info:x} is no type_info")
         name = memory.c_string(memory.pointer(info + 8), 2048)
         if not _NAME.match(name):
-            raise Implausible("0x{:x} is no type_info".format(info))
+            raise Implausible(f"0x{info:x} is no type_info")
         lineage.append(name.lstrip(b"*").decode("ascii"))
         kind = self._kind(memory.pointer(info))
         if kind == "si":
@@ -74,7 +74,7 @@ class Rtti:
         elif kind == "vmi":
             count = memory.u32(info + 20)
             if count > _MAX_BASES:
-                raise Implausible("0x{:x} is no type_info".format(info))
+                raise Implausible(f"0x{info:x} is no type_info")
             for i in range(count):
                 self._collect(memory.pointer(info + 24 + 16 * i), lineage, depth + 1)
 
@@ -92,6 +92,6 @@ class Rtti:
             }
             known = table.get(own.lstrip(b"*"))
             if known is None:
-                raise Implausible("0x{:x} is no vtable of a type_info".format(vtable))
+                raise Implausible(f"0x{vtable:x} is no vtable of a type_info")
             self._classes[("kind", vtable)] = known
         return known

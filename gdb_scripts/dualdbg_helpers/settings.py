@@ -33,7 +33,7 @@ class _Setting(gdb.Parameter):
         return ""
 
     def get_show_string(self, shown):
-        return "{} is {}.".format(self._name, shown)
+        return f"{self._name} is {shown}."
 
 
 _ROWS = (

@@ -22,12 +22,12 @@ class Value:
 
     @classmethod
     def unreadable(cls, address):
-        return cls("unreadable", "<unreadable 0x{:x}>".format(address), address=address)
+        return cls("unreadable", f"<unreadable 0x{address:x}>", address=address)
 
     @classmethod
     def invalid(cls, why, address=None):
         """A place that does not hold what was looked for; ``why`` says so."""
-        return cls("invalid", "<{}>".format(why), address=address)
+        return cls("invalid", f"<{why}>", address=address)
 
     def structure(self):
         """The value as nested dicts and lists of plain JSON types; members without a value are left out."""
@@ -35,7 +35,7 @@ class Value:
         if self.type is not None:
             found["type"] = self.type
         if self.address is not None:
-            found["address"] = "0x{:x}".format(self.address)
+            found["address"] = f"0x{self.address:x}"
         if self.data is not None:
             found["data"] = self.data
         if self.children is not None:

@@ -14,26 +14,24 @@ from dualdbg_helpers.layout import installation, types_object, wanted
 
 
 def rows(mapping):
-    return ",\n".join("    {}: {}".format(json.dumps(k), json.dumps(v)) for k, v in sorted(mapping.items()))
+    return ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(mapping.items()))
 
 
 def main(root):
     found = installation.Installation(root, installation.version_of(root), True)
     if found.version is None:
-        sys.exit("{} is no PyTorch installation: its version is not there.".format(root))
+        sys.exit(f"{root} is no PyTorch installation: its version is not there.")
     maker = types_object.TypesObject(found)
     records, enums = {}, {}
     for part in wanted.PARTS:
         made = maker.build(part)
         records.update(made.records)
         enums.update(made.enums)
-    path = Path(types_object.__file__).parent / "tables" / "torch-{}.json".format(found.version)
+    path = Path(types_object.__file__).parent / "tables" / f"torch-{found.version}.json"
     with path.open("w", encoding="utf-8") as file:
-        file.write(
-            '{{\n  "torch": {},\n  "records": {{\n{}\n  }},\n  "enums": {{\n{}\n  }}\n}}\n'.format(
-                json.dumps(found.version), rows(records), rows(enums)
-            )
-        )
+        file.write(f'{{\n  "torch": {json.dumps(found.version)},\n')
+        file.write(f'  "records": {{\n{rows(records)}\n  }},\n')
+        file.write(f'  "enums": {{\n{rows(enums)}\n  }}\n}}\n')
     print(path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gdb
 
-from ..answers import plain
+from ..answers import plain, printable
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
 
 COMMANDS = {}
@@ -38,17 +38,17 @@ def answer(entry, text):
     try:
         return entry.run(text)
     except HelperError as error:
-        raise gdb.GdbError(str(error)) from None
+        raise gdb.GdbError(printable(str(error))) from None
     except Unreadable as error:
-        raise gdb.GdbError("Memory at 0x{:x} cannot be read.".format(error.address)) from None
+        raise gdb.GdbError(f"Memory at 0x{error.address:x} cannot be read.") from None
     except Implausible as error:
-        raise gdb.GdbError("Not what was expected: {}.".format(error)) from None
+        raise gdb.GdbError(f"Not what was expected: {error}.") from None
     except OutOfTime as error:
         raise gdb.GdbError(
-            "Stopped after {}.\n  Raise it with `set dualdbg time-limit`, or ask for less.".format(error)
+            f"Stopped after {error}.\n  Raise it with `set dualdbg time-limit`, or ask for less."
         ) from None
     except gdb.error as error:
-        raise gdb.GdbError("gdb: {}".format(error)) from None
+        raise gdb.GdbError(f"gdb: {error}") from None
     except RecursionError:
         raise gdb.GdbError("Nested too deep.\n  Lower it with `set dualdbg max-depth`.") from None
     except KeyboardInterrupt:
@@ -56,20 +56,18 @@ def answer(entry, text):
     except Exception as error:
         # Not an answer but a defect: named with its place, so that it can be reported.
         place = traceback.extract_tb(error.__traceback__)[-1]
-        where = "{}:{}".format(Path(place.filename).name, place.lineno)
-        raise gdb.GdbError(
-            "Defect in {}: {}: {} ({})".format(entry.name, type(error).__name__, error, where)
-        ) from None
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        raise gdb.GdbError(f"Defect in {entry.name}: {type(error).__name__}: {error} ({where})") from None
 
 
 class _Cli(gdb.Command):
     def __init__(self, entry):
         self._entry = entry
-        self.__doc__ = "{}\nUsage: {} {}".format(entry.summary, entry.name, entry.usage).rstrip()
+        self.__doc__ = f"{entry.summary}\nUsage: {entry.name} {entry.usage}".rstrip()
         super().__init__(entry.name, gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
 
     def invoke(self, argument, from_tty):
-        text = answer(self._entry, argument).text
+        text = printable(answer(self._entry, argument).text)
         gdb.write(text if text.endswith("\n") else text + "\n")
 
 
@@ -83,7 +81,7 @@ class _Json(gdb.Command):
     def invoke(self, argument, from_tty):
         name, _, rest = argument.strip().partition(" ")
         if name not in COMMANDS:
-            raise gdb.GdbError("There is no command {!r}; see torch-help.".format(name))
+            raise gdb.GdbError(f"There is no command {name!r}; see torch-help.")
         gdb.write(json.dumps(answer(COMMANDS[name], rest).data) + "\n")
 
 

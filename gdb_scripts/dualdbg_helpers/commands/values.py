@@ -16,11 +16,11 @@ def with_layout(target, text, data):
     """An Answer that says where the layouts it rests on came from."""
     source = target.layout.describe()
     data["layout"] = source
-    return Answer("{}\nlayouts: {}".format(text, source), data)
+    return Answer(f"{text}\nlayouts: {source}", data)
 
 
 def note(place):
-    return "({})\n".format(place.how) if place.how else ""
+    return f"({place.how})\n" if place.how else ""
 
 
 @command(
@@ -36,12 +36,12 @@ def ivalue(text):
     value = target.decoder(IValues).read(place.address)
     data = value.structure()
     data["taken"] = place.how or None
-    return with_layout(target, "{}{}: {}".format(note(place), label(value), value.text), data)
+    return with_layout(target, f"{note(place)}{label(value)}: {value.text}", data)
 
 
 def label(value):
     """What a value is, in a word or two."""
-    return "{} {}".format(value.kind, value.type) if value.type else value.kind
+    return f"{value.kind} {value.type}" if value.type else value.kind
 
 
 @command(
@@ -68,19 +68,17 @@ def show_stack(target, address, how, full=False):
     try:
         for i in range(shown):
             value = reader.read(first + SIZE * i)
-            children.append(dict(value.structure(), name="[{}]".format(i)))
-            lines.append("  [{}] {}: {}".format(i, label(value), one_line(value, full)))
+            children.append(dict(value.structure(), name=f"[{i}]"))
+            lines.append(f"  [{i}] {label(value)}: {one_line(value, full)}")
     except OutOfTime as error:
         cut = str(error)
     if len(children) < count:
-        lines.append(
-            "  ... {} more{}".format(count - len(children), " (stopped at {})".format(cut) if cut else "")
-        )
+        lines.append("  ... {} more{}".format(count - len(children), f" (stopped at {cut})" if cut else ""))
     head = "Stack at 0x{:x}, {} value{}{}".format(
-        address, count, "" if count == 1 else "s", " ({})".format(how) if how else ""
+        address, count, "" if count == 1 else "s", f" ({how})" if how else ""
     )
     data = {
-        "address": "0x{:x}".format(address),
+        "address": f"0x{address:x}",
         "size": count,
         "found": how or None,
         "values": children,
@@ -130,11 +128,11 @@ def pyobject(text):
     value = target.decoder(Objects).describe(
         place.address, arguments.get("offset", 0), arguments.get("limit")
     )
-    lines = ["{} at 0x{:x}: {}".format(value.type, place.address, value.text)]
+    lines = [f"{value.type} at 0x{place.address:x}: {value.text}"]
     lines.extend("  {} = {}".format(name, " ".join(child.text.split("\n"))) for name, child in value.children)
     rest = value.total - len(value.children) - arguments.get("offset", 0)
     if rest > 0:
-        lines.append("  ... {} more".format(rest))
+        lines.append(f"  ... {rest} more")
     data = value.structure()
     data["refcount"] = target.memory.u64(place.address) & 0xFFFFFFFF
     return Answer("\n".join(lines), data)

@@ -25,9 +25,7 @@ def table(version):
         return None
     names = sorted(path.name for path in TABLES.glob("*.json"))
     minor = ".".join(version.split(".")[:2])
-    for name in ["torch-{}.json".format(version)] + [
-        n for n in names if n.startswith("torch-{}.".format(minor))
-    ]:
+    for name in [f"torch-{version}.json"] + [n for n in names if n.startswith(f"torch-{minor}.")]:
         if name in names:
             found = json.loads((TABLES / name).read_text(encoding="utf-8"))
             source = "table for torch {}, checked against the process".format(found["torch"])
@@ -60,7 +58,7 @@ class _Object(Layout):
             self.enums.update(found.enums)
 
     def _build(self, part):
-        gdb.write("Compiling the types of PyTorch ({}), once...".format(part))
+        gdb.write(f"Compiling the types of PyTorch ({part}), once...")
         gdb.flush()
         start = time.monotonic()
         try:
@@ -69,7 +67,7 @@ class _Object(Layout):
             gdb.write(" failed.\n")
             self.problem = error.message
             return None
-        gdb.write(" {:.1f} s.\n".format(time.monotonic() - start))
+        gdb.write(f" {time.monotonic() - start:.1f} s.\n")
         return found
 
     def find(self, name):
@@ -87,7 +85,7 @@ def _debug_info():
     try:
         origin = gdb.lookup_type("c10::IValue").objfile
         if origin is not None:
-            source = "debug info of {}".format(Path(origin.filename).name)
+            source = f"debug info of {Path(origin.filename).name}"
     except (gdb.error, AttributeError):
         pass
     return DebugInfo(source), tuple(files)
@@ -144,7 +142,7 @@ def refusals():
 def _missing(installation):
     if installation is None:
         return " This process has not loaded PyTorch."
-    reasons = ["{}: {}".format(source, problem) for source, problem in _bad.items()]
+    reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
     if table(installation.version) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
     return " " + "; ".join(reasons) + "." if reasons else ""
@@ -153,4 +151,4 @@ def _missing(installation):
 def require(found, name):
     """Raises :class:`HelperError` when the chain knows nothing of the type ``name``."""
     if found.get(name) is None:
-        raise HelperError("The layout of {} is not known.".format(name), "See `help dualdbg-layout`.")
+        raise HelperError(f"The layout of {name} is not known.", "See `help dualdbg-layout`.")

@@ -28,7 +28,7 @@ class Record:
         try:
             return self.offsets[field]
         except KeyError:
-            message = "The layout of {} ({}) has no member {}.".format(self.name, self.source, field)
+            message = f"The layout of {self.name} ({self.source}) has no member {field}."
             raise LayoutMissing(message, _HINT) from None
 
     def __contains__(self, field):
@@ -87,7 +87,7 @@ class Chain:
         """The :class:`Record` called ``name``; raises :class:`LayoutMissing`."""
         found = self.get(name)
         if found is None:
-            raise LayoutMissing("The layout of {} is not known.{}".format(name, self._missing), _HINT)
+            raise LayoutMissing(f"The layout of {name} is not known.{self._missing}", _HINT)
         return found
 
     def get(self, name):
@@ -108,7 +108,7 @@ class Chain:
                     self._use(layout.source)
                     break
             else:
-                raise LayoutMissing("The values of {} are not known.{}".format(name, self._missing), _HINT)
+                raise LayoutMissing(f"The values of {name} are not known.{self._missing}", _HINT)
         return self._enums[name]
 
     def _use(self, source):

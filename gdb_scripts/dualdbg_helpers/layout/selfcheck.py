@@ -36,7 +36,7 @@ def problem_of(layout, before, make_target):
 
 def _expect(condition, what):
     if not condition:
-        raise _Misfit("it does not fit this process ({})".format(what))
+        raise _Misfit(f"it does not fit this process ({what})")
 
 
 def _undefined_tensor(target):

@@ -61,16 +61,16 @@ class TypesObject:
     def possible(self):
         """Why the object cannot be compiled here, or None when it can."""
         if not (self._include / _A_HEADER).is_file():
-            return "no PyTorch headers under {}".format(self._include)
+            return f"no PyTorch headers under {self._include}"
         if shutil.which(self._compiler) is None:
-            return "no compiler {!r}".format(self._compiler)
+            return f"no compiler {self._compiler!r}"
         return None
 
     def build(self, part):
         """Compiles and reads the layout of ``part`` and keeps it; raises :class:`LayoutMissing`."""
         problem = self.possible()
         if problem:
-            raise LayoutMissing("Cannot compile the types of PyTorch: {}.".format(problem))
+            raise LayoutMissing(f"Cannot compile the types of PyTorch: {problem}.")
         with tempfile.TemporaryDirectory(prefix="dualdbg-types-") as folder:
             self._compile(part, folder)
             found = self._read(part, folder)
@@ -109,7 +109,7 @@ class TypesObject:
             # A type that this version does not have is left out, and the rest compiled again.
             leave_out |= self._culprits(done.stderr, text, part)
         raise LayoutMissing(
-            "{} cannot compile the types of PyTorch: {}".format(self._compiler, _first_error(done.stderr))
+            f"{self._compiler} cannot compile the types of PyTorch: {_first_error(done.stderr)}"
         )
 
     def _flags(self, folder, standard):
@@ -120,8 +120,8 @@ class TypesObject:
             # Every class whole, also where its vtable is elsewhere, and private types by name.
             *("-femit-class-debug-always", "-fno-access-control"),
             *("-DNDEBUG", "-DAT_PER_OPERATOR_HEADERS"),
-            "-D_GLIBCXX_USE_CXX11_ABI={}".format(int(self._installation.cxx11_abi)),
-            *("-I{}".format(include) for include in includes),
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(self._installation.cxx11_abi)}",
+            *(f"-I{include}" for include in includes),
         ]
 
     @staticmethod
@@ -137,9 +137,10 @@ class TypesObject:
 
     def _read(self, part, folder):
         out = Path(folder) / "layout.json"
-        script = "import sys; sys.path.insert(0, {!r}); from dualdbg_helpers.layout import from_gdb; ".format(
-            _PACKAGE_PARENT
-        ) + "from_gdb.write({!r}, {!r})".format(str(out), part)
+        script = (
+            f"import sys; sys.path.insert(0, {_PACKAGE_PARENT!r}); from dualdbg_helpers.layout import from_gdb; "
+            + f"from_gdb.write({str(out)!r}, {part!r})"
+        )
         done = self._run(
             [self._gdb, "-nx", "-batch", "-iex", "set auto-load off", "types.o", "-ex", "python " + script],
             folder,
@@ -147,9 +148,7 @@ class TypesObject:
         try:
             return json.loads(out.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise LayoutMissing(
-                "gdb cannot read the compiled types: {}".format(_first_error(done.stderr))
-            ) from None
+            raise LayoutMissing(f"gdb cannot read the compiled types: {_first_error(done.stderr)}") from None
 
     @staticmethod
     def _run(command, folder):
@@ -166,9 +165,9 @@ class TypesObject:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise LayoutMissing("{} took more than {:.0f} s.".format(command[0], TIMEOUT)) from None
+            raise LayoutMissing(f"{command[0]} took more than {TIMEOUT:.0f} s.") from None
         except OSError as error:
-            raise LayoutMissing("{} cannot be run: {}".format(command[0], error)) from None
+            raise LayoutMissing(f"{command[0]} cannot be run: {error}") from None
 
     def _keep(self, part, found):
         path = self._path(part)

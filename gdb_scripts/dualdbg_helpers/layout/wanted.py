@@ -28,6 +28,7 @@ CORE = Part(
         "c10/core/ConstantSymNodeImpl.h",
         "torch/csrc/autograd/variable.h",
         "torch/csrc/autograd/function.h",
+        "torch/csrc/autograd/forward_grad.h",
     ),
     # Types that no installed header declares, or whose names differ between compilers.
     mirrors="""
@@ -38,8 +39,6 @@ struct ConcretePyObjectHolder : c10::ivalue::PyObjectHolder { PyObject* py_obj_;
 struct PythonSymNodeImpl : c10::SymNodeImpl { std::shared_ptr<c10::SafePyObject> pyobj_; };
 // ATen/functorch/TensorWrapper.h
 struct TensorWrapper : c10::TensorImpl { at::Tensor value_; int64_t level_; std::shared_ptr<bool> is_alive_; };
-// torch/csrc/autograd/python_function.h
-struct PyNode : torch::autograd::Node { PyObject* obj; };
 // c10/util/order_preserving_flat_hash_map.h
 struct DictTable : decltype(c10::detail::DictImpl::dict) {};
 struct ConstantSymInt : c10::ConstantSymNodeImpl<int64_t> { using ConstantSymNodeImpl::ConstantSymNodeImpl; };
@@ -97,7 +96,7 @@ struct DictEntry : ska_ordered::detailv3::sherwood_v3_entry<std::pair<c10::IValu
         "torch::autograd::ViewInfo",
         "torch::autograd::Node",
         "torch::autograd::Edge",
-        "dualdbg::PyNode",
+        "torch::autograd::ForwardGrad",
         "c10::Type",
         "c10::NamedType",
         "c10::QualifiedName",
@@ -215,11 +214,9 @@ def part_of(name):
 
 def source(part, leave_out=()):
     """C++ source of which every wanted type is a part; ``leave_out`` names types this PyTorch does not have."""
-    lines = ["#include <{}>".format(header) for header in part.headers]
+    lines = [f"#include <{header}>" for header in part.headers]
     lines.append(part.mirrors)
     for i, name in enumerate(part.records + part.enums):
         if name not in leave_out:
-            lines.append(
-                "struct dualdbg_use_{} {{ {}* p; }}; dualdbg_use_{} dualdbg_var_{};".format(i, name, i, i)
-            )
+            lines.append(f"struct dualdbg_use_{i} {{ {name}* p; }}; dualdbg_use_{i} dualdbg_var_{i};")
     return "\n".join(lines) + "\n"

@@ -59,7 +59,7 @@ class Attributes:
         try:
             return self._strings.text(key, 200)
         except (Implausible, Unreadable):
-            return "<key at 0x{:x}>".format(key)
+            return f"<key at 0x{key:x}>"
 
     def _members(self, kind, address):
         """Slots and members that C code declares with ``PyMemberDef`` (Include/structmember.h)."""

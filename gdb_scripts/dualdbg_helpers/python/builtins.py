@@ -23,7 +23,7 @@ class Writer:
 
 def quoted(text, length):
     """``repr`` of a string of which ``text`` was read; a mark when it is longer."""
-    return repr(text) + ("... {} more".format(length - len(text)) if length > len(text) else "")
+    return repr(text) + (f"... {length - len(text)} more" if length > len(text) else "")
 
 
 def _int(objects, kind, address, depth):
@@ -55,7 +55,7 @@ def _bytes(objects, kind, address, depth):
 
 def _bytearray(objects, kind, address, depth):
     raw, length = objects.strings.bytearray_part(address, objects.target.limits.max_string)
-    return "{}({})".format(kind.name, quoted(raw, length))
+    return f"{kind.name}({quoted(raw, length)})"
 
 
 def _constant(text):
@@ -65,12 +65,12 @@ def _constant(text):
 def _size(objects, address):
     size = objects.memory.i64(address + objects.layout.head)
     if size < 0:
-        raise Implausible("a negative length at 0x{:x}".format(address))
+        raise Implausible(f"a negative length at 0x{address:x}")
     return size
 
 
 def _index_child(objects):
-    return lambda index, address: ("[{}]".format(index), objects.leaf(address))
+    return lambda index, address: (f"[{index}]", objects.leaf(address))
 
 
 def _list_items(objects, address, start, count):
@@ -97,7 +97,7 @@ def _tuple(objects, kind, address, depth):
     items = _tuple_items(objects, address, 0, objects.shown(total))
     fields = field_names(objects, kind) if kind.heap else []
     if fields and len(fields) == total:
-        parts = ["{}={}".format(f, objects.text(a, depth + 1)) for f, a in zip(fields, items)]
+        parts = [f"{f}={objects.text(a, depth + 1)}" for f, a in zip(fields, items)]
         return "{}({})".format(kind.name, ", ".join(parts))
     if kind.tp_name == "torch.Size":
         return objects.sequence(items, total, depth, "torch.Size([", "])")
@@ -121,7 +121,7 @@ def _tuple_elements(objects, kind, address):
 def _dict_body(objects, address, depth):
     total = objects.tables.used(address)
     parts = [
-        "{}: {}".format(objects.text(key, depth + 1), objects.text(value, depth + 1))
+        f"{objects.text(key, depth + 1)}: {objects.text(value, depth + 1)}"
         for key, value in objects.tables.items(address, 0, objects.shown(total))
     ]
     # Entries may be added or removed while the table is half built: what was read is what counts.
@@ -150,7 +150,7 @@ def _dict(objects, kind, address, depth):
 
 def _ordered(objects, kind, address, depth):
     pairs = [
-        "({}, {})".format(objects.text(key, depth + 1), objects.text(value, depth + 1))
+        f"({objects.text(key, depth + 1)}, {objects.text(value, depth + 1)})"
         for key, value in objects.tables.items(address, 0, objects.shown(objects.tables.used(address)))
     ]
     return "{}({})".format(kind.name, "[{}]".format(", ".join(pairs)) if pairs else "")
@@ -167,10 +167,10 @@ def _dict_elements(objects, kind, address):
 def _set(objects, kind, address, depth):
     total = objects.tables.set_used(address)
     if not total:
-        return "{}()".format(kind.name)
+        return f"{kind.name}()"
     members = objects.tables.members(address, 0, objects.shown(total))
     text = objects.sequence(members, total, depth, "{", "}")
-    return text if kind.tp_name == "set" else "{}({})".format(kind.name, text)
+    return text if kind.tp_name == "set" else f"{kind.name}({text})"
 
 
 def _set_elements(objects, kind, address):
@@ -184,7 +184,7 @@ def _set_elements(objects, kind, address):
 def _exception(objects, kind, address, depth):
     args = objects.memory.pointer(address + objects.layout.exception_args)
     if not args:
-        return "{}()".format(kind.name)
+        return f"{kind.name}()"
     total = _size(objects, args)
     items = _tuple_items(objects, args, 0, objects.shown(total))
     return objects.sequence(items, total, depth, kind.name + "(", ")")
@@ -200,12 +200,12 @@ def _exception_elements(objects, kind, address):
 
 
 def _type(objects, kind, address, depth):
-    return "<class '{}'>".format(objects.types.read(address).full_name)
+    return f"<class '{objects.types.read(address).full_name}'>"
 
 
 def _function(objects, kind, address, depth):
     name = objects.memory.pointer(address + objects.layout.func_qualname)
-    return "<function {} at 0x{:x}>".format(objects.strings.text(name, MAX_NAME), address)
+    return f"<function {objects.strings.text(name, MAX_NAME)} at 0x{address:x}>"
 
 
 def _builtin(objects, kind, address, depth):
@@ -213,10 +213,8 @@ def _builtin(objects, kind, address, depth):
     name = objects.memory.c_string(objects.memory.pointer(definition), MAX_NAME).decode("utf-8", "replace")
     owner = objects.memory.pointer(address + objects.layout.head + 8)
     if owner and objects.types.of(owner).tp_name != "module":
-        return "<built-in method {} of {} object at 0x{:x}>".format(
-            name, objects.types.of(owner).full_name, owner
-        )
-    return "<built-in function {}>".format(name)
+        return f"<built-in method {name} of {objects.types.of(owner).full_name} object at 0x{owner:x}>"
+    return f"<built-in function {name}>"
 
 
 def _method(objects, kind, address, depth):
@@ -224,7 +222,7 @@ def _method(objects, kind, address, depth):
     name = objects.text(function, depth + 1)
     if name.startswith("<function "):
         name = name[len("<function ") :].split(" at 0x")[0]
-    return "<bound method {} of {}>".format(name, objects.text(owner, depth + 1))
+    return f"<bound method {name} of {objects.text(owner, depth + 1)}>"
 
 
 def _module(objects, kind, address, depth):
@@ -233,7 +231,7 @@ def _module(objects, kind, address, depth):
     file = objects.tables.get(table, "__file__") if table else None
     text = "<module {}".format(objects.text(name, depth + 1) if name else "?")
     if file and objects.types.of(file).has(L.STR):
-        return text + " from {}>".format(objects.text(file, depth + 1))
+        return text + f" from {objects.text(file, depth + 1)}>"
     return text + " (built-in)>"
 
 
@@ -256,7 +254,7 @@ def _deque_items(objects, address, start, count):
     index = memory.i64(address + layout.var_head + 16) + start
     found = []
     if not 0 <= index - start < DEQUE_BLOCK:
-        raise Implausible("no deque at 0x{:x}".format(address))
+        raise Implausible(f"no deque at 0x{address:x}")
     while count > 0:
         objects.target.budget.tick()
         while index >= DEQUE_BLOCK:
@@ -272,7 +270,7 @@ def _deque(objects, kind, address, depth):
     items = _deque_items(objects, address, 0, objects.shown(total))
     text = objects.sequence(items, total, depth, "[", "]")
     longest = objects.memory.i64(address + objects.layout.var_head + 40)
-    return "{}({}{})".format(kind.name, text, ", maxlen={}".format(longest) if longest >= 0 else "")
+    return "{}({}{})".format(kind.name, text, f", maxlen={longest}" if longest >= 0 else "")
 
 
 def _deque_elements(objects, kind, address):
@@ -280,9 +278,7 @@ def _deque_elements(objects, kind, address):
 
 
 def _proxy(objects, kind, address, depth):
-    return "mappingproxy({})".format(
-        objects.text(objects.memory.pointer(address + objects.layout.head), depth + 1)
-    )
+    return f"mappingproxy({objects.text(objects.memory.pointer(address + objects.layout.head), depth + 1)})"
 
 
 def _cell(objects, kind, address, depth):

@@ -21,7 +21,7 @@ def tensor_of(target, address, head):
         candidate = memory.pointer(second)
         if tensors.is_impl(candidate):
             return candidate
-    raise Implausible("no tensor in the torch.Tensor object at 0x{:x}".format(address))
+    raise Implausible(f"no tensor in the torch.Tensor object at 0x{address:x}")
 
 
 def _tensor(objects, kind, address, depth):

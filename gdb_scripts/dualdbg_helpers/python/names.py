@@ -20,7 +20,7 @@ class Type:
         """``module.qualname``, without the module for built-in types."""
         if self.module in (None, "builtins"):
             return self.qualname
-        return "{}.{}".format(self.module, self.qualname)
+        return f"{self.module}.{self.qualname}"
 
     def has(self, flag):
         return bool(self.flags & flag)
@@ -42,7 +42,7 @@ class Types:
     def of(self, address):
         """The :class:`Type` of the object at ``address``; raises :class:`Implausible` when it is none."""
         if not address or address % 8:
-            raise Implausible("no Python object at 0x{:x}".format(address))
+            raise Implausible(f"no Python object at 0x{address:x}")
         return self.read(self._memory.pointer(address + self.layout.ob_type), address)
 
     def read(self, address, instance=None):
@@ -55,7 +55,7 @@ class Types:
                 known = False
             self._known[address] = known
         if known is False:
-            raise Implausible("no Python object at 0x{:x}".format(address if instance is None else instance))
+            raise Implausible(f"no Python object at 0x{address if instance is None else instance:x}")
         return known
 
     def _read(self, address):

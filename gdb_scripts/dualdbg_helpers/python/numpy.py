@@ -68,13 +68,13 @@ class Arrays:
         found.data = memory.pointer(base)
         dimensions = memory.i32(base + 8)
         if not 0 <= dimensions <= MAX_DIMENSIONS:
-            raise Implausible("no numpy array at 0x{:x}".format(address))
+            raise Implausible(f"no numpy array at 0x{address:x}")
         found.shape = memory.signed_words(memory.pointer(base + 16), dimensions)
         found.strides = memory.signed_words(memory.pointer(base + 24), dimensions)
         found.count = 1
         for length in found.shape:
             if length < 0:
-                raise Implausible("no numpy array at 0x{:x}".format(address))
+                raise Implausible(f"no numpy array at 0x{address:x}")
             found.count *= length
         self._element(memory.pointer(base + 40), found)
         return found
@@ -92,32 +92,30 @@ class Arrays:
             found.dtype = _NUMBERS[found.kind][0]
             expected = BY_SCALAR_TYPE[_NUMBERS[found.kind][1]].size
             if found.size != expected:
-                raise Implausible("no numpy dtype at 0x{:x}".format(descr))
+                raise Implausible(f"no numpy dtype at 0x{descr:x}")
         elif found.kind == UNICODE:
-            found.dtype = "<U{}".format(found.size // 4)
+            found.dtype = f"<U{found.size // 4}"
         elif found.kind == STRING:
-            found.dtype = "|S{}".format(found.size)
+            found.dtype = f"|S{found.size}"
         elif found.kind == OBJECT:
             found.dtype = "object"
         else:
-            found.dtype = "{}{}".format(kind, found.size)
+            found.dtype = f"{kind}{found.size}"
 
     def text(self, objects, address, depth=0):
         """The array as numpy prints it; values of types that are not numbers, texts or objects are left out."""
         found = self.read(address)
         if found.count == 0:
             default = found.dtype in ("float64",)
-            shape = "" if len(found.shape) == 1 else ", shape={}".format(_tuple_text(found.shape))
+            shape = "" if len(found.shape) == 1 else f", shape={_tuple_text(found.shape)}"
             return "array([]{}{})".format(shape, "" if default and shape else ", dtype=" + found.dtype)
         if depth > 0:
-            return "array(shape={}, dtype={})".format(_tuple_text(found.shape), found.dtype)
+            return f"array(shape={_tuple_text(found.shape)}, dtype={found.dtype})"
         plain = found.dtype in ("bool", "int64", "float64", "complex128")
         suffix = (
             ""
             if plain
-            else ", dtype={}".format(
-                "'{}'".format(found.dtype) if found.kind in (STRING, UNICODE) else found.dtype
-            )
+            else ", dtype={}".format(f"'{found.dtype}'" if found.kind in (STRING, UNICODE) else found.dtype)
         )
         try:
             nested = self._nested(found, 0, found.data, found.count > THRESHOLD)
@@ -129,8 +127,8 @@ class Arrays:
             form = self._format(objects, found, values)
             body = _level(nested, len(found.shape), form, " " * len("array("), LINE_WIDTH - 1)
         if found.count > THRESHOLD:
-            suffix = ", shape={}".format(_tuple_text(found.shape)) + suffix
-        return "array({}{})".format(body, suffix)
+            suffix = f", shape={_tuple_text(found.shape)}" + suffix
+        return f"array({body}{suffix})"
 
     def _nested(self, found, level, place, cut):
         if level == len(found.shape):
@@ -202,7 +200,7 @@ class Arrays:
         """The numpy scalar at ``address``, as numpy 2 prints it: ``np.float64(1.5)``."""
         dtype = _SCALARS.get(kind.tp_name)
         if dtype is None:
-            return "<{} at 0x{:x}>".format(kind.full_name, address)
+            return f"<{kind.full_name} at 0x{address:x}>"
         values = dtype.decode(self._memory.read(address + self._head, dtype.size))
         value = complex(*values) if dtype.complex else values[0]
         if dtype.kind == "float" and dtype.name != "float64" and math.isfinite(value):
@@ -222,7 +220,7 @@ class _Raw:
         self._data = data
 
     def __str__(self):
-        return "<{} bytes>".format(len(self._data))
+        return f"<{len(self._data)} bytes>"
 
 
 def shortest(value, dtype):
@@ -329,4 +327,4 @@ def _level(nested, dimensions, form, indent, width):
 
 
 def _tuple_text(shape):
-    return "({},)".format(shape[0]) if len(shape) == 1 else "({})".format(", ".join(map(str, shape)))
+    return f"({shape[0]},)" if len(shape) == 1 else "({})".format(", ".join(map(str, shape)))

@@ -41,7 +41,7 @@ class Objects:
         except Unreadable as error:
             return str(error)
         except (Implausible, HelperError) as error:
-            return "<{}>".format(error)
+            return f"<{error}>"
 
     def _text(self, address, depth):
         self.target.budget.tick()
@@ -69,7 +69,7 @@ class Objects:
         return self._writers[kind.address]
 
     def _plain(self, kind, address):
-        return "<{} object at 0x{:x}>".format(kind.full_name, address)
+        return f"<{kind.full_name} object at 0x{address:x}>"
 
     def sequence(self, addresses, total, depth, opening, closing, single=""):
         """The text of a container of ``total`` elements, the first of which are at ``addresses``."""

@@ -24,12 +24,12 @@ class Strings:
         memory, layout = self._memory, self._layout
         kind_of = memory.pointer(address + layout.ob_type)
         if not memory.u64(kind_of + layout.tp_flags) & L.STR:
-            raise Implausible("no str at 0x{:x}".format(address))
+            raise Implausible(f"no str at 0x{address:x}")
         length = memory.i64(address + layout.str_length)
         state = memory.u32(address + layout.str_state) >> layout.str_kind_bit
         kind, compact, ascii = state & 7, state >> 3 & 1, state >> 4 & 1
         if length < 0 or kind not in (1, 2, 4):
-            raise Implausible("no str at 0x{:x}".format(address))
+            raise Implausible(f"no str at 0x{address:x}")
         if compact:
             data = address + (layout.str_ascii if ascii else layout.str_compact)
         else:
@@ -57,7 +57,7 @@ class Strings:
     def _size(self, address):
         length = self._memory.i64(address + self._layout.head)
         if length < 0:
-            raise Implausible("a negative length at 0x{:x}".format(address))
+            raise Implausible(f"a negative length at 0x{address:x}")
         return length
 
     def integer(self, address):
@@ -73,7 +73,7 @@ class Strings:
         if count == 0 or sign == 0:
             return 0
         if count > MAX_DIGITS:
-            raise Implausible("an int of {} bits at 0x{:x}".format(count * L.INT_DIGIT_BITS, address))
+            raise Implausible(f"an int of {count * L.INT_DIGIT_BITS} bits at 0x{address:x}")
         raw = memory.read(address + layout.var_head, 4 * count)
         value = 0
         for i in range(count - 1, -1, -1):

@@ -21,9 +21,17 @@ class Symbolic:
     def node_text(self, address):
         """The expression of the SymNode object at ``address``; raises :class:`Implausible` when it has none."""
         expression = self._attribute(address, "_expr")
+        if expression is None and self._types.of(address).name == "NestedIntNode":
+            return self._nested(address)
         if expression is None:
-            raise Implausible("no SymNode at 0x{:x}".format(address))
+            raise Implausible(f"no SymNode at 0x{address:x}")
         return self._text(expression, 0)
+
+    def _nested(self, address):
+        """The size of a jagged dimension: "j1", "2*j1" (torch/nested/_internal/nested_int.py)."""
+        number = self._strings.integer(self._attribute(address, "t_id"))
+        factor = self._strings.integer(self._attribute(address, "coeff"))
+        return f"j{number}" if factor == 1 else f"{factor}*j{number}"
 
     def _text(self, address, depth):
         kind = self._types.of(address)
@@ -46,16 +54,16 @@ class Symbolic:
         args = self._attribute(address, "_args")
         memory, layout = self._target.memory, self._types.layout
         if args is None or not self._types.of(args).has(L.TUPLE):
-            return "<{}>".format(name)
+            return f"<{name}>"
         count = memory.i64(args + layout.head)
         try:
             parts = [
                 self._text(a, depth + 1) for a in memory.words(args + layout.tuple_items, min(count, 20))
             ]
         except (Implausible, Unreadable):
-            return "<{}>".format(name)
+            return f"<{name}>"
         if name in _OPERATORS:
-            return _OPERATORS[name].join("({})".format(p) if " " in p and name != "Add" else p for p in parts)
+            return _OPERATORS[name].join(f"({p})" if " " in p and name != "Add" else p for p in parts)
         return "{}({})".format(name, ", ".join(parts))
 
 

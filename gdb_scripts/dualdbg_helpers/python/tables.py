@@ -23,7 +23,7 @@ class Tables:
         """The number of entries of the ``dict`` at ``address``."""
         count = self._memory.i64(address + self._layout.dict_used)
         if count < 0:
-            raise Implausible("no dict at 0x{:x}".format(address))
+            raise Implausible(f"no dict at 0x{address:x}")
         return count
 
     def items(self, address, offset=0, limit=None):
@@ -53,7 +53,7 @@ class Tables:
         if not self._layout.compact_keys:
             size, entries = memory.i64(keys + 8), memory.i64(keys + 32)
             if size <= 0 or size & (size - 1) or not 0 <= entries <= size:
-                raise Implausible("no dict keys at 0x{:x}".format(keys))
+                raise Implausible(f"no dict keys at 0x{keys:x}")
             index = 1 if size <= 0xFF else 2 if size <= 0xFFFF else 4 if size <= 0xFFFFFFFF else 8
             return keys + 40 + size * index, entries, 24, 8
         log2_size, log2_index_bytes, kind = memory.read(keys + 8, 3)
@@ -64,7 +64,7 @@ class Tables:
             or kind > SPLIT
             or not 0 <= entries <= 1 << log2_size
         ):
-            raise Implausible("no dict keys at 0x{:x}".format(keys))
+            raise Implausible(f"no dict keys at 0x{keys:x}")
         first = keys + 32 + (1 << log2_index_bytes)
         return (first, entries, 24, 8) if kind == GENERAL else (first, entries, 16, 0)
 
@@ -119,7 +119,7 @@ class Tables:
             )
             offset += (total + 7) & ~7
         if offset < layout.head:
-            raise Implausible("no __dict__ in the object at 0x{:x}".format(address))
+            raise Implausible(f"no __dict__ in the object at 0x{address:x}")
         found = memory.pointer(address + offset)
         return self.items(found) if found else []
 
@@ -150,7 +150,7 @@ class Tables:
         memory, layout = self._memory, self._layout
         mask = memory.u64(address + layout.set_mask)
         if mask >> MAX_LOG2 or mask & (mask + 1):
-            raise Implausible("no set at 0x{:x}".format(address))
+            raise Implausible(f"no set at 0x{address:x}")
         return _window(self._set_entries(memory.pointer(address + layout.set_table), mask + 1), offset, limit)
 
     def _set_entries(self, table, size):
@@ -165,7 +165,7 @@ class Tables:
     def set_used(self, address):
         count = self._memory.i64(address + self._layout.set_used)
         if count < 0:
-            raise Implausible("no set at 0x{:x}".format(address))
+            raise Implausible(f"no set at 0x{address:x}")
         return count
 
 

@@ -9,13 +9,24 @@ NODE = "N5torch8autograd4NodeE"
 
 
 class AutogradInfo:
-    """``grad_fn`` and ``base`` are addresses (None: there is none), ``grad_fn_name`` as Python shows it.
+    """What a tensor's ``AutogradMeta`` says.
 
-    ``stale`` is true when a view was changed in place after its ``grad_fn`` was made: Python's
-    ``grad_fn`` would make a new one.
+    ``grad_fn``, ``base``, ``grad`` and ``tangent`` (the forward mode gradient) are addresses, None where there
+    is none; ``grad_fn_name`` is as Python shows it. ``stale`` is true when a view was changed in place after
+    its ``grad_fn`` was made: Python's ``grad_fn`` would make a new one.
     """
 
-    __slots__ = ("base", "grad", "grad_fn", "grad_fn_name", "is_view", "output_nr", "requires_grad", "stale")
+    __slots__ = (
+        "base",
+        "grad",
+        "grad_fn",
+        "grad_fn_name",
+        "is_view",
+        "output_nr",
+        "requires_grad",
+        "stale",
+        "tangent",
+    )
 
 
 class Autograd:
@@ -32,7 +43,7 @@ class Autograd:
         """
         target, memory, record = self._target, self._target.memory, self._meta
         if not target.rtti.is_a(address, PLAIN_META):
-            raise Implausible("no AutogradMeta at 0x{:x}".format(address))
+            raise Implausible(f"no AutogradMeta at 0x{address:x}")
         found = AutogradInfo()
         found.grad_fn = memory.pointer(address + record["grad_fn_"]) or None
         found.grad_fn_name = self.node_name(found.grad_fn) if found.grad_fn else None
@@ -40,6 +51,7 @@ class Autograd:
         found.is_view = bool(memory.u8(address + record["is_view_"]))
         found.output_nr = memory.u32(address + record["output_nr_"])
         found.grad = self._defined(memory.pointer(address + record["grad_"]))
+        found.tangent = self._tangent(memory.pointer(address + record["fw_grad_"]))
         found.base = None
         found.stale = False
         if found.is_view and target.rtti.is_a(address, VIEW_META):
@@ -58,6 +70,16 @@ class Autograd:
         backward = target.cxx.optional(address + record["backward_info_"], info.size)
         found.stale = bool(backward) and memory.u32(address + record["attr_version_"]) != version
 
+    def _tangent(self, forward):
+        """The tensor that forward mode autograd keeps for the outermost level, or None."""
+        if not forward:
+            return None
+        place = forward + self._target.layout.record("torch::autograd::ForwardGrad")["content_"]
+        for entry in self._target.cxx.hash_nodes(place, 16):
+            if self._target.memory.u64(entry) == 0:
+                return self._defined(self._target.memory.pointer(entry + 8))
+        return None
+
     def _defined(self, impl):
         """``impl``, or None for the address of the one undefined tensor."""
         if not impl or self._target.rtti.mangled(impl) == "N3c1019UndefinedTensorImplE":
@@ -68,12 +90,12 @@ class Autograd:
         """The name of the ``torch::autograd::Node`` at ``address``, as ``type(grad_fn).__name__`` has it."""
         target = self._target
         if not target.rtti.is_a(address, NODE):
-            raise Implausible("no autograd Node at 0x{:x}".format(address))
+            raise Implausible(f"no autograd Node at 0x{address:x}")
         name = target.rtti.name(address)
         if name == "torch::autograd::PyNode":
             try:
-                obj = target.memory.pointer(address + target.layout.record("dualdbg::PyNode")["obj"])
-                return type_name_of(target, obj)
+                slot = target.layout.record("torch::autograd::Node")["pyobj_slot_"]
+                return type_name_of(target, target.memory.pointer(address + slot))
             except (Implausible, LayoutMissing, Unreadable):
                 return "PyNode"
         return name.rsplit("::", 1)[-1]

@@ -15,8 +15,8 @@ def describe(target, tensor, data=None, stats=False):
     """``(text, structure)``. ``data`` asks for the values (True, or how many before the middle is left out)."""
     writer = target.decoder(TensorText)
     found = _structure(target, tensor, writer)
-    lines = ["Tensor at 0x{:x}: {}".format(tensor.address, writer.summary(tensor))]
-    lines.extend("  {:<14}{}".format(name, text) for name, text in _rows(tensor, found) if text is not None)
+    lines = [f"Tensor at 0x{tensor.address:x}: {writer.summary(tensor)}"]
+    lines.extend(f"  {name:<14}{text}" for name, text in _rows(tensor, found) if text is not None)
     if data is not None:
         if data is not True:
             writer.threshold = data
@@ -31,7 +31,7 @@ def _try(add, lines, found, key):
         add()
     except (HelperError, Implausible, Unreadable, OutOfTime) as error:
         why = error.message if isinstance(error, HelperError) else str(error)
-        lines.append("  {:<14}{}".format(key, why))
+        lines.append(f"  {key:<14}{why}")
         found[key + "_unavailable"] = why
 
 
@@ -39,7 +39,7 @@ def _structure(target, tensor, writer):
     keys = target.decoder(DispatchKeys)
     found = {
         "summary": writer.summary(tensor),
-        "impl": "0x{:x}".format(tensor.address),
+        "impl": f"0x{tensor.address:x}",
         "class": tensor.class_name,
         "defined": tensor.defined,
         "dtype": tensor.dtype.name if tensor.dtype else None,
@@ -47,7 +47,7 @@ def _structure(target, tensor, writer):
         "strides": tensor.strides,
         "offset": tensor.offset,
         "numel": tensor.numel,
-        "device": tensor.device,
+        "device": writer.device(tensor),
         "tensor_layout": tensor.layout,
         "version": tensor.version,
         "refcount": tensor.refcount,
@@ -57,22 +57,22 @@ def _structure(target, tensor, writer):
         "symbolic": tensor.symbolic,
         "requires_grad": bool(tensor.autograd and tensor.autograd.requires_grad),
         "is_view": bool(tensor.autograd and tensor.autograd.is_view),
-        "python_object": "0x{:x}".format(tensor.python) if tensor.python else None,
+        "python_object": f"0x{tensor.python:x}" if tensor.python else None,
         "python_type": writer.python_type(tensor),
     }
     if tensor.autograd:
         info = tensor.autograd
         found["grad_fn"] = info.grad_fn_name
-        found["grad_fn_address"] = "0x{:x}".format(info.grad_fn) if info.grad_fn else None
+        found["grad_fn_address"] = f"0x{info.grad_fn:x}" if info.grad_fn else None
         found["grad_fn_stale"] = info.stale
         found["output_nr"] = info.output_nr
-        found["grad"] = "0x{:x}".format(info.grad) if info.grad else None
-        found["base"] = "0x{:x}".format(info.base) if info.base else None
+        found["grad"] = f"0x{info.grad:x}" if info.grad else None
+        found["base"] = f"0x{info.base:x}" if info.base else None
     if tensor.storage:
         storage = tensor.storage
         found["storage"] = {
-            "address": "0x{:x}".format(storage.address),
-            "data": "0x{:x}".format(storage.data),
+            "address": f"0x{storage.address:x}",
+            "data": f"0x{storage.data:x}",
             "nbytes": storage.nbytes,
             "device": storage.device,
             "refcount": storage.refcount,
@@ -99,8 +99,8 @@ def _rows(tensor, found):
         yield "python", "{} object at {}".format(found["python_type"] or "unreadable", found["python_object"])
     yield "dtype", found["dtype"]
     yield "sizes", "{}{}".format(_list(tensor.sizes), "  (symbolic)" if tensor.symbolic else "")
-    yield "strides", "{}, offset {}, {} elements".format(_list(tensor.strides), tensor.offset, tensor.numel)
-    yield "device", "{}, layout {}".format(tensor.device, tensor.layout)
+    yield "strides", f"{_list(tensor.strides)}, offset {tensor.offset}, {tensor.numel} elements"
+    yield "device", "{}, layout {}".format(found["device"], tensor.layout)
     bits = [word for word in ("conjugate", "negative") if found[word]]
     yield "bits", ", ".join(bits) or None
     yield "autograd", _autograd(found)
@@ -166,10 +166,8 @@ def _add_statistics(target, tensor, writer, found, lines):
         result = TensorValues(target, tensor, dequantize).statistics()
     except LayoutMissing as error:
         raise HelperError(error.message) from None
-    shown = [
-        "{} {}".format(key, _number(result[key])) for key in ("min", "max", "mean") if result[key] is not None
-    ]
-    shown.extend("{} {}".format(key, result[key]) for key in ("nan", "inf"))
+    shown = [f"{key} {_number(result[key])}" for key in ("min", "max", "mean") if result[key] is not None]
+    shown.extend(f"{key} {result[key]}" for key in ("nan", "inf"))
     lines.append("  {:<14}{}".format("stats", ", ".join(shown)))
     found["stats"] = {key: _json(tuple(v) if isinstance(v, list) else v) for key, v in result.items()}
 
@@ -177,4 +175,4 @@ def _add_statistics(target, tensor, writer, found, lines):
 def _number(value):
     if isinstance(value, list):
         return "{:.6g}{:+.6g}j".format(*value)
-    return "{:.6g}".format(value) if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

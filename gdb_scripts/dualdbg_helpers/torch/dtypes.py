@@ -39,7 +39,7 @@ def _array(code):
 
 
 def _half(data):
-    return array("d", struct.unpack("<{}e".format(len(data) // 2), data))
+    return array("d", struct.unpack(f"<{len(data) // 2}e", data))
 
 
 def _bfloat16(data):
@@ -121,7 +121,7 @@ _ROWS = (
     ("Bits8", "bits8", 1, "bits", None),
     ("Bits16", "bits16", 2, "bits", None),
     *tuple(
-        ("{}{}".format(prefix, width), "{}{}".format(prefix.lower(), width), 1, "bits", None)
+        (f"{prefix}{width}", f"{prefix.lower()}{width}", 1, "bits", None)
         for prefix in ("UInt", "Int")
         for width in range(1, 8)
     ),

@@ -25,9 +25,9 @@ def format_double(value):
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     subnormal = value != 0 and abs(value) < 2.2250738585072014e-308
-    if not subnormal and abs(value) < 2.0**63 and value == int(value):
-        return "{}.".format(int(value))
-    return "{:.17g}".format(value)
+    if not subnormal and -(2.0**63) <= value < 2.0**63 and value == int(value):
+        return f"{int(value)}."
+    return f"{value:.17g}"
 
 
 class IValues:
@@ -39,7 +39,7 @@ class IValues:
         layout = target.layout
         record = layout.record("c10::IValue")
         if record.size != SIZE:
-            raise LayoutMissing("An IValue of {} bytes is not known here.".format(record.size))
+            raise LayoutMissing(f"An IValue of {record.size} bytes is not known here.")
         self._payload, self._tag = record["payload"], record["tag"]
         self._tags = layout.enum("c10::IValue::Tag")
         self._open = set()
@@ -103,11 +103,11 @@ class IValues:
             tag = self.tag_at(address)
             if tag is None:
                 number = self._memory.u32(address + self._tag)
-                return Value.invalid("no IValue at 0x{:x}: tag {}".format(address, number), address)
+                return Value.invalid(f"no IValue at 0x{address:x}: tag {number}", address)
             payload = address + self._payload
             reader = self._readers.get(tag)
             if reader is None:
-                return Value(tag, "<{}: not known here>".format(tag), address=address)
+                return Value(tag, f"<{tag}: not known here>", address=address)
             value = self._nested(reader, tag, payload, depth)
         except Unreadable as error:
             value = Value.unreadable(error.address)
@@ -145,7 +145,7 @@ class IValues:
         """The value of a container of ``count`` IValues that lie one behind the other from ``first`` on."""
         values = self.elements(first, count, depth + 1)
         text = join([v.text for v in values], len(values), count, opening, closing, single)
-        children = [("[{}]".format(i), v) for i, v in enumerate(values)]
+        children = [(f"[{i}]", v) for i, v in enumerate(values)]
         return Value(kind, text, children=children, total=count)
 
     # One reader a tag. ``payload`` is the address of the payload.
@@ -158,13 +158,13 @@ class IValues:
         tensor = self._target.decoder(Tensors).read(impl)
         text = self._target.decoder(TensorText)
         summary = text.summary(tensor)
-        return Value(tag, text.repr(tensor), data={"summary": summary, "impl": "0x{:x}".format(impl)})
+        return Value(tag, text.repr(tensor), data={"summary": summary, "impl": f"0x{impl:x}"})
 
     def _storage(self, tag, payload, depth):
         pointer = self._memory.pointer(payload)
         storage = self._target.decoder(Tensors).read_storage(pointer)
-        data = {"data": "0x{:x}".format(storage.data), "nbytes": storage.nbytes, "device": storage.device}
-        return Value(tag, "0x{:x}".format(pointer), data=data)
+        data = {"data": f"0x{storage.data:x}", "nbytes": storage.nbytes, "device": storage.device}
+        return Value(tag, f"0x{pointer:x}", data=data)
 
     def _double(self, tag, payload, depth):
         value = self._memory.f64(payload)
@@ -191,7 +191,7 @@ class IValues:
     def _bool(self, tag, payload, depth):
         value = self._memory.u8(payload)
         if value > 1:
-            raise Implausible("no Bool: {}".format(value))
+            raise Implausible(f"no Bool: {value}")
         return Value(tag, "True" if value else "False", data=bool(value))
 
     def _tuple_value(self, tag, payload, depth):
@@ -215,7 +215,7 @@ class IValues:
         elif count <= 3:
             first = place + inline
         else:
-            raise Implausible("no tuple at 0x{:x}: {} inline elements".format(place, count))
+            raise Implausible(f"no tuple at 0x{place:x}: {count} inline elements")
         value = self.many(tag, first, count, depth, "(", ")", ",")
         value.type = self._tuple_name(payload)
         return value
@@ -233,11 +233,11 @@ class IValues:
         raw = self._target.cxx.string(place, limit)
         text = raw.decode("utf-8", "backslashreplace")
         if len(raw) < length:
-            text += "... {} more bytes".format(length - len(raw))
+            text += f"... {length - len(raw)} more bytes"
         return Value(tag, text, data=text, total=length)
 
     def _blob(self, tag, payload, depth):
-        return Value(tag, "Blob", data={"pointer": "0x{:x}".format(self._pointer(payload))})
+        return Value(tag, "Blob", data={"pointer": f"0x{self._pointer(payload):x}"})
 
     def _list(self, tag, payload, depth):
         pointer, record = self._pointer(payload), self._target.layout.record("c10::detail::ListImpl")
@@ -260,8 +260,8 @@ class IValues:
             pairs.append((self.read(key, depth + 1), self.read(key + SIZE, depth + 1)))
             node = memory.pointer(node + entry["next"])
         if len(pairs) < count and node == sentinel:
-            raise Implausible("no dict at 0x{:x}".format(pointer))
-        text = join(["{}: {}".format(k.text, v.text) for k, v in pairs], len(pairs), count, "{", "}")
+            raise Implausible(f"no dict at 0x{pointer:x}")
+        text = join([f"{k.text}: {v.text}" for k, v in pairs], len(pairs), count, "{", "}")
         value = Value(tag, text, children=[(k.text, v) for k, v in pairs], total=count)
         elements = pointer + record["elementTypes"]
         value.type = "Dict[{}, {}]".format(
@@ -309,9 +309,7 @@ class IValues:
             self._memory.i8(pointer + record["device_type"]),
         )
         device = self._target.decoder(Tensors).format_device(kind, index)
-        return Value(
-            tag, "stream {} on device {}".format(number, device), data={"id": number, "device": device}
-        )
+        return Value(tag, f"stream {number} on device {device}", data={"id": number, "device": device})
 
     def _object(self, tag, payload, depth):
         target, pointer = self._target, self._pointer(payload)
@@ -321,24 +319,20 @@ class IValues:
         first, count = target.cxx.vector(pointer + record["slots_"], SIZE)
         attributes = names.attribute_names(kind, target.budget.shown(count))
         values = self.elements(first, count, depth + 1)
-        children = [
-            (attributes[i] if i < len(attributes) else "[{}]".format(i), v) for i, v in enumerate(values)
-        ]
+        children = [(attributes[i] if i < len(attributes) else f"[{i}]", v) for i, v in enumerate(values)]
         name = names.class_name(kind) or "?"
-        return Value(
-            tag, "<{} object at 0x{:x}>".format(name, pointer), children=children, total=count, type=name
-        )
+        return Value(tag, f"<{name} object at 0x{pointer:x}>", children=children, total=count, type=name)
 
     def _py_object(self, tag, payload, depth):
         pointer = self._pointer(payload)
         holder = self._target.rtti.name(pointer)
         if not holder.endswith("::ConcretePyObjectHolder"):
-            return Value(tag, "<PyObject in a {}>".format(holder))
+            return Value(tag, f"<PyObject in a {holder}>")
         obj = self._memory.pointer(
             pointer + self._target.layout.record("dualdbg::ConcretePyObjectHolder")["py_obj_"]
         )
         found = self._target.decoder(Objects).leaf(obj)
-        return Value(tag, "<PyObject at 0x{:x}>".format(obj), children=[("object", found)], type=found.type)
+        return Value(tag, f"<PyObject at 0x{obj:x}>", children=[("object", found)], type=found.type)
 
     def _uninitialized(self, tag, payload, depth):
         return Value(tag, "Uninitialized")
@@ -347,7 +341,7 @@ class IValues:
         pointer = self._memory.pointer(payload)
         if not pointer or self._is_null(pointer):
             return Value(tag, tag, data={"null": True})
-        return Value(tag, tag, data={"pointer": "0x{:x}".format(pointer)}, type=self._class(pointer))
+        return Value(tag, tag, data={"pointer": f"0x{pointer:x}"}, type=self._class(pointer))
 
     def _class(self, pointer):
         try:

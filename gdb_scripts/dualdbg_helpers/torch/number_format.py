@@ -43,7 +43,7 @@ class Format:
         if self._scientific:
             return "{:.{}e}".format(value, PRECISION)
         if self._integral:
-            return "{:.0f}".format(value)
+            return f"{value:.0f}"
         return "{:.{}f}".format(value, PRECISION)
 
     def __call__(self, value):

@@ -33,10 +33,10 @@ class SymInts:
             record = target.layout.record(name)
             value = target.memory.i64(address + record["val_"])
             factor = target.memory.i64(address + record["coeff_"])
-            return "j{}".format(value) if factor == 1 else "{}*j{}".format(factor, value)
+            return f"j{value}" if factor == 1 else f"{factor}*j{value}"
         if name.endswith("::PythonSymNodeImpl"):
             return self._python_node(address)
-        return "<{}>".format(name)
+        return f"<{name}>"
 
     def _python_node(self, address):
         target = self._target
@@ -45,4 +45,4 @@ class SymInts:
         try:
             return target.decoder(Symbolic).node_text(obj)
         except (Implausible, Unreadable):
-            return "<SymNode at 0x{:x}>".format(obj)
+            return f"<SymNode at 0x{obj:x}>"

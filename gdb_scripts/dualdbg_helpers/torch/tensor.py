@@ -105,7 +105,7 @@ class Tensors:
         """
         if not self.is_impl(address):
             self._memory.pointer(address)
-            raise Implausible("no tensor at 0x{:x}: no vtable of a TensorImpl there".format(address))
+            raise Implausible(f"no tensor at 0x{address:x}: no vtable of a TensorImpl there")
         memory, impl = self._memory, self._impl
         found = Tensor()
         found.address = address
@@ -133,7 +133,7 @@ class Tensors:
         number = self._memory.u16(address + self._impl["data_type_"])
         name = self._scalar_types.get(number)
         if name is None:
-            raise Implausible("no tensor at 0x{:x}: dtype {}".format(address, number))
+            raise Implausible(f"no tensor at 0x{address:x}: dtype {number}")
         return BY_SCALAR_TYPE.get(name)
 
     def _device(self, address):
@@ -146,13 +146,13 @@ class Tensors:
         """The ``c10::Device`` at ``address`` as PyTorch prints it: "cpu", "cuda:0"."""
         number = self._memory.i8(address)
         if number not in self._devices:
-            raise Implausible("no device: type {}".format(number))
+            raise Implausible(f"no device: type {number}")
         return self.format_device(number, self._memory.i8(address + 1))
 
     def format_device(self, number, index):
         name = self._devices.get(number, str(number))
         name = _DEVICE_NAMES.get(name, name.lower())
-        return "{}:{}".format(name, index) if index >= 0 else name
+        return f"{name}:{index}" if index >= 0 else name
 
     def _shape(self, found):
         memory, place = self._memory, found.address + self._impl["sizes_and_strides_"]
@@ -161,7 +161,7 @@ class Tensors:
             return
         count = memory.u64(place + self._sizes["size_"])
         if count > MAX_DIMENSIONS:
-            raise Implausible("no tensor at 0x{:x}: {} dimensions".format(found.address, count))
+            raise Implausible(f"no tensor at 0x{found.address:x}: {count} dimensions")
         if count <= self._inline_dims:
             first = place + self._sizes["inlineStorage_"]
             second = first + 8 * self._inline_dims
@@ -190,7 +190,7 @@ class Tensors:
         for field, name in (("sizes_", "sizes"), ("strides_", "strides")):
             first, count = self._target.cxx.small_vector(shape + record[field], 8)
             if count > MAX_DIMENSIONS:
-                raise Implausible("no tensor at 0x{:x}: {} dimensions".format(found.address, count))
+                raise Implausible(f"no tensor at 0x{found.address:x}: {count} dimensions")
             setattr(found, name, [symints.read(first + 8 * i) for i in range(count)])
         found.offset = symints.read(shape + record["storage_offset_"])
         found.numel = symints.read(shape + record["numel_"])
@@ -202,7 +202,7 @@ class Tensors:
             record = self._target.layout.record("at::SparseCsrTensorImpl")
             number = self._memory.u8(found.address + record["layout_"])
             return _LAYOUTS.get(
-                self._target.layout.enum("c10::Layout").get(number), "unknown layout {}".format(number)
+                self._target.layout.enum("c10::Layout").get(number), f"unknown layout {number}"
             )
         if "MkldnnCPU" in found.functions:
             return _LAYOUTS["Mkldnn"]
@@ -214,7 +214,7 @@ class Tensors:
         memory, record = self._memory, self._storage
         # intrusive_ptr's null is a null pointer here: a storage is not a tensor.
         if not self._target.rtti.is_a(address, STORAGE_IMPL):
-            raise Implausible("no storage at 0x{:x}".format(address))
+            raise Implausible(f"no storage at 0x{address:x}")
         found = Storage()
         found.address = address
         found.refcount = memory.u64(address + self._refcount) & 0xFFFFFFFF

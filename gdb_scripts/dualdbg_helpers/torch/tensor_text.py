@@ -1,6 +1,8 @@
 """Tensors as text: as PyTorch's ``repr`` prints them, in one line, and described in full."""
 
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
+from ..python.attributes import Attributes
+from ..python.interpreter import Interpreter
 from ..python.names import type_name_of
 from .number_format import LINE_WIDTH, THRESHOLD, render
 from .tensor import Tensors
@@ -35,7 +37,7 @@ _QUANTIZERS = {
 def size_text(sizes):
     """Sizes as Python prints a tuple of them."""
     inner = ", ".join(str(size) for size in sizes)
-    return "({},)".format(inner) if len(sizes) == 1 else "({})".format(inner)
+    return f"({inner},)" if len(sizes) == 1 else f"({inner})"
 
 
 class TensorText:
@@ -56,7 +58,7 @@ class TensorText:
         parts = [
             self._dtype_name(tensor),
             "[{}]".format(", ".join(map(str, tensor.sizes))),
-            tensor.device or "no device",
+            self.device(tensor) or "no device",
         ]
         if tensor.layout != "torch.strided":
             parts.append(tensor.layout.replace("torch.", ""))
@@ -67,7 +69,7 @@ class TensorText:
         if name not in (None, "Tensor"):
             parts.append(name)
         if tensor.autograd and tensor.autograd.grad_fn_name:
-            parts.append("grad_fn=<{}>".format(tensor.autograd.grad_fn_name))
+            parts.append(f"grad_fn=<{tensor.autograd.grad_fn_name}>")
         elif tensor.autograd and tensor.autograd.requires_grad:
             parts.append("requires_grad")
         return " ".join(parts)
@@ -104,18 +106,30 @@ class TensorText:
         if tensor.mangled == FUNCTIONAL:
             prefix = "_to_functional_tensor("
         suffixes = []
-        if tensor.device != "cpu":
-            suffixes.append("device='{}'".format(self.shown_device(tensor)))
+        device = self.device(tensor)
+        if device != "cpu":
+            suffixes.append(f"device='{device}'")
         contents, newline = self._contents(tensor, name, len(prefix), suffixes)
         if tensor.layout != "torch.strided":
             suffixes.append("layout=" + tensor.layout)
         if tensor.autograd and tensor.autograd.grad_fn_name:
-            suffixes.append("grad_fn=<{}>".format(tensor.autograd.grad_fn_name))
+            suffixes.append(f"grad_fn=<{tensor.autograd.grad_fn_name}>")
         elif tensor.autograd and tensor.autograd.requires_grad:
             suffixes.append("requires_grad=True")
+        if tensor.autograd and tensor.autograd.tangent:
+            suffixes.append("tangent=" + self.repr(self._tensors.read(tensor.autograd.tangent)))
         return _with_suffixes(prefix + contents, suffixes, len(prefix), newline)
 
-    def shown_device(self, tensor):
+    def device(self, tensor):
+        """The device as the user sees it: that of a FakeTensor is the one it pretends to be on."""
+        if tensor.device == "meta" and self.python_type(tensor) == "FakeTensor":
+            try:
+                attribute = self._target.decoder(Attributes).get
+                place = attribute(tensor.python, "_fake_device") or attribute(tensor.python, "fake_device")
+                if place:
+                    return self._tensors.device_name(place + self._target.decoder(Interpreter).layout.head)
+            except (Implausible, Unreadable):
+                return tensor.device
         return tensor.device
 
     def _contents(self, tensor, name, indent, suffixes):
@@ -150,7 +164,7 @@ class TensorText:
         if problem:
             suffixes.append("size=" + size_text(tensor.sizes))
             suffixes.extend(dtype)
-            return "<{}>".format(problem), False
+            return f"<{problem}>", False
         suffixes.extend(dtype)
         return self.values(tensor, indent), False
 
@@ -170,7 +184,7 @@ class TensorText:
         try:
             text = self.values(tensor, indent + len(prefix))
         except HelperError as error:
-            text = "<{}>".format(error.message)
+            text = f"<{error.message}>"
         if tensor.numel == 0:
             text += ", size=" + size_text(tensor.sizes)
         return prefix + text + ")"
@@ -182,7 +196,7 @@ class TensorText:
             return "..."
         indices = self._tensors.member(tensor, "at::SparseTensorImpl", "indices_")
         values = self._tensors.member(tensor, "at::SparseTensorImpl", "values_")
-        suffixes.append("nnz={}".format(values.sizes[0] if values.sizes else 0))
+        suffixes.append(f"nnz={values.sizes[0] if values.sizes else 0}")
         suffixes.extend(dtype)
         parts = [self._part("indices", indices, indent), self._part("values", values, indent)]
         return (",\n" + " " * indent).join(parts)
@@ -196,7 +210,7 @@ class TensorText:
         compressed = self._tensors.member(tensor, record, "crow_indices_")
         plain = self._tensors.member(tensor, record, "col_indices_")
         values = self._tensors.member(tensor, record, "values_")
-        suffixes.append("nnz={}".format(plain.sizes[-1] if plain.sizes else 0))
+        suffixes.append(f"nnz={plain.sizes[-1] if plain.sizes else 0}")
         suffixes.extend(dtype)
         names = _COMPRESSED[tensor.layout]
         parts = [
@@ -227,7 +241,7 @@ class TensorText:
             zero_points = self._tensors.read(memory.pointer(address + record["zero_points_"]))
             axis = memory.i64(address + record["axis_"])
             if not 0 <= axis < tensor.dim or scales.numel != tensor.sizes[axis]:
-                raise Implausible("quantiser at 0x{:x}: axis {}".format(address, axis))
+                raise Implausible(f"quantiser at 0x{address:x}: axis {axis}")
             function = affine_per_channel(
                 TensorValues(target, scales).flat(scales.numel),
                 TensorValues(target, zero_points).flat(zero_points.numel),
@@ -247,13 +261,13 @@ class TensorText:
         suffixes.append("size=" + size_text(tensor.sizes))
         suffixes.extend(dtype)
         suffixes.append("quantization_scheme=" + _QSCHEMES.get(scheme, scheme))
-        suffixes.extend("{}={}".format(name, text) for name, text in parameters)
+        suffixes.extend(f"{name}={text}" for name, text in parameters)
         if dequantize is None:
-            return "<values of {} are not decoded>".format(scheme)
+            return f"<values of {scheme} are not decoded>"
         try:
             return self.values(tensor, indent, dequantize)
         except HelperError as error:
-            return "<{}>".format(error.message)
+            return f"<{error.message}>"
 
     def _nested_parts(self, tensor):
         """The tensors that a nested tensor is made of (aten/src/ATen/NestedTensorImpl.h)."""
@@ -283,8 +297,8 @@ class TensorText:
         inner = "\n".join("    " + line if line.strip() else line for line in inner.split("\n"))
         if batched:
             dim = memory.i64(tensor.address + layout["bdim_"])
-            return "BatchedTensor(lvl={}, bdim={}, value=\n{}\n)".format(level, dim, inner)
-        return "GradTrackingTensor(lvl={}, value=\n{}\n)".format(level, inner)
+            return f"BatchedTensor(lvl={level}, bdim={dim}, value=\n{inner}\n)"
+        return f"GradTrackingTensor(lvl={level}, value=\n{inner}\n)"
 
 
 def _with_suffixes(text, suffixes, indent, newline):

@@ -20,7 +20,7 @@ class TensorValues:
     def __init__(self, target, tensor, dequantize=None):
         problem = why_unreadable(tensor)
         if problem:
-            raise HelperError("The values cannot be shown: {}.".format(problem))
+            raise HelperError(f"The values cannot be shown: {problem}.")
         self._target = target
         self._tensor = tensor
         self._size = tensor.dtype.size
@@ -168,13 +168,13 @@ def why_unreadable(tensor):
     if tensor.device == "meta":
         return "a meta tensor has no data"
     if not tensor.on_host:
-        return "on {}, not readable from here".format(tensor.device)
+        return f"on {tensor.device}, not readable from here"
     if tensor.dtype is None or tensor.dtype.decode is None:
         return "values of {} are not decoded".format(tensor.dtype.name if tensor.dtype else "this dtype")
     if "ZeroTensor" in tensor.functions:
         return None
     if tensor.storage is None:
-        return "the tensor has no storage ({})".format(tensor.class_name)
+        return f"the tensor has no storage ({tensor.class_name})"
     if tensor.numel and not tensor.storage.data:
         return "its storage holds no data (freed or not allocated)"
     if tensor.numel and tensor.storage.nbytes is not None:
@@ -184,7 +184,7 @@ def why_unreadable(tensor):
             or min(tensor.strides, default=0) < 0
             or (last + 1) * tensor.dtype.size > tensor.storage.nbytes
         ):
-            return "sizes and strides reach beyond the {} bytes of its storage".format(tensor.storage.nbytes)
+            return f"sizes and strides reach beyond the {tensor.storage.nbytes} bytes of its storage"
     return None
 
 

@@ -60,11 +60,11 @@ class TypeNames:
         if not address:
             raise Implausible("a null type")
         if not self._target.rtti.is_a(address, "N3c104TypeE"):
-            raise Implausible("no type at 0x{:x}".format(address))
+            raise Implausible(f"no type at 0x{address:x}")
         number = self._memory.u32(address + self._kind)
         name = self._kinds.get(number)
         if name is None:
-            raise Implausible("no type at 0x{:x}: kind {}".format(address, number))
+            raise Implausible(f"no type at 0x{address:x}: kind {number}")
         return name
 
     def text(self, address, words=None):
@@ -74,7 +74,7 @@ class TypeNames:
             try:
                 self._known[key] = self._text(address, words or {}, 0)
             except (Implausible, Unreadable, HelperError) as error:
-                return "<{}>".format(error) if not isinstance(error, Unreadable) else str(error)
+                return f"<{error}>" if not isinstance(error, Unreadable) else str(error)
         return self._known[key]
 
     def _text(self, address, words, depth):

@@ -1,0 +1,124 @@
+"""Runs a program under plain gdb with the helpers loaded, and commands at the place where it stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dualdbg.resources import resource_directory
+from tests.support import require
+
+HERE = Path(__file__).resolve().parent
+ENTRY = resource_directory("gdb_scripts") / "dualdbg_gdb.py"
+
+# Python code for the target: publish(name=address, ...) once, then stop() where gdb is to look.
+PUBLISH = """
+import json as _json, os as _os, signal as _signal
+
+def publish(more=None, **addresses):
+    with open(_os.environ["DUALDBG_TEST_PUBLISHED"], "w") as file:
+        _json.dump({"addresses": addresses, "more": more}, file)
+
+def stop():
+    _os.kill(_os.getpid(), _signal.SIGTRAP)
+"""
+
+# gdb reads no symbols: what works so works on a stock wheel in a session that loads libraries by need.
+WITHOUT_SYMBOLS = ("set auto-solib-add off",)
+
+
+@dataclass
+class Outcome:
+    """What the commands printed, by command as given, and what the target published."""
+
+    results: list[dict[str, Any]]
+    published: dict[str, Any]
+    log: str
+
+    def output(self, index: int) -> str:
+        """The output of the ``index``-th command; fails when the command did."""
+        record = self.results[index]
+        assert record["error"] is None, record
+        return str(record["output"])
+
+    def error(self, index: int) -> str:
+        """The error message of the ``index``-th command; fails when it had none."""
+        assert self.results[index]["error"] is not None, self.results[index]
+        return str(self.results[index]["error"])
+
+    def data(self, index: int) -> Any:
+        """The answer of a ``dualdbg-json`` command."""
+        return json.loads(self.output(index))
+
+
+def run_gdb(
+    program: Sequence[str | Path],
+    commands: Sequence[str],
+    tmp_path: Path,
+    *,
+    setup: Sequence[str] = ("run",),
+    before: Sequence[str] = WITHOUT_SYMBOLS,
+    core: Path | None = None,
+    env: dict[str, str] | None = None,
+    timeout: float = 120,
+) -> Outcome:
+    """Runs ``program`` (its argv) until ``setup`` has brought it to a stop, then ``commands``.
+
+    ``{name}`` in a command is replaced by the address that the target published under that name. With
+    ``core`` nothing runs: gdb reads that file. A traceback anywhere in gdb's own output fails the test.
+    """
+    gdb = require(shutil.which("gdb"), "gdb")
+    published, results = tmp_path / "published.json", tmp_path / "results.json"
+    results.unlink(missing_ok=True)
+    plan = {
+        "setup": list(setup) if core is None else [],
+        "commands": list(commands),
+        "published": str(published),
+        "results": str(results),
+        "folder": str(HERE),
+    }
+    base = [
+        "set pagination off",
+        "set debuginfod enabled off",
+        "set auto-load off",
+        "set startup-with-shell off",
+    ]
+    argv: list[str | Path] = [gdb, "-nx", "-q", "-batch"]
+    for command in (*base, *before):
+        argv += ["-iex", command]
+    argv += ["-x", ENTRY, "-x", HERE / "inside_gdb.py"]
+    if core is not None:
+        argv += [program[0], core]
+    else:
+        argv += ["--args", *program]
+    done = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=timeout,
+        env={
+            **os.environ,
+            "DUALDBG_TEST_PLAN": json.dumps(plan),
+            "DUALDBG_TEST_PUBLISHED": str(published),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            **(env or {}),
+        },
+    )
+    log = done.stdout + done.stderr
+    assert results.exists(), log
+    found = json.loads(results.read_text())
+    texts = [log, *(f"{record['output']}{record['error']}" for record in found["results"])]
+    for text in texts:
+        assert "Traceback (most recent call last)" not in text, text
+        assert "Defect in" not in text, text
+    for record in found["results"][: len(plan["setup"])]:
+        assert record["error"] is None, (record, log)
+    return Outcome(found["results"][len(plan["setup"]) :], found["published"], log)

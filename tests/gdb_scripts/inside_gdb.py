@@ -1,0 +1,42 @@
+"""Runs in gdb: executes commands at the stop of the target and writes what they printed. See gdb_run.py."""
+
+import json
+import os
+import sys
+import time
+
+import gdb
+
+plan = json.loads(os.environ["DUALDBG_TEST_PLAN"])
+
+
+def execute(command):
+    start = time.perf_counter()
+    record = {"command": command, "output": "", "error": None}
+    try:
+        record["output"] = gdb.execute(command, to_string=True)
+    except gdb.error as error:
+        record["error"] = str(error)
+    record["seconds"] = time.perf_counter() - start
+    return record
+
+
+def read_published():
+    try:
+        with open(plan["published"], encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return {}
+
+
+results = []
+sys.path.insert(0, plan["folder"])
+for command in plan["setup"]:
+    results.append(execute(command))
+published = read_published()
+for command in plan["commands"]:
+    for name, value in published.get("addresses", {}).items():
+        command = command.replace("{" + name + "}", str(value))
+    results.append(execute(command))
+with open(plan["results"], "w", encoding="utf-8") as file:
+    json.dump({"results": results, "published": published}, file)

@@ -1,0 +1,119 @@
+"""IValues read from memory say what ``IValue::dump()`` says, and tensors in them what ``repr`` says.
+
+The documented differences, each of which a test states:
+
+- a tensor is printed as Python prints it, also inside a list, tuple or dict;
+- a symbolic number of a class that is not PyTorch's own is printed as its class;
+- strings that are not UTF-8 are printed with escapes;
+- control characters other than newline and tab are printed as escapes (not in the structure).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import HERE, WITHOUT_SYMBOLS, Outcome, run_gdb
+
+pytestmark = [pytest.mark.torch]
+
+# How gdb sees the layouts: nothing but our table; types compiled from the headers; debug info where it has any.
+SOURCES = {
+    "table": ("set dualdbg layouts table",),
+    "types-object": ("set dualdbg layouts types-object",),
+    "debug-info": ("set dualdbg layouts auto",),
+}
+
+
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """One cache for the module, so that the types are compiled once."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
+def stop_in_corpus(
+    library: Path, tmp_path: Path, arguments: str, commands: list[str], env: dict[str, str] | None = None
+) -> Outcome:
+    program = [sys.executable, HERE / "targets" / "corpus.py", library, *arguments.split()]
+    setup = ["run", "sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
+    return run_gdb(program, commands, tmp_path, setup=setup, before=WITHOUT_SYMBOLS, env=env)
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(s, marks=pytest.mark.slow if s == "types-object" else ()) for s in SOURCES]
+)
+@pytest.mark.parametrize("seed", [1, 20260711])
+def test_corpus(
+    source: str, seed: int, corpus_library: Path, tmp_path: Path, shared_cache: dict[str, str]
+) -> None:
+    commands = [*SOURCES[source], "set dualdbg max-string 0", "dualdbg-json ivalue-stack --limit 0"]
+    outcome = stop_in_corpus(corpus_library, tmp_path, f"{seed} 300", commands, shared_cache)
+    answer = json.loads(outcome.output(2).splitlines()[-1])
+    assert answer["found"] == "register rsi at the entry of corpus::boxed_sink"
+    assert source.replace("-", " ").replace("object", "compiled") in answer["layout"]
+    truth = [json.loads(line) for line in outcome.published["more"]["values"]]
+    tensors = iter(outcome.published["more"]["tensors"])
+    assert len(answer["values"]) == len(truth) > 300
+    for found, expected in zip(answer["values"], truth, strict=True):
+        compare(found, expected, tensors)
+    assert next(tensors, None) is None
+
+
+def compare(found: dict[str, Any], expected: dict[str, Any], tensors: Any) -> None:
+    assert found["kind"] == expected["tag"]
+    if found["kind"] == "Tensor":
+        assert found["text"] == next(tensors)
+        return
+    dump = bytes.fromhex(expected["dump"]).decode("utf-8", "backslashreplace")
+    if not expected["tensors"]:
+        assert found["text"] == dump
+    children = found.get("children", [])
+    assert len(children) == len(expected["children"]) == found.get("total", 0) or not expected["children"]
+    for child, inner in zip(children, expected["children"], strict=False):
+        compare(child, inner, tensors)
+
+
+def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
+    program = [sys.executable, HERE / "targets" / "ivalues.py", torch_extension]
+    setup = ["run", "sharedlibrary sample_values", "break sample::values_ready", "continue"]
+    outcome = run_gdb(program, ["dualdbg-json ivalue-stack"], tmp_path, setup=setup)
+    values = outcome.data(0)["values"]
+    rows = outcome.published["more"]
+    assert [v["kind"] for v in values] == [tag for _, tag, _ in rows]
+    texts = {name: value["text"] for (name, _, _), value in zip(rows, values, strict=True)}
+    expected = {name: text for name, _, text in rows}
+    # Made anew for the text, so at another address; a class of the sample's own; tensors as Python has them.
+    assert texts.pop("storage").startswith("0x") and expected.pop("storage")
+    assert texts.pop("object").startswith(
+        "<__torch__.torch.classes.sample.Counter object at 0x"
+    ) and expected.pop("object")
+    for name in ("sym_int", "sym_float", "sym_bool"):
+        assert texts.pop(name) == "<sample::SymbolicNumber>" and expected.pop(name)
+    assert texts.pop("tensor") == "tensor([[0., 1., 2.],\n        [3., 4., 5.]])" and expected.pop("tensor")
+    assert texts.pop("tensor_list").startswith("[tensor([[0., 1., 2.],") and expected.pop("tensor_list")
+    assert texts == expected
+
+
+def test_awkward_values_end(corpus_library: Path, tmp_path: Path) -> None:
+    outcome = stop_in_corpus(
+        corpus_library, tmp_path, "0 0 awkward", ["dualdbg-json ivalue-stack", "ivalue-stack"]
+    )
+    cycle, longest, text, nested, tensor = outcome.data(0)["values"]
+    assert cycle["text"] == "[1, ...]"
+    assert longest["total"] == 10_000_000
+    assert longest["text"].endswith(", 7, ... 9999800 more]")
+    assert text["text"].endswith("... 998000 more bytes")
+    assert "...," in nested["text"]
+    assert tensor["text"] == "tensor([0., 0., 0.])"
+    assert outcome.results[0]["seconds"] < 10
+
+
+def test_ten_thousand_values(corpus_library: Path, tmp_path: Path) -> None:
+    outcome = stop_in_corpus(corpus_library, tmp_path, "0 10000 many", ["ivalue-stack --limit 0"])
+    lines = outcome.output(0).splitlines()
+    assert len(lines) == 10_002
+    assert lines[3] == "  [2] String: string 2"
