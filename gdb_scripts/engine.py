@@ -3,9 +3,14 @@
 Runs inside gdb's own Python (3.8 and later). A plain gdb command, not an MI command, so that gdb 12 has it too.
 """
 
+import importlib
 import json
+import sys
+from pathlib import Path
 
 import gdb
+
+_FOLDER = str(Path(__file__).resolve().parent)
 
 
 def version():
@@ -376,6 +381,16 @@ _COMMANDS = {
 }
 
 
+def _command(name):
+    if name not in _COMMANDS:  # a rarer one: its file is read now
+        sys.path.insert(0, _FOLDER)
+        try:
+            _COMMANDS.update(importlib.import_module("engine_more").COMMANDS)
+        finally:
+            sys.path.remove(_FOLDER)
+    return _COMMANDS[name]
+
+
 class EngineCommand(gdb.Command):
     """The one command; its answer is one line of JSON: {"result": ...} or {"error": text}."""
 
@@ -385,7 +400,7 @@ class EngineCommand(gdb.Command):
     def invoke(self, argument, from_tty):
         try:
             name, *arguments = json.loads(argument)
-            answer = {"result": _COMMANDS[name](*arguments)}
+            answer = {"result": _command(name)(*arguments)}
         except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
             answer = {"error": "%s" % error}
         gdb.write("dualdbg-answer:" + json.dumps(answer) + "\n")
