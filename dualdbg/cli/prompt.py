@@ -74,7 +74,7 @@ class Prompt:
         """One line; None when there is nothing to run. The end of the session ends the wait."""
         try:
             return await self._ask(self._editor, _TEXT)
-        except KeyboardInterrupt:
+        except _Interrupted:
             self._interrupts += 1
             if self._interrupts > 1 and await self._confirm_quit():
                 raise Quit from None
@@ -86,7 +86,7 @@ class Prompt:
     async def _ask(self, editor: PromptSession[str], text: str) -> str | None:
         ended = asyncio.ensure_future(self._console.session.ended.wait())
         with patch_stdout(raw=True):
-            reading = asyncio.ensure_future(editor.prompt_async(text))
+            reading = asyncio.ensure_future(_read_line(editor, text))
             try:
                 await asyncio.wait({reading, ended}, return_when=asyncio.FIRST_COMPLETED)
                 if not reading.done():
@@ -103,10 +103,21 @@ class Prompt:
         fate = "the program ends with it" if self._console.session.end_target else "the program runs on"
         try:
             answer = await self._ask(self._asker, f"Quit? {fate} (y or n) ")
-        except (KeyboardInterrupt, EOFError):
+        except (_Interrupted, EOFError):
             return True
         self._interrupts = 0
         return answer is not None and answer.strip().lower() in ("y", "yes")
+
+
+class _Interrupted(Exception):
+    """Ctrl-C at the prompt. (A task that raises KeyboardInterrupt itself ends the event loop.)"""
+
+
+async def _read_line(editor: PromptSession[str], text: str) -> str:
+    try:
+        return await editor.prompt_async(text)
+    except KeyboardInterrupt:
+        raise _Interrupted from None
 
 
 def _output() -> Output:
