@@ -1,4 +1,4 @@
-"""Rarer requests of the session, read by engine.py when the first of them comes: code, registers, assignments, watches."""
+"""Rarer requests of the session, read by engine.py when one of them comes: code, registers, memory, assignment."""
 
 import gdb
 

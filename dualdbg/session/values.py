@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CommandError, EvaluationError
+from ..errors import CommandError, EvaluationError, StaleHandle
 from ..memory.python_frames import read_python_locals
 from ..model import Frame, Language, NativeFrame, PythonFrame, State, Value
 
@@ -27,10 +27,12 @@ class ValueReader:
         self._session = session
         self._inspector = inspector
         self._fetchers: dict[int, Callable[[], Awaitable[list[Value]]]] = {}
+        self._native_handles: dict[int, int] = {}  # reference -> what gdb's helpers know the value by
         self._next_reference = 1
 
     def forget(self) -> None:
         self._fetchers.clear()
+        self._native_handles.clear()
 
     async def variables(self, tid: int, frame: Frame) -> list[Value]:
         if isinstance(frame, NativeFrame):
@@ -40,11 +42,23 @@ class ValueReader:
         return await self._session.interrupted(lambda: self._memory_variables(tid, frame))  # type: ignore[no-any-return]
 
     async def children(self, reference: int) -> list[Value]:
-        """Raises CommandError (stale) for a reference of an earlier stop."""
+        """Raises StaleHandle for a reference of an earlier stop."""
         fetch = self._fetchers.get(reference)
         if fetch is None:
-            raise CommandError("that value belongs to an earlier stop", "ask for the variables again")
+            raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
         return await fetch()
+
+    async def page(self, reference: int, start: int, count: int) -> list[Value]:
+        """``count`` children of a native value from number ``start`` (from 0) on; all children of any other."""
+        if reference not in self._native_handles:
+            return await self.children(reference)
+        return await self._native_children(self._native_handles[reference], start, count)
+
+    def native_handle(self, reference: int) -> int:
+        """What gdb's helpers know a native value by. Raises StaleHandle like :meth:`children`."""
+        if reference not in self._native_handles:
+            raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
+        return self._native_handles[reference]
 
     # -- Python ---------------------------------------------------------------------------------
 
@@ -107,7 +121,7 @@ class ValueReader:
         number = await self._inspector.gdb_thread(tid)
         rows = await self._session.native.helper("variables", number, frame.level)
         if rows or frame.line is not None:
-            return [self._native_value(row) for row in rows]
+            return [self.native_value(row) for row in rows]
         return await self._argument_registers(number, frame)
 
     async def _argument_registers(self, number: int, frame: NativeFrame) -> list[Value]:
@@ -129,17 +143,21 @@ class ValueReader:
                 row = await self._session.native.helper("evaluate", number, level, expression)
             except CommandError as error:
                 raise EvaluationError(error.message) from error
-            return self._native_value(row)
+            return self.native_value(row)
 
         return await self._session.interrupted(read)  # type: ignore[no-any-return]
 
-    async def _native_children(self, handle: int) -> list[Value]:
-        rows = await self._session.native.helper("children", handle, 0, _PAGE)
-        return [self._native_value(row) for row in rows]
+    async def _native_children(self, handle: int, start: int = 0, count: int = _PAGE) -> list[Value]:
+        rows = await self._session.native.helper("children", handle, start, count)
+        return [self.native_value(row) for row in rows]
 
-    def _native_value(self, row: dict[str, Any]) -> Value:
+    def native_value(self, row: dict[str, Any]) -> Value:
+        """A row of gdb's helpers as a value of this stop."""
         handle = row["handle"]
-        reference = self._register(lambda: self._native_children(handle)) if handle is not None else 0
+        reference = 0
+        if handle is not None:
+            reference = self._register(lambda: self._native_children(handle))
+            self._native_handles[reference] = handle
         return Value(
             row["name"], row["type"], row["value"], Language.NATIVE, reference, address=row["address"]
         )
