@@ -1,7 +1,7 @@
 """For gdb's Python: a breakpoint at each place, which counts its hits by the call that the target is at.
 
-``$plan`` is a JSON file: ``{"target": FILE, "places": [[LIBRARY, OFFSET], ...], "out": FILE}``; ``target`` is what
-call_each.py wrote, ``out`` gets ``{CALL INDEX: {"LIBRARY+0xOFFSET": HITS}}``.
+``$plan`` is a JSON file: ``{"target": FILE, "places": [[PATH, ADDRESS], ...], "out": FILE}``; ``target`` is what
+call_each.py wrote, ``out`` gets ``{CALL INDEX: {"PATH+0xADDRESS": HITS}}``.
 """
 
 import json

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests import support
@@ -14,17 +15,26 @@ from tests import support
 HERE = Path(__file__).parent
 
 
-def run(calls: Sequence[str], places: Iterable[set[str]], folder: Path) -> list[dict[str, int]]:
-    """The hits of each call at all of the places."""
+def run(
+    calls: Sequence[str],
+    places: Iterable[set[str]],
+    folder: Path,
+    modules: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> list[dict[str, int]]:
+    """The hits of each call at all of the places, which are ``PATH+0xADDRESS`` with link-time addresses.
+
+    ``modules`` are what the calls use beside torch.
+    """
     gdb = support.require(shutil.which("gdb"), "gdb")
     files = {name: folder / f"{name}.json" for name in ("calls", "target", "plan", "out")}
-    wanted = sorted({tuple(place.split("+")) for own in places for place in own})
+    wanted = sorted({tuple(place.rsplit("+", 1)) for own in places for place in own})
     plan = {
         "target": str(files["target"]),
         "out": str(files["out"]),
         "places": [(library, int(offset, 16)) for library, offset in wanted],
     }
-    files["calls"].write_text(json.dumps(calls))
+    files["calls"].write_text(json.dumps([list(calls), list(modules)]))
     files["plan"].write_text(json.dumps(plan))
     settings = ["auto-solib-add off", "debuginfod enabled off", "auto-load off", "startup-with-shell off"]
     commands = [f"set {setting}" for setting in settings]
@@ -39,7 +49,13 @@ def run(calls: Sequence[str], places: Iterable[set[str]], folder: Path) -> list[
         *program,
     ]
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=300
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=300,
+        env={**os.environ, **(environment or {})},
     )
     assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]
     hits = json.loads(files["out"].read_text())

@@ -130,13 +130,14 @@ CALLS = {
 @pytest.mark.slow
 def test_calls_come_by_every_station(torch: TorchInstallation, tmp_path: Path) -> None:
     chains = {name: trace(torch, name) for name in CALLS}
-    places = [
-        {f"{one.library}+{one.address:#x}" for one in chain.stations if one.address is not None}
-        for chain in chains.values()
-    ]
+
+    def place(station: Station) -> str:
+        return f"{torch.directory}/lib/{station.library}.so+{station.address or 0:#x}"
+
+    places = [{place(one) for one in chain.stations if one.address} for chain in chains.values()]
     hits = run([f"[{GRAD}(True), {call}, {GRAD}(False)]" for call in CALLS.values()], places, tmp_path)
     for (name, chain), counts in zip(chains.items(), hits, strict=True):
-        came = {one for one in chain.stations if f"{one.library}+{(one.address or 0):#x}" in counts}
+        came = {one for one in chain.stations if place(one) in counts}
         expected = {Step.BINDING, Step.DISPATCHER, Step.KERNEL}
         if "backward" in CALLS[name]:
             expected |= {Step.AUTOGRAD, Step.BACKWARD}

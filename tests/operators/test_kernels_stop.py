@@ -69,11 +69,11 @@ def test_layers_above(
 
 
 def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: Layer) -> set[str]:
-    """``LIBRARY+0xOFFSET`` of every function that is there."""
+    """``PATH+0xADDRESS`` of every function that is there."""
     found = set()
     for candidate in table.symbols_for(operator, layer):
         path = torch_directory / "lib" / f"{candidate.library}.so"
         if path.exists():
             functions = Library.open(path).find_functions(f"::{candidate.name}")
-            found |= {f"{candidate.library}+{one.address:#x}" for one in candidate.pick(functions)}
+            found |= {f"{path}+{one.address:#x}" for one in candidate.pick(functions)}
     return found
