@@ -7,6 +7,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -30,8 +31,9 @@ PR_SET_PTRACER = 0x59616D61  # linux/prctl.h; Documentation/admin-guide/LSM/Yama
 Stream = Union[Literal["inherit", "pipe"], int]
 """What a standard stream of the target is: dualdbg's own, a pipe to us, or an open descriptor (a pty)."""
 
-# Options that keep `site` or PYTHONPATH from being read, and so keep the bootstrap out.
-FLAGS_WITHOUT_SITE = {"-S", "-E", "-I"}
+# Options that keep `site` or PYTHONPATH from being read, and so keep the bootstrap out; they may be
+# joined with others that take no value (-IB).
+FLAGS_WITHOUT_SITE = re.compile(r"-[^-cmWX]*[SEI]")
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ async def spawn(
     """
     command = launch.command()
     for flag in launch.flags:
-        if flag in FLAGS_WITHOUT_SITE:
+        if FLAGS_WITHOUT_SITE.match(flag):
             raise UsageError(
                 f"The interpreter's option {flag} keeps the debugger out of the program.",
                 f"Leave {flag} away; -P and -s are fine.",

@@ -38,12 +38,63 @@ class Thing:
     def __init__(self, number):
         self.number = number
 def work(thing):
-    return type(thing).__module__, thing.number, os.environ.get("PYTHONPATH"), os.environ.get("DUALDBG_TARGET"), sys.argv
+    ours = os.environ.get("PYTHONPATH"), os.environ.get("DUALDBG_TARGET")
+    return type(thing).__module__, thing.number, ours, sys.argv
 if __name__ == "__main__":
     print(pickle.loads(pickle.dumps(Thing(3))).number)
     for method in ("spawn", "forkserver", "fork"):
         with multiprocessing.get_context(method).Pool(1) as pool:
             print(method, pool.map(work, [Thing(1), Thing(2)]))
+"""
+
+SUBPROCESS = """
+import subprocess, sys
+look = "print(sys.path, sorted(os.environ), sys.gettrace(), os.listdir('/proc/self/fd'), len(sys.modules) < 150)"
+print(subprocess.run([sys.executable, "-c", "import os, sys; " + look], stdout=subprocess.PIPE).stdout)
+"""
+
+FORK = """
+import os, sys
+pid = os.fork()
+if pid == 0:
+    print("child", sys.gettrace(), flush=True)
+    sys.exit(7)
+print(os.waitpid(pid, 0)[1])
+"""
+
+FORK_WITH_THREADS = """
+import os, threading, warnings
+end = threading.Event()
+threading.Thread(target=end.wait).start()
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    pid = os.fork()
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+end.set()
+print(len(warned))
+"""
+
+EXEC = """
+import os, sys
+print("first", flush=True)
+os.execv(sys.executable, [sys.executable, "-c", "import sys; print(sys.gettrace(), len(sys.modules) < 150)"])
+"""
+
+DAEMON = """
+import os
+r, w = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    os.closerange(0, 3)
+    os.write(w, b"from the daemon")
+    os._exit(0)
+os.close(w)
+print(os.read(r, 100))
+os.wait()
 """
 
 USERS_OWN = {"site/sitecustomize.py": "import sys; print('own', 'sitecustomize' in sys.modules, sys.path[0])"}
@@ -124,7 +175,8 @@ PROGRAMS: dict[str, Program] = {
     "sigkill": script("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"),
     "abort": script("import os; os.abort()"),
     "sigpipe": script(
-        "import os, signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\nr, w = os.pipe(); os.close(r); os.write(w, b'x')"
+        "import os, signal\nsignal.signal(signal.SIGPIPE, signal.SIG_DFL)\nr, w = os.pipe()\nos.close(r)\n"
+        "os.write(w, b'x')"
     ),
     "atexit": script(
         "import atexit, threading, time\natexit.register(print, 'first')\natexit.register(print, 'last')\n"
@@ -142,31 +194,15 @@ PROGRAMS: dict[str, Program] = {
     "long-line": script("import sys\nsys.stdout.write('x' * 3000000)"),
     "gdb-look-alike": script("print('^done,fake=\"1\"')\nprint('Content-Length: 5')"),
     "multiprocessing": script(MULTIPROCESSING),
-    "subprocess": script(
-        "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(sys.path, sorted(os.environ), "
-        'sys.gettrace(), sorted(os.listdir("/proc/self/fd")), "pydevd" in sys.modules)\'], stdout=subprocess.PIPE).stdout)'
-    ),
+    "subprocess": script(SUBPROCESS),
     "system": script("import os\nos.system('echo $PYTHONPATH / $DUALDBG_TARGET; ls /proc/self/fd')"),
-    "fork": script(
-        "import os, sys\npid = os.fork()\nprint('child' if pid == 0 else os.waitpid(pid, 0)[1], sys.gettrace() if pid == 0 else '', flush=True)\n"
-        "sys.exit(7 if pid == 0 else 0)",
-        flags=("-W", "error"),
-    ),
-    "fork-with-threads": script(
-        "import os, threading, warnings\nlock = threading.Event()\nthreading.Thread(target=lock.wait).start()\n"
-        "with warnings.catch_warnings(record=True) as warned:\n    warnings.simplefilter('always')\n    pid = os.fork()\n"
-        "if pid == 0:\n    os._exit(0)\nos.waitpid(pid, 0)\nlock.set()\nprint(len(warned))"
-    ),
+    "fork": script(FORK, flags=("-W", "error")),
+    "fork-with-threads": script(FORK_WITH_THREADS),
     "preexec": script(
         "import subprocess\nprint(subprocess.call(['true'], preexec_fn=lambda: None))", flags=("-W", "error")
     ),
-    "exec": script(
-        "import os, sys\nprint('first', flush=True)\nos.execv(sys.executable, [sys.executable, '-c', 'import sys; print(sys.gettrace(), len(sys.modules) < 80)'])"
-    ),
-    "daemon": script(
-        "import os, sys\nr, w = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork():\n        os._exit(0)\n    os.closerange(0, 3)\n"
-        "    os.write(w, b'from the daemon')\n    os._exit(0)\nos.close(w)\nprint(os.read(r, 100))\nos.wait()"
-    ),
+    "exec": script(EXEC),
+    "daemon": script(DAEMON),
     "closes-everything": script(
         "import os\nos.closerange(3, 65536)\nprint(open('/dev/null').fileno())\ndef f(): return 1\nprint(f())"
     ),

@@ -226,6 +226,32 @@ def keep_fork_quiet(pydevd: Any) -> None:
     os.register_at_fork(before=before, after_in_child=remove)
 
 
+def trace_from_the_programs_first_frame(pydevd: Any) -> None:
+    """Up to 3.11: begins to trace where the interpreter begins the program, not in the frames of `site`.
+
+    pydevd takes the outermost frame that it sees first for the thread's own, and looks for exceptions that
+    nobody handles there.
+    """
+    import pydevd_tracing
+
+    debugger = pydevd.get_global_debugger()
+    program = sys.modules["__main__"].__dict__
+
+    def begin(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_back is None and (
+            frame.f_globals is program or frame.f_code.co_name == "_run_module_as_main"
+        ):
+            debugger.enable_tracing(debugger.trace_dispatch)
+            return debugger.trace_dispatch(frame, event, arg)
+        return None
+
+    pydevd_tracing.SetTrace(begin)
+    frame: Any = sys._getframe()
+    while frame is not None:
+        frame.f_trace = None
+        frame = frame.f_back
+
+
 def load_probe(pydevd: Any) -> None:
     """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
     from importlib import util
@@ -252,7 +278,9 @@ def connect(settings: dict[str, Any]) -> None:
         client_access_token=settings["target_token"],
         notify_stdin=False,
     )
-    if sys.version_info >= (3, 12):
+    if sys.version_info < (3, 12):
+        trace_from_the_programs_first_frame(pydevd)
+    else:
         keep_fork_quiet(pydevd)
     if not settings["follow_children"]:
         os.register_at_fork(after_in_child=leave_forked_child)

@@ -1,0 +1,211 @@
+"""Starting, ending and losing a target: commands, errors, signals, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.errors import TargetError, UsageError
+from dualdbg.model import Exit
+from dualdbg.target.launcher import Launch, Meeting, spawn
+from tests import support
+
+from .client import DEADLINE, connected, outcome
+
+
+def piped(**what: Any) -> Launch:
+    return Launch(sys.executable, stdin="pipe", stdout="pipe", stderr="pipe", **what)
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ({"script": "a.py", "args": ("-c", "x")}, ["a.py", "-c", "x"]),
+        ({"module": "m", "flags": ("-X", "dev")}, ["-X", "dev", "-m", "m"]),
+        ({"code": "", "args": ("1",)}, ["-c", "", "1"]),
+    ],
+)
+def test_the_command_is_what_a_user_would_type(what: dict[str, Any], words: list[str]) -> None:
+    assert Launch("/usr/bin/python3", **what).command() == ["/usr/bin/python3", *words]
+
+
+@pytest.mark.parametrize("what", [{}, {"script": "a.py", "module": "m"}])
+def test_exactly_one_thing_is_run(what: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Launch("python3", **what).command()
+
+
+@pytest.mark.parametrize("flag", ["-I", "-E", "-S", "-IB"])
+def test_options_that_keep_the_bootstrap_out_are_refused(flag: str) -> None:
+    with pytest.raises(UsageError, match=flag):
+        asyncio.run(spawn(piped(code="1", flags=("-X", "dev", flag)), Meeting(1)))
+
+
+@pytest.mark.parametrize(
+    ("launch", "complaint"),
+    [
+        (Launch("/nowhere/python", code="1"), "/nowhere/python cannot be started: there is no such file"),
+        (Launch("/etc/passwd", code="1"), "/etc/passwd cannot be started: it may not be executed"),
+        (Launch(sys.executable, code="1", cwd="/nowhere"), "cannot start in /nowhere"),
+    ],
+)
+def test_what_cannot_be_started_is_named(launch: Launch, complaint: str) -> None:
+    with pytest.raises(TargetError) as raised:
+        asyncio.run(spawn(launch, Meeting(1)))
+    assert complaint in raised.value.message
+    assert raised.value.hint
+
+
+def test_signals_are_what_a_shell_would_give(tmp_path: Path) -> None:
+    """dualdbg may ignore or block signals for itself; what it was started with (nohup) goes on to the target."""
+    program = (
+        "import signal; print([s.name for s in signal.Signals if signal.getsignal(s) == signal.SIG_IGN])"
+    )
+    program += "; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+    driver = tmp_path / "driver.py"
+    driver.write_text(
+        "import asyncio, signal\n"
+        "from tests.target.client import run_to_its_end\n"
+        "from tests.target.test_launcher import piped\n"
+        "for number in (signal.SIGTTOU, signal.SIGINT, signal.SIGUSR1):\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR2])\n"
+        f"print(asyncio.run(run_to_its_end(piped(code={program!r}))).stdout, end='')\n"
+    )
+    shell = f"trap '' HUP; exec {sys.executable} {driver}"
+    env = {**os.environ, "PYTHONPATH": str(support.ROOT)}
+    done = subprocess.run(["/bin/sh", "-c", shell], env=env, capture_output=True, text=True, timeout=DEADLINE)
+    assert done.stdout.splitlines() == ["['SIGHUP', 'SIGPIPE', 'SIGXFSZ']", "set()"], done.stderr
+
+
+def test_kill_ends_the_target_and_says_how() -> None:
+    async def run() -> None:
+        async with connected(piped(code="import time; print('up', flush=True); time.sleep(100)")) as client:
+            await client.start()
+            assert client.target.stdout is not None
+            await client.target.stdout.readline()
+            assert client.target.exit is None
+            client.target.kill()
+            ends = await asyncio.gather(client.target.wait(), client.target.wait())
+            assert ends == [Exit(signal=signal.SIGKILL)] * 2
+            assert client.target.exit == Exit(signal=signal.SIGKILL)
+            client.target.kill()  # of a target that has ended: nothing
+
+    asyncio.run(run())
+
+
+def test_a_target_that_sits_in_a_pipe_full_of_output_can_be_killed() -> None:
+    async def run() -> None:
+        async with connected(piped(code="import sys\nwhile True: sys.stdout.write('x' * 100000)")) as client:
+            await client.start()
+            assert client.target.stdout is not None
+            await client.target.stdout.readexactly(1_000_000)
+            client.target.kill()
+            assert await client.target.wait() == Exit(signal=signal.SIGKILL)
+
+    asyncio.run(run())
+
+
+DRIVER = """
+import asyncio, os, signal, sys
+from tests.target.client import connected
+from tests.target.test_launcher import piped
+async def main():
+    async with connected(piped(script=sys.argv[2])) as client:
+        if sys.argv[1] != "early":
+            await client.start()
+            print(client.target.pid, (await client.target.stdout.readline()).decode(), flush=True, end="")
+        else:
+            print(client.target.pid, flush=True)
+        if sys.argv[1] == "detach":
+            client.target.detach()
+            os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+
+FAMILY = """
+import os, subprocess, sys, time
+print(os.getpid(), subprocess.Popen(["sleep", "1000"]).pid, flush=True)
+time.sleep(1000)
+"""
+
+
+def drive(tmp_path: Path, what: str) -> list[int]:
+    """Runs a dualdbg that ends in the given way; returns the processes that it told of."""
+    (tmp_path / "driver.py").write_text(DRIVER)
+    (tmp_path / "family.py").write_text(FAMILY)
+    command = [sys.executable, str(tmp_path / "driver.py"), what, str(tmp_path / "family.py")]
+    env = {**os.environ, "PYTHONPATH": str(support.ROOT)}
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, timeout=DEADLINE)
+    assert done.returncode == (0 if what == "detach" else -signal.SIGKILL)
+    return [int(word) for word in done.stdout.split()]
+
+
+@pytest.mark.parametrize("when", ["early", "running"])
+def test_a_target_does_not_outlive_dualdbg(tmp_path: Path, when: str) -> None:
+    target, *family = drive(tmp_path, when)
+    support.wait_until(lambda: not support.is_running(target), what="the target has ended")
+    for pid in family:  # without a terminal they have our process group, and are the program's own affair
+        if support.is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+    support.wait_until(lambda: not guards(), what="the guard has ended")
+
+
+def test_a_detached_target_outlives_dualdbg(tmp_path: Path) -> None:
+    target, same, child = drive(tmp_path, "detach")
+    assert target == same
+    support.wait_until(lambda: not guards(), what="the guard has ended")
+    assert support.is_running(target) and support.is_running(child)
+    for pid in (child, target):
+        os.kill(pid, signal.SIGKILL)
+
+
+def guards() -> list[str]:
+    mark = f"DUALDBG_TEST_RUN={os.environ['DUALDBG_TEST_RUN']}".encode()
+    return [
+        path.name
+        for path in Path("/proc").iterdir()
+        if path.name.isdigit()
+        and b"dualdbg-guard" in _read(path / "cmdline")
+        and mark in _read(path / "environ")
+    ]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_the_guard_ends_with_the_target() -> None:
+    async def run() -> None:
+        async with connected(piped(code="print(1)")) as client:
+            await client.start()
+            assert guards()
+            await outcome(client.target)
+            assert not guards()
+
+    asyncio.run(run())
+
+
+def test_output_to_a_descriptor(tmp_path: Path) -> None:
+    async def run() -> None:
+        with (tmp_path / "out").open("wb") as file:
+            launch = Launch(
+                sys.executable, code="print('é')", stdout=file.fileno(), stderr="pipe", stdin="pipe"
+            )
+            async with connected(launch) as client:
+                await client.start()
+                await client.target.wait()
+
+    asyncio.run(run())
+    assert (tmp_path / "out").read_text() == "é\n"
