@@ -198,17 +198,22 @@ class DebugpyEngine:
         command: str,
         arguments: dict[str, Any] | None = None,
         on_refused: Callable[[CommandError], None] | None = None,
+        on_answer: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """Send a request whose answer may come at any later time; ``on_refused`` hears of a refusal."""
+        """Send a request whose answer may come at any later time, and is told to one of the two callbacks."""
         _, future = self._open(command, arguments)
 
         def answered(done: asyncio.Future[dap.Message]) -> None:
-            if done.cancelled() or done.exception() is not None or on_refused is None:
+            if done.cancelled() or done.exception() is not None:
                 return
             try:
-                _body(command, done.result())
+                body = _body(command, done.result())
             except CommandError as error:
-                on_refused(error)
+                if on_refused is not None:
+                    on_refused(error)
+                return
+            if on_answer is not None:
+                on_answer(body)
 
         future.add_done_callback(answered)
 

@@ -104,6 +104,12 @@ class GdbEngine:
         command = [self._options.executable, "-nx", "-nh", "-q", "--interpreter=mi3"]
         for setting in _SETTINGS:
             command += ["-iex", f"set {setting}"]
+        for problem, answer in (
+            ("internal-error", "yes"),
+            ("internal-warning", "no"),
+        ):  # no question, no core file of gdb's own
+            command += ["-iex", f"maintenance set {problem} corefile no"]
+            command += ["-iex", f"maintenance set {problem} quit {answer}"]
         command += ["-iex", f"source {self._options.scripts / 'engine.py'}"]
         try:
             self._process = await asyncio.create_subprocess_exec(

@@ -89,11 +89,11 @@ class Crossing:
     async def insert_bodies(self, pc: int, gdb_thread: int) -> list[int]:
         """In a binding layer of an extension: breakpoints at every function of the extension's own code."""
         module = self._session.breakpoints.image.module_at(pc)
-        if module is None or module.library is None or module.library.table is None:
+        if module is None or module.library is None:
             return []
-        table = module.library.table
         addresses = {
             entry.value + module.bias
+            for table in module.library.tables
             for entry in table.functions()
             if not _LIBRARY_CODE.match(table.name(entry))
         }

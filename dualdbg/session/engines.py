@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,7 +57,11 @@ class PythonEngine(Protocol):
         self, command: str, arguments: dict[str, Any] | None = ..., deadline: float = ...
     ) -> dict[str, Any]: ...
     def post(
-        self, command: str, arguments: dict[str, Any] | None = ..., on_refused: Refusal | None = ...
+        self,
+        command: str,
+        arguments: dict[str, Any] | None = ...,
+        on_refused: Refusal | None = ...,
+        on_answer: Callable[[dict[str, Any]], None] | None = ...,
     ) -> None: ...
     async def configuration_done(self) -> None: ...
     async def close(self) -> None: ...

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from .engines import PythonEngine
+
+_DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
 
 @dataclass
@@ -24,11 +27,26 @@ class _Wanted:
     debugpy_id: int | None = None
 
 
+@dataclass(frozen=True)
+class _Message:
+    """A request that tells debugpy all of a group, and whose rows of the answer belong to whom."""
+
+    command: str
+    arguments: dict[str, Any]
+    group: list[_Wanted]
+
+    def settle(self, answer: dict[str, Any]) -> None:
+        rows = answer.get("breakpoints")
+        for index, wanted in enumerate(self.group):
+            _settle(wanted, rows[index] if rows and index < len(rows) else {"verified": True})
+
+
 class PythonBreakpoints:
     """Line and function breakpoints and exception filters, as debugpy is to have them."""
 
-    def __init__(self, python: PythonEngine, folders: tuple[Path, ...]) -> None:
+    def __init__(self, python: PythonEngine, folders: tuple[Path, ...], mute: asyncio.Event) -> None:
         self._python = python
+        self._mute = mute
         self._folders = folders
         self._wanted: dict[int, _Wanted] = {}
         self._ready = False
@@ -85,69 +103,66 @@ class PythonBreakpoints:
         return None
 
     async def _send(self, changed: _Wanted) -> None:
+        """Tell debugpy; while gdb holds the target it is mute, and hears of it when the target runs again."""
         if not (self._ready and self._python.connected):
             return
-        await _SENDERS[changed.spec.kind](self, changed)
-
-    async def _send_lines(self, changed: _Wanted) -> None:
-        if changed.file is None:
+        message = _MESSAGES[changed.spec.kind](self, changed)
+        if message is None:
             return
+        settled = asyncio.Event()
+
+        def settle(answer: dict[str, Any]) -> None:
+            message.settle(answer)
+            settled.set()
+
+        self._python.post(message.command, message.arguments, on_answer=settle)
+        waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
+        await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    def _lines(self, changed: _Wanted) -> _Message | None:
+        if changed.file is None:
+            return None
         group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
-        answer = await self._python.request(
-            "setBreakpoints",
-            {
-                "source": {"path": changed.file, "name": Path(changed.file).name},
-                "breakpoints": [{"line": wanted.spec.line, **_suffixes(wanted.spec)} for wanted in group],
-            },
-        )
-        for wanted, row in zip(group, answer.get("breakpoints", ()), strict=False):
-            _settle(wanted, row)
+        rows = [{"line": wanted.spec.line, **_suffixes(wanted.spec)} for wanted in group]
+        source = {"path": changed.file, "name": Path(changed.file).name}
+        return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, group)
 
-    async def _send_functions(self, changed: _Wanted) -> None:
-        group = [
-            w for w in self._wanted.values() if w.spec.kind is BreakpointKind.PYTHON_FUNCTION and w.enabled
+    def _functions(self, changed: _Wanted) -> _Message:
+        kind = BreakpointKind.PYTHON_FUNCTION
+        group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
+        rows = [
+            {"name": wanted.spec.subject.rsplit(".", 1)[-1], **_suffixes(wanted.spec)} for wanted in group
         ]
-        answer = await self._python.request(
-            "setFunctionBreakpoints",
-            {
-                "breakpoints": [
-                    {"name": wanted.spec.subject.rsplit(".", 1)[-1], **_suffixes(wanted.spec)}
-                    for wanted in group
-                ]
-            },
-        )
-        for wanted, row in zip(group, answer.get("breakpoints", ()), strict=False):
-            _settle(wanted, row)
+        return _Message("setFunctionBreakpoints", {"breakpoints": rows}, group)
 
-    async def _send_exceptions(self, changed: _Wanted) -> None:
-        enabled = [wanted for wanted in self._wanted.values() if wanted.enabled]
-        raised = [w for w in enabled if w.spec.kind is BreakpointKind.RAISE]
-        filters = ["uncaught"] if any(w.spec.kind is BreakpointKind.UNCAUGHT for w in enabled) else []
-        named = [wanted.spec.subject for wanted in raised if wanted.spec.subject]
-        options: list[dict[str, Any]] = []
+    def _exceptions(self, changed: _Wanted) -> _Message:
+        kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
+        group = [w for w in self._wanted.values() if w.spec.kind in kinds and w.enabled]
+        raised = [w for w in group if w.spec.kind is BreakpointKind.RAISE]
+        filters = ["uncaught"] if len(raised) < len(group) else []
+        arguments: dict[str, Any] = {"filters": filters}
         if any(not wanted.spec.subject for wanted in raised):
             filters.append("raised")
-        elif named:
-            options = [{"path": [{"names": ["Python Exceptions"]}, {"names": named}], "breakMode": "always"}]
-        arguments: dict[str, Any] = {"filters": filters}
-        if options:
-            arguments["exceptionOptions"] = options
-        await self._python.request("setExceptionBreakpoints", arguments)
-        for wanted in [*raised, *(w for w in enabled if w.spec.kind is BreakpointKind.UNCAUGHT)]:
-            wanted.state = BreakpointState.VERIFIED
+        elif raised:
+            names = [wanted.spec.subject for wanted in raised]
+            path = [{"names": ["Python Exceptions"]}, {"names": names}]
+            arguments["exceptionOptions"] = [{"path": path, "breakMode": "always"}]
+        return _Message("setExceptionBreakpoints", arguments, group)
 
 
-_SENDERS = {
-    BreakpointKind.PYTHON_LINE: PythonBreakpoints._send_lines,
-    BreakpointKind.PYTHON_FUNCTION: PythonBreakpoints._send_functions,
-    BreakpointKind.RAISE: PythonBreakpoints._send_exceptions,
-    BreakpointKind.UNCAUGHT: PythonBreakpoints._send_exceptions,
+_MESSAGES = {
+    BreakpointKind.PYTHON_LINE: PythonBreakpoints._lines,
+    BreakpointKind.PYTHON_FUNCTION: PythonBreakpoints._functions,
+    BreakpointKind.RAISE: PythonBreakpoints._exceptions,
+    BreakpointKind.UNCAUGHT: PythonBreakpoints._exceptions,
 }
 
 
 def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
     """One breakpoint for each thing that is sent as a whole: each file, the functions, the exceptions."""
-    groups = {(_SENDERS[one.spec.kind], one.file): one for one in wanted}
+    groups = {(_MESSAGES[one.spec.kind], one.file): one for one in wanted}
     return list(groups.values())
 
 

@@ -91,7 +91,7 @@ class Session:
         self._command = asyncio.Lock()
         self._announcing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[bool]] = set()
         self.ended = asyncio.Event()
         self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
@@ -126,9 +126,11 @@ class Session:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    async def _guarded(self, work: Awaitable[None]) -> None:
+    async def _guarded(self, work: Awaitable[None]) -> bool:
+        """Whether the work was done; why not has been told."""
         try:
             await work
+            return True
         except DualdbgError as error:
             if not self.ended.is_set():
                 self.emit(Notice("error", error.message, error.hint))
@@ -136,11 +138,24 @@ class Session:
             self.log(traceback.format_exc())
             text = f"internal error, {type(error).__name__}: {error}"
             self.emit(Notice("error", text, "run again with --log-dir DIR: session.log says where"))
+        return False
 
     async def _take_reports(self) -> None:
         while True:
             event = await self._inbox.get()
-            await self._guarded(_HANDLERS[type(event)](self, event))
+            done = await self._guarded(_HANDLERS[type(event)](self, event))
+            if not done and isinstance(event, engine.NativeStopped) and not self.native.running:
+                self._show_unjudged(event)
+
+    def _show_unjudged(self, event: engine.NativeStopped) -> None:
+        """What a stop means could not be worked out (the user was told why): it is shown as it is."""
+        tid = event.thread or self.pid
+        self.native_hold = NativeHold(event, tid, event.gdb_thread or 1)
+        self.native_held.set()
+        self.epoch += 1
+        thread = Thread(tid, self.inspector.thread_name(tid))
+        stop = Stop(self.epoch, Language.NATIVE, Reason.PAUSE, thread, None, (), event.reason, self.seconds())
+        self.enter(State.NATIVE_STOPPED, stop)
 
     # -- state --------------------------------------------------------------------------------
 
@@ -408,6 +423,7 @@ class Session:
         await self.stepper.cancel_native()
         await self.stepper.settled(True)
         await self.stepper.crossing.end_watch()
+        self.inspector.forget()
         self.epoch += 1
         tid = hold.tid or self.pid
         thread = Thread(tid, self.inspector.thread_name(tid))

@@ -135,7 +135,7 @@ def _furnish(session: Session, options: Options, operators: OperatorTable | None
     reader = StackReader(session.pid, session.native, image, policy, hidden)
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
-    python = PythonBreakpoints(session.python, _source_folders(what))
+    python = PythonBreakpoints(session.python, _source_folders(what), session.native_held)
     specs = SpecReader(operators.is_operator if operators else None, _no_presets)
     session.breakpoints = BreakpointTable(
         session, specs, native, python, image, _nearest_in(image, operators)

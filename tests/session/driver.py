@@ -28,7 +28,8 @@ from dualdbg.session.start import Options, launch
 from dualdbg.symbols.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 
-DEADLINE = 60.0
+DEADLINE = 25.0
+_LOGS = Path(os.environ["DUALDBG_TEST_LOGS"]) if "DUALDBG_TEST_LOGS" in os.environ else None
 T = TypeVar("T")
 
 
@@ -75,6 +76,9 @@ class Driver:
         return await self.stop()
 
     async def finish_run(self) -> Exit:
+        """To the end, past every breakpoint."""
+        for row in self.session.breakpoints.all():
+            await self.session.breakpoints.remove(row.id)
         await self.session.resume()
         return await self.exit()
 
@@ -116,7 +120,7 @@ def run_session(
         what.update(launch_options or {})
         session = await launch(
             Launch(**what),
-            Options(breakpoints=breakpoints, **options),
+            Options(breakpoints=breakpoints, log_dir=_LOGS, **options),
             operators,
             subscribe=lambda one: queues.append(one.subscribe()),
         )
