@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import re
 import secrets
 import signal
 import subprocess
+import termios
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -41,6 +43,7 @@ class Launch:
     """What to run and how. Exactly one of ``script``, ``module`` and ``code`` is given.
 
     ``env`` is added to dualdbg's own environment; ``flags`` are options of the interpreter (``-X dev``).
+    ``own_terminal``: its standard input is a terminal that is the program's alone, and becomes the controlling one.
     """
 
     python: str
@@ -54,6 +57,7 @@ class Launch:
     stdin: Stream = "inherit"
     stdout: Stream = "inherit"
     stderr: Stream = "inherit"
+    own_terminal: bool = False
 
     def command(self) -> list[str]:
         """The command line, the very one that a user would type without dualdbg."""
@@ -150,7 +154,7 @@ async def spawn(
             stdin=_popen_stream(launch.stdin),
             stdout=_popen_stream(launch.stdout),
             stderr=_popen_stream(launch.stderr),
-            preexec_fn=_between_fork_and_exec(guard.pipe, terminal),
+            preexec_fn=_between_fork_and_exec(guard.pipe, terminal, launch.own_terminal),
             limit=2**20,
         )
     except OSError as error:
@@ -160,7 +164,7 @@ async def spawn(
         raise TargetError(*_why_not_started(launch, error)) from error
     if terminal is not None:
         terminal.give(process.pid)
-    return Target(process, guard, own_group=terminal is not None)
+    return Target(process, guard, own_group=terminal is not None or launch.own_terminal)
 
 
 def environment(
@@ -216,7 +220,7 @@ def naming_us_as_tracer() -> Callable[[], None]:
     return name_us
 
 
-def _between_fork_and_exec(guard: int, terminal: Terminal | None) -> Callable[[], None]:
+def _between_fork_and_exec(guard: int, terminal: Terminal | None, own_terminal: bool) -> Callable[[], None]:
     """What the child does to itself. Everything that imports is done here, before the fork."""
     name_us = naming_us_as_tracer()
     ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
@@ -225,12 +229,16 @@ def _between_fork_and_exec(guard: int, terminal: Terminal | None) -> Callable[[]
     def prepare() -> None:
         name_us()
         signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTTOU])
-        if terminal is None:
-            os.write(guard, b"%d\n" % os.getpid())
-        else:
+        if own_terminal:
+            os.setsid()
+            os.write(guard, b"-%d\n" % os.getpid())
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        elif terminal is not None:
             os.setpgid(0, 0)
             os.write(guard, b"-%d\n" % os.getpid())
             os.tcsetpgrp(terminal.descriptor, os.getpid())
+        else:
+            os.write(guard, b"%d\n" % os.getpid())
         for number in reset:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
