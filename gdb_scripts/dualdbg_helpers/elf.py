@@ -12,6 +12,7 @@ SHT_SYMTAB, SHT_RELA, SHT_DYNSYM = 2, 4, 11
 PT_LOAD = 1
 STT_OBJECT, STT_FUNC, STT_TLS, STT_GNU_IFUNC = 1, 2, 6, 10
 SHN_UNDEF = 0
+R_X86_64_DTPMOD64 = 16  # without a symbol: the id of the file's own module
 
 
 class NotElf(Exception):
@@ -174,6 +175,28 @@ class ElfFile:
             for index in table.named(name):
                 if table.kind(index) != STT_TLS:
                     return table.values[index]
+        return None
+
+    def thread_local(self, name):
+        """``(offset in the module's thread-local block, address of the module's id)`` of a thread-local variable.
+
+        None when there is no such variable, or no slot with the id of this module (x86-64 only).
+        """
+        for table in self.tables:
+            for index in table.named(name):
+                if table.kind(index) == STT_TLS:
+                    slot = self._module_id_slot()
+                    return None if slot is None else (table.values[index], slot)
+        return None
+
+    def _module_id_slot(self):
+        for section in self.sections:
+            if section[1] == SHT_RELA:
+                words = array("Q", self._image[section[4] : section[4] + section[5] // 24 * 24])
+                try:
+                    return words[0::3][words[1::3].index(R_X86_64_DTPMOD64)]
+                except ValueError:
+                    continue
         return None
 
     def contents(self, value, size):

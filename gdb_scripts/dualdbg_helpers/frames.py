@@ -150,6 +150,44 @@ def _at_entry(target, frame):
     return f"none of the argument registers of {short_name(function.name)} holds a Stack"
 
 
+def this_at_entry(target, frame, prefix):
+    """The object of the member function that ``frame`` has just entered, if its name starts with ``prefix``.
+
+    A :class:`Found`, or None.
+    """
+    function = function_of(target, frame)
+    arch = abi.architecture(frame.architecture().name())
+    if function is None or arch is None or not short_name(function.name).startswith(prefix):
+        return None
+    offset = frame.pc() - function.start
+    if not 0 <= offset <= abi.MAX_PROLOGUE:
+        return None
+    if not abi.arguments_intact(arch, target.memory.read(function.start, offset)):
+        return None
+    name = abi.ARGUMENTS[arch][0]
+    how = f"`this` of {short_name(function.name)}, register {name} at its entry"
+    return Found(register(frame, name), how)
+
+
+def thread_local(target, frame, symbol, library):
+    """The address of a thread-local variable in the thread of ``frame``, without libthread_db; None when not found.
+
+    x86-64 with glibc only (ELF Handling For Thread-Local Storage, 3.4.6): the second word at the thread
+    pointer leads to a vector that has the block of each module.
+    """
+    if abi.architecture(frame.architecture().name()) != abi.X86_64:
+        return None
+    found = target.mappings.library_named(library)
+    place = found.elf.thread_local(symbol) if found and found.elf else None
+    if place is None:
+        return None
+    offset, slot = place
+    memory = target.memory
+    vector = memory.pointer(register(frame, "fs_base") + 8)
+    block = memory.pointer(vector + 16 * memory.u64(found.base + slot))
+    return None if block == MASK else block + offset  # all ones: this thread has not touched the module
+
+
 def _positions(name, parameters, suffix):
     """Numbers of the registers that may hold the Stack, likeliest first.
 

@@ -2,7 +2,9 @@
 
 from . import settings
 from .commands import registry
-from .commands import values as _values  # noqa: F401  (its commands enter the table)
+from .commands import dispatch as _dispatch  # noqa: F401  (its commands enter the table)
+from .commands import jit as _jit  # noqa: F401
+from .commands import values as _values  # noqa: F401
 
 _done = []
 

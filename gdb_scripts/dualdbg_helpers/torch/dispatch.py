@@ -47,6 +47,10 @@ class DispatchKeys:
                 found.append(name)
         return found
 
+    def plausible(self, bits):
+        """Whether ``bits`` has no other bits than those of keys."""
+        return 0 < bits < 1 << (len(self._backends) + len(self._functionalities))
+
     def text(self, bits):
         return "DispatchKeySet({})".format(", ".join(self.names(bits)))
 

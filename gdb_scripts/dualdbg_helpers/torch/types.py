@@ -1,52 +1,61 @@
-"""TorchScript's types as text, as TorchScript writes them (``Type::annotation_str``)."""
+"""TorchScript's types as text: as annotations (``Type::annotation_str``) and as schemas have them (``Type::str``)."""
 
 from ..errors import HelperError, Implausible, Unreadable
 
 _SIMPLE = {
-    # TypeKind: annotation (aten/src/ATen/core/type.cpp, jit_type.h)
-    "AnyType": "Any",
-    "AnyEnumType": "AnyEnumType",
-    "TensorType": "Tensor",
-    "StorageType": "Storage",
-    "NumberType": "number",
-    "FloatType": "float",
-    "ComplexType": "complex",
-    "IntType": "int",
-    "NoneType": "NoneType",
-    "StringType": "str",
-    "GeneratorType": "Generator",
-    "QuantizerType": "Quantizer",
-    "BoolType": "bool",
-    "DeviceObjType": "Device",
-    "StreamObjType": "Stream",
-    "PyObjectType": "PyObject",
-    "CapsuleType": "Capsule",
-    "QSchemeType": "QScheme",
-    "ScalarTypeType": "int",
-    "LayoutType": "int",
-    "MemoryFormatType": "int",
-    "AnyListType": "list",
-    "AnyTupleType": "tuple",
-    "AnyClassType": "AnyClassType",
-    "SymIntType": "int",
-    "SymFloatType": "float",
-    "SymBoolType": "bool",
+    # TypeKind: (annotation, in a schema); aten/src/ATen/core/type.cpp, jit_type.h
+    "AnyType": ("Any", "Any"),
+    "AnyEnumType": ("AnyEnumType", "AnyEnumType"),
+    "TensorType": ("Tensor", "Tensor"),
+    "StorageType": ("Storage", "Storage"),
+    "NumberType": ("number", "Scalar"),
+    "FloatType": ("float", "float"),
+    "ComplexType": ("complex", "complex"),
+    "IntType": ("int", "int"),
+    "NoneType": ("NoneType", "NoneType"),
+    "StringType": ("str", "str"),
+    "GeneratorType": ("Generator", "Generator"),
+    "QuantizerType": ("Quantizer", "Quantizer"),
+    "BoolType": ("bool", "bool"),
+    "DeviceObjType": ("Device", "Device"),
+    "StreamObjType": ("Stream", "Stream"),
+    "PyObjectType": ("PyObject", "PyObject"),
+    "CapsuleType": ("Capsule", "Capsule"),
+    "QSchemeType": ("QScheme", "QScheme"),
+    "ScalarTypeType": ("int", "ScalarType"),
+    "LayoutType": ("int", "Layout"),
+    "MemoryFormatType": ("int", "MemoryFormat"),
+    "AnyListType": ("list", "list"),
+    "AnyTupleType": ("tuple", "tuple"),
+    "AnyClassType": ("AnyClassType", "AnyClassType"),
+    "SymIntType": ("int", "SymInt"),
+    "SymFloatType": ("float", "SymFloat"),
+    "SymBoolType": ("bool", "SymBool"),
+    "FunctionType": ("Function", "Function"),
 }
 _WRAPPERS = {
-    # TypeKind: (record, member with the element type, format)
-    "ListType": ("c10::ListType", "elem", "List[{}]"),
-    "OptionalType": ("c10::OptionalType", "contained_", "Optional[{}]"),
-    "FutureType": ("c10::FutureType", "elem", "Future[{}]"),
-    "AwaitType": ("c10::AwaitType", "elem", "Await[{}]"),
-    "RRefType": ("c10::RRefType", "elem", "RRef[{}]"),
+    # TypeKind: (record, member with the element type, annotation, in a schema)
+    "ListType": ("c10::ListType", "elem", "List[{}]", "{}[]"),
+    "OptionalType": ("c10::OptionalType", "contained_", "Optional[{}]", "{}?"),
+    "FutureType": ("c10::FutureType", "elem", "Future[{}]", "Future({})"),
+    "AwaitType": ("c10::AwaitType", "elem", "Await[{}]", "Await({})"),
+    "RRefType": ("c10::RRefType", "elem", "RRef[{}]", "RRef({})"),
 }
-_NAMED = ("ClassType", "InterfaceType", "EnumType", "FunctionType")
+_SEVERAL = {
+    # TypeKind: (record, member with the vector of types, annotation, in a schema)
+    "DictType": ("c10::DictType", "types", "Dict[{}]", "Dict({})"),
+    "TupleType": ("c10::TupleType", "elements_", "Tuple[{}]", "({})"),
+    "UnionType": ("c10::UnionType", "types_", "Union[{}]", "Union({})"),
+}
+_NAMED = ("ClassType", "InterfaceType", "EnumType")
+ANNOTATION, SCHEMA = 0, 1
+"""The two ways to write a type."""
 MAX_DEPTH = 20
 MAX_PARTS = 100
 
 
 class TypeNames:
-    """Writes ``c10::Type`` objects of one target. ``simple`` gives other words for some kinds (see schemas)."""
+    """Writes ``c10::Type`` objects of one target."""
 
     def __init__(self, target):
         self._target = target
@@ -67,61 +76,59 @@ class TypeNames:
             raise Implausible(f"no type at 0x{address:x}: kind {number}")
         return name
 
-    def text(self, address, words=None):
-        """The type at ``address``; what cannot be read is marked. ``words`` replaces texts of simple kinds."""
-        key = (address, id(words))
+    def text(self, address, style=ANNOTATION):
+        """The type at ``address``; what cannot be read is marked."""
+        key = (address, style)
         if key not in self._known:
             try:
-                self._known[key] = self._text(address, words or {}, 0)
-            except (Implausible, Unreadable, HelperError) as error:
-                return f"<{error}>" if not isinstance(error, Unreadable) else str(error)
+                self._known[key] = self._text(address, style, 0)
+            except Unreadable as error:
+                return str(error)
+            except (Implausible, HelperError) as error:
+                return f"<{error}>"
         return self._known[key]
 
-    def _text(self, address, words, depth):
-        kind, memory, layout = self.kind(address), self._memory, self._target.layout
+    def _text(self, address, style, depth):
+        kind = self.kind(address)
         if depth > MAX_DEPTH:
             return "..."
-        if kind in words:
-            return words[kind]
+        if kind in _SIMPLE:
+            return _SIMPLE[kind][style]
         if kind in _WRAPPERS:
-            record, member, form = _WRAPPERS[kind]
-            form = words.get(form, form)
-            return form.format(
-                self._text(memory.pointer(address + layout.record(record)[member]), words, depth + 1)
-            )
-        if kind == "DictType":
-            parts = self._parts(address + layout.record("c10::DictType")["types"], words, depth)
-            return (
-                "Dict[{}]".format(", ".join(parts)) if "Dict" not in words else words["Dict"].format(*parts)
-            )
-        if kind == "TupleType":
-            return self._tuple(address, words, depth)
-        if kind == "UnionType":
-            parts = self._parts(address + layout.record("c10::UnionType")["types_"], words, depth)
-            return "Union[{}]".format(", ".join(sorted(parts)))
+            return _WRAPPERS[kind][2 + style].format(self._text(self.element(address, kind), style, depth + 1))
+        if kind in _SEVERAL:
+            return self._several(address, kind, style, depth)
         if kind == "VarType":
-            return self._target.cxx.text(address + layout.record("c10::VarType")["name_"], 200)
+            return self._target.cxx.text(address + self._target.layout.record("c10::VarType")["name_"], 200)
         if kind in _NAMED:
-            return self._qualified(address) or kind
-        return _SIMPLE.get(kind, kind)
+            name = self._qualified(address) or kind
+            return f"{kind}<{name}>" if style == SCHEMA and kind != "ClassType" else name
+        return kind
 
-    def _parts(self, place, words, depth):
-        first, count = self._target.cxx.vector(place, 16)
-        return [
-            self._text(self._memory.pointer(first + 16 * i), words, depth + 1)
-            for i in range(min(count, MAX_PARTS))
-        ]
+    def element(self, address, kind):
+        """The address of the one type inside a list, an optional, a future..."""
+        record, member = _WRAPPERS[kind][:2]
+        return self._memory.pointer(address + self._target.layout.record(record)[member])
 
-    def _tuple(self, address, words, depth):
-        record = self._target.layout.record("c10::TupleType")
-        if self._memory.pointer(address + record["schema_"]):
+    def elements(self, address, kind):
+        """Addresses of the types inside a tuple, a dict or a union."""
+        record, member = _SEVERAL[kind][:2]
+        first, count = self._target.cxx.vector(address + self._target.layout.record(record)[member], 16)
+        return [self._memory.pointer(first + 16 * i) for i in range(min(count, MAX_PARTS))]
+
+    def _several(self, address, kind, style, depth):
+        if kind == "TupleType" and self._memory.pointer(
+            address + self._target.layout.record("c10::TupleType")["schema_"]
+        ):
             name = self._qualified(address)
             if name:
                 return name
-        parts = self._parts(address + record["elements_"], words, depth)
-        if "Tuple" in words:
-            return words["Tuple"].format(", ".join(parts))
-        return "Tuple[{}]".format(", ".join(parts) if parts else "()")
+        parts = [self._text(part, style, depth + 1) for part in self.elements(address, kind)]
+        if kind == "UnionType":
+            parts.sort()
+        if kind == "TupleType" and not parts and style == ANNOTATION:
+            parts = ["()"]
+        return _SEVERAL[kind][2 + style].format(", ".join(parts))
 
     def _qualified(self, address):
         """The qualified name of a named type, or None."""
@@ -133,7 +140,7 @@ class TypeNames:
     def class_name(self, address):
         """The qualified name of the named type at ``address``; None when it has none or is of another kind."""
         try:
-            if self.kind(address) in (*_NAMED, "TupleType"):
+            if self.kind(address) in (*_NAMED, "TupleType", "FunctionType"):
                 return self._qualified(address)
         except (Implausible, Unreadable):
             return None
@@ -147,6 +154,4 @@ class TypeNames:
         record, attribute = layout.record("c10::ClassType"), layout.record("c10::ClassAttribute")
         first, count = self._target.cxx.vector(address + record["attributes_"], attribute.size)
         place = attribute["attributeName_"]
-        return [
-            self._target.cxx.text(first + i * attribute.size + place, 200) for i in range(min(count, limit))
-        ]
+        return [self._target.cxx.text(first + i * attribute.size + place, 200) for i in range(min(count, limit))]
