@@ -9,13 +9,17 @@ from typing import Any
 from ..console.printer import Printer
 from ..console.reports import StackReport, numbered
 from ..console.style import Style
-from ..model import Quality
-from ..snapshot.fold import Group, Member, fold, ranges
+from ..model import Frame, Quality
+from ..snapshot.diagnose import Finding
+from ..snapshot.fold import Group, Member, fold, frame_key, ranges
+from ..snapshot.movement import Movement
 from ..snapshot.report import Failure, ProcessReport, ThreadReport
 from ..snapshot.wording import activity
 from .json_lines import frame_to_json
 
 _SHOWN_MEMBERS = 8
+_MOST_REPEATS = 3  # equal frames in a row that are all shown
+_LONGEST_VALUE = 200  # characters of a line with a value, where no terminal sets the limit
 
 
 class StackListing:
@@ -35,6 +39,31 @@ class StackListing:
             lines += ["", self._group_heading(index, group, groups, several)]
             lines.append(self._stack(group.example).rstrip("\n"))
         return "\n".join(lines) + "\n"
+
+    def findings(self, findings: Sequence[Finding]) -> str:
+        """What is wrong, in words."""
+        if not findings:
+            return "Nothing that looks wrong: no thread waits for another one that is known.\n\n"
+        lines = [self._style.paint("stop", "What is seen")]
+        for finding in findings:
+            first, *rest = finding.text.split("\n")
+            lines += [f"- {first}", *(f"    {line}" for line in rest)]
+        return "\n".join(lines) + "\n\n"
+
+    def movements(self, rows: Sequence[Movement]) -> str:
+        """What moved over the samples, and what did not."""
+        moved = [row for row in rows if row.moved]
+        samples = max((row.samples for row in rows), default=0)
+        lines = [self._style.paint("stop", f"{len(moved)} of {len(rows)} threads moved in {samples} samples")]
+        for row in moved:
+            lines.append(
+                f"- thread {row.tid} {row.name} of process {row.pid}, {row.stacks} different stacks:"
+            )
+            lines += [f"    {count} x {place}" for place, count in row.places]
+        still = [f"{row.tid} {row.name}" for row in rows if not row.moved]
+        if still:
+            lines.append(f"- stood still: {_some(still)}")
+        return "\n".join(lines) + "\n\n"
 
     def failure(self, failure: Failure) -> str:
         text = self._style.paint("error", f"process {failure.pid}: {failure.message}")
@@ -59,17 +88,43 @@ class StackListing:
         return text
 
     def _stack(self, report: ThreadReport) -> str:
-        frames = numbered(report.stack, self._all_frames)
-        if not report.locals:
-            return self._printer.render(StackReport(report.stack, frames))
-        positions = {id(frame): position for position, frame in enumerate(report.stack.frames)}
-        quiet = replace(report.stack, quality=Quality.FULL)
-        text = ""
-        for row in frames:
-            text += self._printer.render(StackReport(quiet, (row,)))
-            for name, value in report.locals.get(positions[id(row[1])], ()):
-                text += f"          {name} = {value}\n"
-        return text + self._printer.render(StackReport(report.stack, ()))
+        stack = report.stack
+        if stack.note is None:  # a thread without Python is nothing to remark on here
+            stack = replace(stack, quality=Quality.FULL)
+        positions = {id(frame): position for position, frame in enumerate(stack.frames)}
+        rows = numbered(stack, self._all_frames)
+        if not report.locals and not _repeats(rows):
+            return self._printer.render(StackReport(stack, rows))
+        quiet = replace(stack, quality=Quality.FULL)
+        text, at = "", 0
+        while at < len(rows):
+            text += self._printer.render(StackReport(quiet, (rows[at],)))
+            for name, value in report.locals.get(positions[id(rows[at][1])], ()):
+                text += _cut(f"          {name} = {value}", self._style.width) + "\n"
+            again = _same_from(rows, at)
+            if again > _MOST_REPEATS:
+                text += f"  ... the same frame {again - 1} more times\n"
+                at += again - 1
+            at += 1
+        return text + self._printer.render(StackReport(stack, ()))
+
+
+def _same_from(rows: Sequence[tuple[int | None, Frame]], at: int) -> int:
+    """How many frames from ``at`` on are the same place: a recursion."""
+    key = frame_key(rows[at][1])
+    end = at + 1
+    while end < len(rows) and frame_key(rows[end][1]) == key:
+        end += 1
+    return end - at
+
+
+def _repeats(rows: Sequence[tuple[int | None, Frame]]) -> bool:
+    return any(_same_from(rows, at) > _MOST_REPEATS for at in range(len(rows)))
+
+
+def _cut(text: str, width: int | None) -> str:
+    room = width or _LONGEST_VALUE
+    return text if len(text) <= room else text[: room - 3] + "..."
 
 
 def _one_by_one(reports: Sequence[ProcessReport]) -> list[Group]:
@@ -163,6 +218,28 @@ def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
             }
             for position, (number, frame) in enumerate(numbered(report.stack, True))
         ],
+    }
+
+
+def finding_to_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "event": "finding",
+        "kind": finding.kind,
+        "text": finding.text,
+        "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
+    }
+
+
+def movement_to_json(row: Movement) -> dict[str, Any]:
+    return {
+        "event": "movement",
+        "pid": row.pid,
+        "tid": row.tid,
+        "name": row.name,
+        "moved": row.moved,
+        "stacks": row.stacks,
+        "samples": row.samples,
+        "places": [{"place": place, "samples": count} for place, count in row.places],
     }
 
 

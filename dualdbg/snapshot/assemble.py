@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..errors import UnreadableMemory
 from ..model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ..stacks.merge import merge
-from ..stacks.roles import RoleRules
+from ..stacks.roles import RoleRules, is_base
 from .capture import Captured
 from .descriptors import describe_descriptor
 from .procfs import ThreadFacts
@@ -28,6 +27,7 @@ _GIL_WAITS = frozenset(
         "drop_gil",
     }
 )
+SIGNAL_FRAME = "<signal handler called>"  # gdb's words
 _C_LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]")
 _INTERPRETER_NAMES = ("libpython", "python")
 
@@ -37,7 +37,7 @@ class Assembler:
 
     def __init__(self, captured: Captured) -> None:
         self._captured = captured
-        self._unwinder = Unwinder(captured.memory, captured.modules)
+        self.unwinder = Unwinder(captured.memory, captured.modules)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
         self._rules = RoleRules(
             frozenset(
@@ -46,7 +46,7 @@ class Assembler:
                 if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
             )
         )
-        self._python = _by_tid(captured)
+        self._python = captured.states
         holder = captured.python.gil_holder if captured.python is not None else None
         self._holder = next(
             (tid for tid, state in self._python.items() if holder is not None and state.address == holder),
@@ -56,7 +56,7 @@ class Assembler:
     def report(self) -> ProcessReport:
         captured = self._captured
         unwound = {
-            facts.tid: self._unwinder.unwind(captured.registers[facts.tid])
+            facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
             for facts in captured.threads
             if facts.tid in captured.registers
         }
@@ -67,6 +67,7 @@ class Assembler:
             pid=captured.facts.pid,
             parent=captured.facts.parent,
             command=captured.facts.command,
+            label=captured.label,
             python=".".join(map(str, version)) if version else None,
             threads=threads,
             stopped=captured.seconds_stopped,
@@ -95,7 +96,7 @@ class Assembler:
         wanted: dict[int, set[int]] = {}
         places = {(frame.pc, frame.is_call) for stack in unwound.values() for frame in stack.frames}
         for pc, is_call in places:
-            module = self._unwinder.module_at(pc)
+            module = self.unwinder.module_at(pc)
             if module is None:
                 self._names[pc, is_call] = None, None
                 continue
@@ -104,11 +105,11 @@ class Assembler:
                 wanted.setdefault(module.start, set()).add(pc - is_call - module.bias)
         symbols = {}
         for start, addresses in wanted.items():
-            module = self._unwinder.module_at(start)
+            module = self.unwinder.module_at(start)
             assert module is not None and module.library is not None
             symbols[start] = module.library.symbols_at(addresses)
         for pc, is_call in places:
-            module = self._unwinder.module_at(pc)
+            module = self.unwinder.module_at(pc)
             if module is not None and module.start in symbols:
                 symbol = symbols[module.start][pc - is_call - module.bias]
                 self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
@@ -117,6 +118,8 @@ class Assembler:
         frames = []
         for level, raw in enumerate(unwound.frames):
             function, library = self._names[raw.pc, raw.is_call]
+            if raw.is_signal:
+                function = SIGNAL_FRAME
             frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp))
         return frames
 
@@ -135,18 +138,18 @@ class Assembler:
             thread=Thread(
                 tid=facts.tid,
                 name=facts.name,
-                python_name=captured.answers.get("thread names", {}).get(facts.tid),
+                python_name=captured.names.get(facts.tid),
                 holds_gil=facts.tid == self._holder if captured.python is not None else None,
                 waits_for_gil=waits if captured.python is not None else None,
                 state=None,
             ),
-            stack=_without_nameless(_with_guesses(stack, unwound)),
+            stack=_without_c_library(_with_guesses(stack, unwound)),
             state=facts.state,
             system_call=call,
             wait_channel=facts.wait_channel,
-            waits_for=_with_kind(captured.answers.get("locks", {}).get(facts.tid), native),
-            held_locks=captured.answers.get("held locks", {}).get(facts.tid, ()),
-            locals=_locals_by_position(stack, captured.answers.get("locals", {})),
+            waits_for=_with_kind(captured.awaited.get(facts.tid), native),
+            held_locks=captured.held.get(facts.tid, ()),
+            locals=_locals_by_position(stack, captured.locals),
         )
 
     def _trouble(
@@ -176,40 +179,9 @@ class Assembler:
         return SystemCall(name, raw[1:], descriptor)
 
 
-def _by_tid(captured: Captured) -> dict[int, PythonThreadState]:
-    """The Python threads by OS thread id. Before 3.11 a thread state only has pthread_self(), which is the
-    thread pointer on x86-64."""
-    if captured.python is None:
-        return {}
-    by_pointer = {
-        registers.thread_pointer: tid
-        for tid, registers in captured.registers.items()
-        if registers.thread_pointer
-    }
-    result = {}
-    for state in captured.python.threads:
-        tid = state.tid or by_pointer.get(state.pthread) or _tid_in_pthread(captured, state.pthread)
-        if tid is not None:
-            result[tid] = state
-    return result
-
-
-def _tid_in_pthread(captured: Captured, pthread: int) -> int | None:
-    """glibc keeps the OS thread id in its struct pthread, at the same place in every thread of the process."""
-    known = {facts.tid for facts in captured.threads}
-    for offset in (0x2D0, 0xD0):  # x86-64, aarch64 (nptl/descr.h: the header, then the list, then tid)
-        try:
-            tid = captured.memory.u32(pthread + offset)
-        except UnreadableMemory:
-            continue
-        if tid in known:
-            return tid
-    return None
-
-
 def _waits_for_gil(native: list[NativeFrame]) -> bool:
     for frame in native:
-        if _in_c_library(frame):
+        if _in_library(frame, _C_LIBRARY):
             continue
         return frame.function in _GIL_WAITS and frame is not native[0]
     return False
@@ -233,19 +205,26 @@ def _with_guesses(stack: Stack, unwound: Unwound | None) -> Stack:
     return replace(stack, note=note)
 
 
-def _without_nameless(stack: Stack) -> Stack:
-    """The C library's own frames that have no name are folded away: they say nothing, and every thread has them."""
+def _without_c_library(stack: Stack) -> Stack:
+    """The C library's own inner functions are folded away, and so is where a thread begins: every thread has them."""
     frames = tuple(
         replace(frame, role=Role.PLUMBING)
-        if isinstance(frame, NativeFrame) and frame.function is None and _in_c_library(frame)
+        if isinstance(frame, NativeFrame) and _is_inside_c_library(frame)
         else frame
         for frame in stack.frames
     )
     return replace(stack, frames=frames)
 
 
-def _in_c_library(frame: NativeFrame) -> bool:
-    return (frame.library or "").rsplit("/", 1)[-1].startswith(_C_LIBRARY)
+def _is_inside_c_library(frame: NativeFrame) -> bool:
+    """True for functions that no program calls: without a name, or with one that the implementation keeps."""
+    if frame.function is None:
+        return _in_library(frame, (*_C_LIBRARY, "libstdc++"))
+    return _in_library(frame, _C_LIBRARY) and (frame.function.startswith("__") or is_base(frame))
+
+
+def _in_library(frame: NativeFrame, prefixes: tuple[str, ...]) -> bool:
+    return (frame.library or "").rsplit("/", 1)[-1].startswith(prefixes)
 
 
 def _locals_by_position(

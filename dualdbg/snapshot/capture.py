@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..errors import DualdbgError, TargetGone
-from ..symbols.elf import ElfFile
+from ..symbols.elf import EM_AARCH64, ElfFile
 from ..symbols.image import Module, ProcessImage
 from ..symbols.library import Library
 from ..target.permission import refusal
+from .locks import MUTEX_OWNER, LockReader, is_futex
 from .memory import ProcessMemory
-from .procfs import MemoryMap, ProcessFacts, ThreadFacts, read_process, read_threads
+from .object_text import ObjectText, Variables
+from .procfs import MemoryMap, ProcessFacts, ThreadFacts, read_process, read_rank, read_threads
 from .ptrace import Hold
-from .python_reader import Interpreter, PythonReader, PythonState, find_interpreter
+from .python_reader import (
+    Interpreter,
+    PythonReader,
+    PythonState,
+    PythonThreadState,
+    find_interpreter,
+    states_by_tid,
+)
 from .registers import AARCH64, X86_64, Registers, known_stack_pointer
+from .report import Lock
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
-Question = Callable[["Captured"], Any]
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is read of a process beside its stacks; each costs time while it stands still."""
+
+    names: bool = True
+    locks: bool = False
+    locals: bool = False
 
 
 @dataclass
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``answers`` are those of the questions that were to be asked while it stood still.
+    ``states``, ``names``, ``awaited`` and ``held`` are by OS thread id; ``locals`` by the address of a Python frame.
     """
 
     facts: ProcessFacts
@@ -36,15 +51,20 @@ class Captured:
     threads: list[ThreadFacts]
     registers: dict[int, Registers]
     interpreter: Interpreter | None
+    texts: ObjectText | None = None
     python: PythonState | None = None
     python_trouble: str | None = None
-    reader: PythonReader | None = None
+    states: dict[int, PythonThreadState] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    awaited: dict[int, Lock] = field(default_factory=dict)
+    held: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    locals: dict[int, Variables] = field(default_factory=dict)
+    label: str | None = None
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
-    answers: dict[str, Any] = field(default_factory=dict)
 
 
-def capture(pid: int, stop: bool = True, questions: dict[str, Question] | None = None) -> Captured:
+def capture(pid: int, stop: bool = True, wanted: Wanted = Wanted()) -> Captured:
     """Read process ``pid``. Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read."""
     facts = read_process(pid)
     if facts is None:
@@ -63,11 +83,14 @@ def capture(pid: int, stop: bool = True, questions: dict[str, Question] | None =
         threads=read_threads(pid, deep=True),
         registers={},
         interpreter=find_interpreter(image.modules),
+        label=read_rank(pid),
     )
+    if result.interpreter is not None and (wanted.names or wanted.locals):
+        result.texts = ObjectText(ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals)
     if stop:
-        _read_stopped(pid, result, questions or {})
+        _read_stopped(pid, result, wanted)
     else:
-        _read_running(result, questions or {})
+        _read_running(result, wanted)
     result.memory.freeze()
     if image.refresh():
         result.modules = image.modules
@@ -75,19 +98,16 @@ def capture(pid: int, stop: bool = True, questions: dict[str, Question] | None =
     return result
 
 
-def _read_stopped(pid: int, result: Captured, questions: dict[str, Question]) -> None:
+def _read_stopped(pid: int, result: Captured, wanted: Wanted) -> None:
     hold = Hold(pid)
     with hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
-        _copy_stacks(pid, result)
-        _read_python(result)
-        _ask(result, questions)
+        _read_all(result, wanted)
     result.seconds_stopped = hold.seconds
     result.stubborn = hold.stubborn
     _add_new_threads(pid, result)
-    result.threads = [
-        thread for thread in result.threads if thread.tid in result.registers or thread.tid in hold.stubborn
-    ]
+    there = result.registers.keys() | set(hold.stubborn)
+    result.threads = [thread for thread in result.threads if thread.tid in there]
 
 
 def _add_new_threads(pid: int, result: Captured) -> None:
@@ -98,26 +118,37 @@ def _add_new_threads(pid: int, result: Captured) -> None:
         result.threads += [thread for thread in fresh if thread.tid not in known]
 
 
-def _read_running(result: Captured, questions: dict[str, Question]) -> None:
+def _read_running(result: Captured, wanted: Wanted) -> None:
     """Nothing is stopped: threads that sleep in the kernel tell where, running ones do not."""
     architecture = next(
-        (
-            AARCH64 if m.library.elf.machine == 183 else X86_64
-            for m in result.modules
-            if m.library is not None
-        ),
+        (AARCH64 if m.library.elf.machine == EM_AARCH64 else X86_64 for m in result.modules if m.library),
         X86_64,
     )
     for thread in result.threads:
         if thread.pc and thread.sp:
-            result.registers[thread.tid] = known_stack_pointer(architecture, thread.pc, thread.sp)
-    _copy_stacks(result.facts.pid, result)
-    _read_python(result)
-    _ask(result, questions)
+            registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
+            result.registers[thread.tid] = registers
+    _read_all(result, wanted)
 
 
-def _copy_stacks(pid: int, result: Captured) -> None:
-    mapping = MemoryMap.read(pid)
+def _read_all(result: Captured, wanted: Wanted) -> None:
+    """Everything that must be of one moment."""
+    _copy_stacks(result)
+    reader = _read_python(result)
+    if wanted.locks:
+        _read_locks(result, reader)
+    if reader is None or result.texts is None:
+        return
+    result.texts.use(result.memory)
+    if wanted.names:
+        result.names = result.texts.thread_names(reader, result.states)
+    if wanted.locals:
+        frames = [frame for state in result.states.values() for frame in state.frames]
+        result.locals = result.texts.locals_of(reader, frames)
+
+
+def _copy_stacks(result: Captured) -> None:
+    mapping = MemoryMap.read(result.facts.pid)
     budget = _STACK_BUDGET
     for registers in result.registers.values():
         end = mapping.end_of(registers.sp)
@@ -127,31 +158,44 @@ def _copy_stacks(pid: int, result: Captured) -> None:
             budget -= end - registers.sp
 
 
-def _read_python(result: Captured) -> None:
+def _read_python(result: Captured) -> PythonReader | None:
     if result.interpreter is None:
-        return
+        return None
     try:
-        result.reader = PythonReader(result.memory, result.interpreter)
-        result.python = result.reader.read()
-        result.python_trouble = result.python.trouble
+        reader = PythonReader(result.memory, result.interpreter)
+        result.python = reader.read()
     except DualdbgError as error:
         result.python_trouble = error.message
+        return None
+    result.python_trouble = result.python.trouble
+    result.states = states_by_tid(
+        result.python, result.registers, result.memory, [thread.tid for thread in result.threads]
+    )
+    return reader
 
 
-def _ask(result: Captured, questions: dict[str, Question]) -> None:
-    for name, question in questions.items():
-        result.answers[name] = question(result)
+def _read_locks(result: Captured, reader: PythonReader | None) -> None:
+    locks = LockReader(reader, result.states)
+    for tid, registers in result.registers.items():
+        result.held[tid] = locks.held(tid)
+        call = registers.system_call
+        if is_futex(call):
+            assert call is not None
+            try:
+                owner = result.memory.u32(call[1] + MUTEX_OWNER)
+            except DualdbgError:
+                continue  # the end of a mapping: no mutex
+            result.awaited[tid] = locks.awaited(tid, call[1], owner)
 
 
 def _vdso(pid: int) -> list[Module]:
     """The code that the kernel maps into every process; it never changes while the process lives."""
-    area = MemoryMap.read(pid).start_of_named("[vdso]")
+    area = MemoryMap.read(pid).named("[vdso]")
     if area is None:
         return []
-    start, end = area
     try:
-        elf = ElfFile.from_bytes(ProcessMemory(pid).read(start, end - start), "[vdso]")
-        first = elf.loads()[0]
-        return [Module("[vdso]", start, end, start - first.address, Library(elf))]
+        elf = ElfFile.from_bytes(ProcessMemory(pid).read(area.start, area.end - area.start), "[vdso]")
+        bias = area.start - elf.loads()[0].address
+        return [Module("[vdso]", area.start, area.end, bias, Library(elf))]
     except (DualdbgError, IndexError) as error:
-        return [Module("[vdso]", start, end, start, None, str(error))]
+        return [Module("[vdso]", area.start, area.end, area.start, None, str(error))]

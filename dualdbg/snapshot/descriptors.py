@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from .procfs import descriptor_target
-from .report import Descriptor
+from .report import Descriptor, ProcessReport, ThreadReport
 
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _STATES = {"01": "established", "02": "connecting", "06": "time-wait", "08": "close-wait", "0A": "listening"}
@@ -18,6 +21,58 @@ def describe_descriptor(pid: int, number: int) -> Descriptor:
     if match:
         target = _socket(pid, match[1]) or target
     return Descriptor(number, target)
+
+
+def with_other_ends(reports: Sequence[ProcessReport]) -> list[ProcessReport]:
+    """The same reports, the pipes that threads wait on with the processes that have their other end open."""
+    wanted = {
+        call.descriptor.target
+        for report in reports
+        for thread in report.threads
+        if (call := thread.system_call) and call.descriptor and _is_pipe(call.descriptor)
+    }
+    ends = _pipe_ends({target for target in wanted if target})
+    return [replace(report, threads=tuple(_with_ends(t, ends) for t in report.threads)) for report in reports]
+
+
+def _is_pipe(descriptor: Descriptor) -> bool:
+    return descriptor.target is not None and descriptor.target.startswith("pipe:")
+
+
+def _with_ends(thread: ThreadReport, ends: Mapping[tuple[str, int], tuple[int, ...]]) -> ThreadReport:
+    call = thread.system_call
+    if call is None or call.descriptor is None or not _is_pipe(call.descriptor):
+        return thread
+    other = os.O_WRONLY if call.name.startswith(("read", "pread")) else os.O_RDONLY
+    assert call.descriptor.target is not None
+    descriptor = replace(call.descriptor, others=ends.get((call.descriptor.target, other), ()))
+    return replace(thread, system_call=replace(call, descriptor=descriptor))
+
+
+def _pipe_ends(wanted: set[str]) -> dict[tuple[str, int], tuple[int, ...]]:
+    """(pipe, access mode) -> the processes that have it open so, as far as we may look."""
+    found: dict[tuple[str, int], dict[int, None]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc") if wanted else []):
+        folder = f"/proc/{name}/fd"
+        try:
+            numbers = os.listdir(folder)
+        except OSError:
+            continue  # another user's, or gone
+        for number in numbers:
+            target = descriptor_target(int(name), int(number))
+            if target in wanted:
+                found.setdefault((target, _access_mode(name, number)), {})[int(name)] = None
+    return {key: tuple(pids) for key, pids in found.items()}
+
+
+def _access_mode(pid: str, number: str) -> int:
+    """proc(5), /proc/pid/fdinfo: ``flags`` in octal."""
+    try:
+        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
+            flags = next(line.split()[1] for line in file if line.startswith("flags:"))
+    except (OSError, StopIteration):
+        return -1
+    return int(flags, 8) & os.O_ACCMODE
 
 
 def _socket(pid: int, inode: str) -> str | None:

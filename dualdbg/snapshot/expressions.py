@@ -115,7 +115,8 @@ def _special(
         if stack.pop():
             cursor.at += distance
     elif operation == 0x2F:  # skip
-        cursor.at += cursor.fixed("<h")
+        distance = cursor.fixed("<h")
+        cursor.at += distance
     elif operation == 0x92:  # bregx
         register = cursor.uleb()
         stack.append(_known(registers, register) + cursor.sleb())

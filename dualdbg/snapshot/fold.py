@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..model import Frame, NativeFrame
+from .memory import PAGE
 from .report import ProcessReport, ThreadReport
 
 Key = tuple[object, ...]
@@ -39,25 +40,26 @@ def fold(processes: Sequence[ProcessReport]) -> list[Group]:
     by_key: dict[Key, list[Member]] = {}
     for process in processes:
         for thread in process.threads:
-            by_key.setdefault(_thread_key(thread), []).append(Member(process, thread))
+            by_key.setdefault(thread_key(thread), []).append(Member(process, thread))
     ordered = sorted(by_key.values(), key=len)
-    keys = [_thread_key(members[0].thread) for members in ordered]
+    keys = [thread_key(members[0].thread) for members in ordered]
     return [
         Group(tuple(members), *_nearest(index, keys, [len(each) for each in ordered]))
         for index, members in enumerate(ordered)
     ]
 
 
-def _thread_key(thread: ThreadReport) -> Key:
+def thread_key(thread: ThreadReport) -> Key:
     """Equal for threads that are told as one: the same visible frames, and the same part in the GIL."""
     role = bool(thread.thread.holds_gil), bool(thread.thread.waits_for_gil)
-    return (*(_frame_key(frame) for frame in thread.stack.visible()), role)
+    return (*(frame_key(frame) for frame in thread.stack.visible()), role)
 
 
-def _frame_key(frame: Frame) -> Key:
-    """The same place in the program, in whichever process: libraries lie at other addresses there."""
+def frame_key(frame: Frame) -> Key:
+    """The same place in the program, in whichever process: a library lies there at another page, but at the same
+    place of its page."""
     if isinstance(frame, NativeFrame):
-        return frame.function or frame.pc, frame.library, frame.line
+        return frame.function or frame.pc % PAGE, frame.library, frame.line
     return frame.function, frame.file, frame.line
 
 

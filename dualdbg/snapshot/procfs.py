@@ -6,6 +6,7 @@ import os
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 STATES = {
     "R": "running",
@@ -59,6 +60,17 @@ def read_process(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, int(fields[1]), " ".join(words) or f"[{name}]", fields[0], owner)
 
 
+def read_rank(pid: int) -> str | None:
+    """``rank 3`` for a process that torchrun or another launcher gave a rank by the variable RANK."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return None
+    rank = next((word[5:].decode("ascii", "replace") for word in words if word.startswith(b"RANK=")), None)
+    return f"rank {rank}" if rank is not None and rank.isdigit() else None
+
+
 def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
     """The threads of a process, main thread first. ``deep``: also the wait channel and the system call."""
     try:
@@ -110,36 +122,42 @@ def _system_call(text: str | None) -> tuple[tuple[int, ...] | None, int | None, 
     return (int(words[0]), *(int(word, 16) for word in words[1:7])), sp, pc
 
 
+class Mapping(NamedTuple):
+    """A row of /proc/PID/maps; ``path`` is empty for memory without a file, or a name such as ``[stack]``."""
+
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
 class MemoryMap:
     """The rows of /proc/PID/maps, to be asked where a mapping ends."""
 
-    def __init__(self, text: str) -> None:
-        self.rows = [_row(line) for line in text.splitlines()]
-        self._starts = [row[0] for row in self.rows]
+    def __init__(self, rows: list[Mapping]) -> None:
+        self.rows = rows
+        self._starts = [row.start for row in rows]
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
-        return cls(_text(f"/proc/{pid}/maps") or "")
+        return cls([_row(line) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()])
 
     def end_of(self, address: int) -> int | None:
         """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
         index = bisect_right(self._starts, address) - 1
-        if index < 0 or address >= self.rows[index][1]:
+        if index < 0 or address >= self.rows[index].end:
             return None
-        return self.rows[index][1]
+        return self.rows[index].end
 
-    def start_of_named(self, name: str) -> tuple[int, int] | None:
-        """The range of a mapping such as ``[vdso]``."""
-        for start, end, label in self.rows:
-            if label == name:
-                return start, end
-        return None
+    def named(self, name: str) -> Mapping | None:
+        """A mapping such as ``[vdso]``."""
+        return next((row for row in self.rows if row.path == name), None)
 
 
-def _row(line: str) -> tuple[int, int, str]:
+def _row(line: str) -> Mapping:
     fields = line.split(None, 5)
     start, _, end = fields[0].partition("-")
-    return int(start, 16), int(end, 16), fields[5] if len(fields) > 5 else ""
+    return Mapping(int(start, 16), int(end, 16), int(fields[2], 16), fields[5] if len(fields) > 5 else "")
 
 
 def descriptor_target(pid: int, descriptor: int) -> str | None:
@@ -171,3 +189,14 @@ def _parent(pid: int) -> int | None:
         return int(_stat(f"/proc/{pid}/stat")[1][1])
     except OSError:
         return None
+
+
+def is_fork_of(pid: int, parent: int) -> bool:
+    """Whether a process is a copy of its parent: the same program, loaded and given its stack at the same addresses."""
+    here, there = MemoryMap.read(pid), MemoryMap.read(parent)
+    stack = here.named("[stack]")
+    other = there.named("[stack]")
+    if not here.rows or not there.rows or stack is None or other is None:
+        return False
+    first = here.rows[0]
+    return stack.end == other.end and (first.start, first.path) == (there.rows[0].start, there.rows[0].path)

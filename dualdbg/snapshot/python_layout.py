@@ -53,8 +53,12 @@ class PythonLayout:
     code_start: int | None
     code_local_names: int
     code_local_kinds: int | None
+    code_stack_size: int
+    code_exceptions: int | None
+    frame_block_count: int | None
     ascii_size: int
     compact_size: int
+    head: int = 16
     has_gil: bool = True
 
     @property
@@ -91,6 +95,9 @@ _3_10 = PythonLayout(
     code_start=None,
     code_local_names=72,
     code_local_kinds=None,
+    code_stack_size=32,
+    code_exceptions=None,
+    frame_block_count=104,
     ascii_size=48,
     compact_size=72,
 )
@@ -100,7 +107,7 @@ def _like(base: PythonLayout, **changes: object) -> PythonLayout:
     return PythonLayout(**{**base.__dict__, **changes})
 
 
-_3_9 = _like(_3_10, version=(3, 9), frame_instruction=104, frame_locals=360)
+_3_9 = _like(_3_10, version=(3, 9), frame_instruction=104, frame_block_count=112, frame_locals=360)
 _3_8 = _like(_3_9, version=(3, 8), interpreter_modules=56, gil_locked=1168, gil_holder=1160)
 _3_11 = PythonLayout(
     version=(3, 11),
@@ -130,6 +137,9 @@ _3_11 = PythonLayout(
     code_start=184,
     code_local_names=96,
     code_local_kinds=104,
+    code_stack_size=68,
+    code_exceptions=40,
+    frame_block_count=None,
     ascii_size=48,
     compact_size=72,
 )
@@ -150,6 +160,7 @@ _3_12 = _like(
     frame_owner=70,
     code_first_line=68,
     code_start=192,
+    code_stack_size=64,
     ascii_size=40,
     compact_size=56,
 )
@@ -213,6 +224,7 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         for name in names.split():
             offsets[f"{group}.{name}"] = memory.u64(at)
             at += 8
+    head = 32 if free_threaded else 16
     return PythonLayout(
         version=version,
         interpreters_head=offsets["runtime.interpreters_head"],
@@ -241,7 +253,11 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         code_start=offsets["code.co_code_adaptive"],
         code_local_names=offsets["code.localsplusnames"],
         code_local_kinds=offsets["code.localspluskinds"],
-        ascii_size=40,
-        compact_size=56,
+        code_stack_size=offsets["code.firstlineno"] - 4,
+        code_exceptions=24 + head,
+        frame_block_count=None,
+        ascii_size=24 + head,
+        compact_size=40 + head,
+        head=head,
         has_gil=not free_threaded,
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import TargetError, UnreadableMemory
@@ -12,9 +13,11 @@ from ..symbols.image import Module
 from .line_tables import line_at
 from .memory import Memory
 from .python_layout import PythonLayout, layout_of
+from .registers import Registers
 
 _MOST_FRAMES, _MOST_THREADS = 3000, 20000
 _OWNED_BY_C_STACK = 3  # 3.12, 3.13: a frame that marks the entry from C; FRAME_OWNED_BY_INTERPRETER in 3.14
+_TID_IN_PTHREAD = (0x2D0, 0xD0)  # x86-64, aarch64
 _TAG_BITS = 7  # 3.14 keeps marks in the low bits of references
 _FILE_VERSION = re.compile(r"python(\d)\.(\d+)")
 
@@ -197,16 +200,30 @@ class PythonReader:
 
     def bytes_object(self, address: int) -> bytes:
         """The contents of a bytes object."""
-        size = self.memory.u64(address + 16)
+        head = self.layout.head
+        size = self.memory.u64(address + head)
         if size > 1 << 24:
             raise UnreadableMemory(f"there is no bytes object at {address:#x}")
-        return self.memory.read(address + 32, size)
+        return self.memory.read(address + head + 16, size)
+
+    def tuple_items(self, address: int) -> list[int]:
+        """The addresses of a tuple's elements."""
+        head = self.layout.head
+        size = self.memory.u64(address + head)
+        if size > 1 << 16:
+            raise UnreadableMemory(f"there is no tuple at {address:#x}")
+        return list(struct.unpack(f"<{size}Q", self.memory.read(address + head + 8, 8 * size)))
+
+    def type_name(self, address: int) -> str:
+        """``tp_name`` of the type of the object at ``address``."""
+        memory = self.memory
+        return memory.text(memory.u64(memory.u64(address + self.layout.head - 8) + self.layout.head + 8))
 
     def string(self, address: int, limit: int = 10_000) -> str:
         """The contents of a str, at most ``limit`` characters (Include/cpython/unicodeobject.h)."""
         memory, layout = self.memory, self.layout
-        length = min(memory.u64(address + 16), limit)
-        state = memory.u32(address + 32)
+        length = min(memory.u64(address + layout.head), limit)
+        state = memory.u32(address + layout.head + 16)
         shift = 16 if layout.version >= (3, 14) else 2  # the width of `interned`
         kind, compact, ascii_only = state >> shift & 7, state >> shift + 3 & 1, state >> shift + 4 & 1
         if kind not in (1, 2, 4):
@@ -229,3 +246,29 @@ def read_python(memory: Memory, interpreter: Interpreter) -> PythonState:
         return PythonReader(memory, interpreter).read()
     except UnreadableMemory as error:
         raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
+
+
+def states_by_tid(
+    python: PythonState, registers: Mapping[int, Registers], memory: Memory, tids: Collection[int]
+) -> dict[int, PythonThreadState]:
+    """The Python threads by OS thread id. Before 3.11 a thread state only has pthread_self(), which on x86-64 is
+    the thread pointer; where that is not known, the thread id is looked up in glibc's own struct."""
+    by_pointer = {regs.thread_pointer: tid for tid, regs in registers.items() if regs.thread_pointer}
+    result = {}
+    for state in python.threads:
+        tid = state.tid or by_pointer.get(state.pthread) or _tid_in_pthread(memory, state.pthread, tids)
+        if tid is not None:
+            result[tid] = state
+    return result
+
+
+def _tid_in_pthread(memory: Memory, pthread: int, tids: Collection[int]) -> int | None:
+    """glibc keeps the OS thread id in its struct pthread (nptl/descr.h: the header, a list, then tid)."""
+    for offset in _TID_IN_PTHREAD:
+        try:
+            tid = memory.u32(pthread + offset)
+        except UnreadableMemory:
+            continue
+        if tid in tids:
+            return tid
+    return None

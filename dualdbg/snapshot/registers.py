@@ -64,10 +64,12 @@ def registers_from_regset(data: bytes, tls: int | None = None) -> Registers:
     raise ValueError(f"a register set of {len(data)} bytes is of neither x86-64 nor aarch64")
 
 
-def known_stack_pointer(architecture: Architecture, pc: int, sp: int) -> Registers:
+def known_stack_pointer(
+    architecture: Architecture, pc: int, sp: int, system_call: tuple[int, ...] | None
+) -> Registers:
     """What /proc/PID/task/TID/syscall tells of a thread that nobody stopped: pc and sp, nothing else."""
     values: list[int | None] = [None] * architecture.count
     values[architecture.stack_pointer] = sp
     if architecture is X86_64:
         values[16] = pc
-    return Registers(architecture, pc, sp, tuple(values))
+    return Registers(architecture, pc, sp, tuple(values), None, system_call)

@@ -9,10 +9,14 @@ from ..model import Stack, Thread
 
 @dataclass(frozen=True)
 class Descriptor:
-    """An open file of a process: its number and what it is (``pipe:[4711]``, a path, a socket with its ends)."""
+    """An open file of a process: its number and what it is (``pipe:[4711]``, a path, a socket with its ends).
+
+    ``others`` are the processes that have the other end of a pipe open; None where that was not looked up.
+    """
 
     number: int
     target: str | None
+    others: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class RawFrame:
     """``pc`` in the target and the stack pointer there. ``is_call``: the pc is where a call returns to, so the
     call itself lies before it; false for the innermost frame, and for one that a signal interrupted.
 
+    ``is_signal``: it is the kernel's frame between a signal handler and what the signal interrupted.
     ``guessed``: found by the frame pointer, because no unwind table covers the frame called from it.
     """
 
@@ -29,6 +30,7 @@ class RawFrame:
     sp: int
     is_call: bool
     guessed: bool = False
+    is_signal: bool = False
 
 
 @dataclass
@@ -62,9 +64,15 @@ class Unwinder:
         pc, sp = registers.pc, registers.sp
         is_call = guessed = False
         while len(result.frames) < LIMIT:
-            result.frames.append(RawFrame(pc, sp, is_call, guessed))
             try:
                 row = self._row(pc - 1 if is_call else pc)
+            except SymbolError as error:
+                result.frames.append(RawFrame(pc, sp, is_call, guessed))
+                result.trouble = error.message
+                return result
+            is_signal = row is not None and row.is_signal_frame
+            result.frames.append(RawFrame(pc, sp, is_call, guessed, is_signal))
+            try:
                 if row is None:
                     step = self._by_frame_pointer(values, registers, sp)
                     guessed = True
@@ -83,7 +91,6 @@ class Unwinder:
                 return result
             new_sp = values[registers.architecture.stack_pointer]
             assert new_sp is not None
-            is_signal = row is not None and row.is_signal_frame
             if new_sp <= sp and not is_signal and len(result.frames) > 1:
                 result.trouble = f"the stack does not go on beyond {pc:#x} (corrupt stack?)"
                 return result

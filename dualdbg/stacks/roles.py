@@ -36,7 +36,7 @@ EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
 
 # What runs at the bottom of a thread.
 BASE_FUNCTIONS = re.compile(
-    r"^(_start|__libc_start_main(_impl|@@\S+)?|__libc_start_call_main|main|start_thread|__?clone3?|thread_start|"
+    r"^(_start|__libc_start_main(_impl|@@\S+)?|__libc_start_call_main|main|start_thread|(__)?clone3?|thread_start|"
     r"pythread_wrapper|thread_run|t_bootstrap)\b"
 )
 

@@ -15,6 +15,7 @@ from ..arguments import Parser
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from ...snapshot.diagnose import Finding
     from ...snapshot.report import Failure, ProcessReport
     from ..stack_listing import StackListing
 
@@ -23,20 +24,61 @@ _TROUBLE_STATUS = 3
 
 def main(words: list[str]) -> int:
     options = read_options(words)
-    from ...snapshot.take import take
     from ...snapshot.targets import find_targets
     from ..stack_listing import StackListing
 
     pids = find_targets(options.targets, options.tree)
     listing = StackListing(Style.of(sys.stdout), options.all)
-    status = 0
-    for sample in range(options.watch or 1):
-        if sample:
+    return _watch(options, pids, listing) if options.watch else _once(options, pids, listing)
+
+
+def _once(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
+    reports, failures = _take(options, pids)
+    _write(options, listing, reports, failures, _findings(options, reports))
+    return _TROUBLE_STATUS if failures and not reports else 0
+
+
+def _watch(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
+    """Several samples: what moved, and the stacks of the last one."""
+    from ...snapshot.movement import movements
+
+    samples = []
+    for number in range(options.watch):
+        if number:
             time.sleep(options.interval)
-        reports, failures = take(pids, stop=not options.no_stop)
-        _write(options, listing, reports, failures)
-        status = _TROUBLE_STATUS if failures and not reports else 0
-    return status
+        reports, failures = _take(options, pids)
+        samples.append(reports)
+    rows = movements(samples)
+    if options.json:
+        from ..stack_listing import movement_to_json
+
+        sys.stdout.write("".join(json.dumps(movement_to_json(row)) + "\n" for row in rows))
+    else:
+        sys.stdout.write(listing.movements(rows))
+    _write(options, listing, reports, failures, _findings(options, reports))
+    return _TROUBLE_STATUS if not any(samples) else 0
+
+
+def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport], list[Failure]]:
+    from ...snapshot.capture import Wanted
+    from ...snapshot.take import take
+
+    wanted = Wanted(locals=options.locals, locks=options.diagnose)
+    reports, failures = take(pids, stop=not options.no_stop, wanted=wanted)
+    if options.diagnose:
+        from ...snapshot.descriptors import with_other_ends
+
+        reports = with_other_ends(reports)
+    return reports, failures
+
+
+def _findings(options: Namespace, reports: Sequence[ProcessReport]) -> list[Finding] | None:
+    if not options.diagnose:
+        return None
+    from ...snapshot.diagnose import diagnose
+    from ...snapshot.take import parents_of_forks
+
+    return diagnose(reports, parents_of_forks(reports, stop=not options.no_stop))
 
 
 def read_options(words: Sequence[str]) -> Namespace:
@@ -58,6 +100,10 @@ def _parser() -> Parser:
         "--tree", type=int, action="append", default=[], metavar="PID", help="a process and its descendants"
     )
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
+    parser.add_argument(
+        "--locals", action="store_true", help="show the arguments and locals of Python frames"
+    )
+    parser.add_argument("--diagnose", action="store_true", help="say in words what the threads wait for")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
     parser.add_argument(
         "--no-stop", action="store_true", help="read without stopping; what is torn is marked"
@@ -82,13 +128,17 @@ def _write(
     listing: StackListing,
     reports: Sequence[ProcessReport],
     failures: Sequence[Failure],
+    findings: Sequence[Finding] | None,
 ) -> None:
     if options.json:
-        from ..stack_listing import failure_to_json, process_to_json
+        from ..stack_listing import failure_to_json, finding_to_json, process_to_json
 
         objects = [*map(process_to_json, reports), *map(failure_to_json, failures)]
+        objects += map(finding_to_json, findings or ())
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
     else:
+        if findings is not None:
+            sys.stdout.write(listing.findings(findings))
         if reports:
             sys.stdout.write(listing.processes(reports, folded=not options.each))
         for failure in failures:

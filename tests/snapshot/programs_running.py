@@ -1,0 +1,31 @@
+"""Starts the programs that the snapshot tests look at, and ends them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support import read_ready
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+@contextmanager
+def running(program: str, *arguments: str, python: str | Path = sys.executable, **env: str) -> Iterator[int]:
+    """The PID of a program that has printed its line ``ready``."""
+    with subprocess.Popen(
+        [str(python), str(PROGRAMS / program), *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **env},
+    ) as process:
+        try:
+            assert read_ready(process)["pid"] == [process.pid]
+            yield process.pid
+        finally:
+            process.kill()

@@ -1,0 +1,141 @@
+"""``dualdbg stacks`` on the hanging samples: what it names as the cause."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.samples.test_hangs import hung
+from tests.snapshot.programs_running import running
+from tests.support import require, wait_until
+
+
+def dualdbg(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dualdbg", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+def seen(*words: str) -> tuple[dict[int, Any], list[dict[str, Any]]]:
+    """The processes by number, and the findings."""
+    done = dualdbg("stacks", *words, "--diagnose", "--json")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    processes = {event["pid"]: event for event in events if event["event"] == "process"}
+    return processes, [event for event in events if event["event"] == "finding"]
+
+
+def test_gil_deadlock(native_samples: Path) -> None:
+    with hung("gil_deadlock.py") as (process, _):
+        wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 2)
+        processes, findings = seen("--tree", str(process.pid))
+        assert findings[0]["kind"] == "deadlock"
+        threads = {thread["tid"]: thread for thread in processes[process.pid]["threads"]}
+        (worker,) = threads.keys() - {process.pid}
+        assert {each["tid"] for each in findings[0]["threads"]} == {process.pid, worker}
+        assert threads[process.pid]["holds_gil"]
+        assert threads[worker]["waits_for_gil"]
+        assert "process_item" in findings[0]["text"]
+        assert "call_with_gil" in findings[0]["text"]
+        assert processes[process.pid]["stopped_ms"] > 0
+
+
+@pytest.mark.parametrize(("kind", "place"), [("native", "sample::read_byte"), ("python", "refresh_cache")])
+@pytest.mark.parametrize("alone", [False, True])
+def test_fork_with_lock(kind: str, place: str, alone: bool, native_samples: Path) -> None:
+    """The child alone says it too: its parent is looked at, because it explains the child."""
+    with hung("fork_with_lock.py", kind) as (process, ready):
+        (child,) = ready["child"]
+        processes, findings = seen(str(child)) if alone else seen("--tree", str(process.pid))
+        assert set(processes) == ({child} if alone else {process.pid, child})
+        assert findings[0]["kind"] == "fork-with-lock"
+        assert f"process {child} was forked from {process.pid}" in findings[0]["text"]
+        assert place in findings[0]["text"]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_gloo_collective() -> None:
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    with hung("gloo_collective.py") as (process, ready):
+        *others, missing = ready["ranks"]
+
+        def all_there() -> str | None:
+            _, findings = seen("--tree", str(process.pid))
+            text = findings[0]["text"] if findings and findings[0]["kind"] == "collective" else ""
+            return text if "3 processes are in the collective all_reduce" in text else None
+
+        text = wait_until(all_there, 20, "three ranks are in the collective")
+        assert "train_step" in text
+        assert ", ".join(map(str, others)) in text
+        assert f"process {missing} of the same program is not" in text
+        assert "load_next_shard" in text
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_dataloader_hang() -> None:
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    with hung("dataloader_hang.py") as (process, ready):
+        (worker,) = ready["worker"]
+        _, findings = seen("--tree", str(process.pid))
+        assert findings[0]["kind"] == "workers"
+        assert f"its worker process {worker} is in Photos.wait_for_download" in findings[0]["text"]
+        assert "read of descriptor" in findings[0]["text"]
+
+
+def test_text(native_samples: Path) -> None:
+    with running("many_stacks.py", PYTHONPATH=str(native_samples)) as pid:
+        done = dualdbg("stacks", str(pid))
+        assert done.returncode == 0, done.stderr
+        assert f"Process {pid}: " in done.stdout
+        assert "stopped for " in done.stdout
+        capi = done.stdout[done.stdout.index("in_capi") :].split("\n\n")[0]
+        assert capi.index("capi_call_back") < capi.index("py   in_capi")
+        handler = done.stdout[done.stdout.index(" in_signal_handler: ") :].split("\n\n")[0]
+        order = ["py   stand", "<signal handler called>", "py   in_signal_handler  "]
+        assert sorted(order, key=handler.index) == order
+        assert "the same frame 199 more times" in done.stdout
+
+
+def test_watch() -> None:
+    with running("busy.py") as pid:
+        done = dualdbg("stacks", str(pid), "--watch", "6", "--interval", "0.03")
+        assert "of 2 threads moved in 6 samples" in done.stdout
+        assert "work (busy.py:" in done.stdout
+
+
+def test_patterns_and_refusals() -> None:
+    with running("busy.py") as pid:
+        done = dualdbg("stacks", "snapshot/programs/busy.py")
+        assert f"Process {pid}: " in done.stdout
+    done = dualdbg("stacks", str(pid))
+    assert done.returncode == 3
+    assert f"there is no process {pid}" in done.stderr
+    done = dualdbg("stacks", "no such program 4711")
+    assert done.returncode == 3
+    assert "no process" in done.stderr
+    assert dualdbg("stacks").returncode == 2
+    assert dualdbg("stacks", "--watch", "0", "1").returncode == 2
+
+
+def test_a_process_without_python() -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        try:
+            done = dualdbg("stacks", str(process.pid))
+            assert "there is no Python interpreter in this process" in done.stdout
+            assert "nanosleep" in done.stdout
+        finally:
+            process.kill()

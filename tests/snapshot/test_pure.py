@@ -1,0 +1,182 @@
+"""Folding, movement and diagnosis on made-up processes; expressions of DWARF."""
+
+from __future__ import annotations
+
+import pytest
+
+from dualdbg.errors import SymbolError, UnreadableMemory
+from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Thread
+from dualdbg.snapshot.diagnose import diagnose
+from dualdbg.snapshot.expressions import evaluate
+from dualdbg.snapshot.fold import fold, ranges
+from dualdbg.snapshot.memory import Memory
+from dualdbg.snapshot.movement import movements
+from dualdbg.snapshot.report import Descriptor, Lock, ProcessReport, SystemCall, ThreadReport
+
+
+def python(name: str, line: int = 1, file: str = "/home/me/train.py") -> PythonFrame:
+    return PythonFrame(name, file, line)
+
+
+def thread(
+    tid: int,
+    *frames: PythonFrame | NativeFrame,
+    holds: bool = False,
+    waits: bool = False,
+    **more: object,
+) -> ThreadReport:
+    return ThreadReport(
+        thread=Thread(tid, "python", holds_gil=holds, waits_for_gil=waits),
+        stack=Stack(tid, frames, Quality.FULL),
+        state="S",
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def process(pid: int, *threads: ThreadReport, parent: int = 1, label: str | None = None) -> ProcessReport:
+    return ProcessReport(pid, parent, "python train.py", "3.11", threads, 0.001, label=label)
+
+
+COMMON = (python("step", 30), python("main", 40), python("<module>", 50))
+
+
+def test_the_odd_one_comes_first() -> None:
+    ranks = [process(n, thread(n, python("wait", 10), *COMMON), label=f"rank {n}") for n in range(7)]
+    odd = process(7, thread(7, python("load", 20), *COMMON), label="rank 7")
+    groups = fold([*ranks, odd])
+    assert [len(group.members) for group in groups] == [1, 7]
+    assert groups[0].members[0].process is odd
+    assert (groups[0].differs_from, groups[0].differs_at) == (1, 0)
+    assert groups[1].differs_from is None
+
+
+def test_equal_code_at_other_addresses_is_equal() -> None:
+    """A library without names lies at another page in another process."""
+    stacks = [
+        process(n, thread(n, NativeFrame(0, 0x7F0000001234 + n * 0x5000, None, "/lib/x.so"))) for n in (1, 2)
+    ]
+    assert len(fold(stacks)) == 1
+    other = process(3, thread(3, NativeFrame(0, 0x7F0000001235, None, "/lib/x.so")))
+    assert len(fold([*stacks, other])) == 2
+
+
+def test_a_thread_with_the_gil_is_told_apart() -> None:
+    groups = fold([process(1, thread(1, *COMMON), thread(2, *COMMON), thread(3, *COMMON, holds=True))])
+    assert [[m.thread.thread.tid for m in group.members] for group in groups] == [[3], [1, 2]]
+
+
+def test_ranges() -> None:
+    assert ranges([0, 1, 2, 6, 4, 5, 9]) == "0-2, 4-6, 9"
+
+
+def test_movements() -> None:
+    still = thread(1, python("wait"))
+    samples = [[process(5, still, thread(2, python("work", line)))] for line in (1, 2, 2)]
+    first, second = movements(samples)
+    assert not first.moved
+    assert second.moved
+    assert second.places == (("work (train.py:1)", 1), ("work (train.py:2)", 2))
+    assert second.samples == 3
+
+
+def kinds(*processes: ProcessReport, context: tuple[ProcessReport, ...] = ()) -> list[str]:
+    return [finding.kind for finding in diagnose(processes, context)]
+
+
+def test_a_ring_of_three() -> None:
+    ring = process(
+        1,
+        thread(11, *COMMON, holds=True, waits_for=Lock("mutex", 0x10, 12)),
+        thread(12, *COMMON, waits_for=Lock("lock", 0x20)),
+        thread(13, *COMMON, waits=True, held_locks=(0x20,)),
+        thread(14, *COMMON, waits=True),
+    )
+    findings = diagnose([ring])
+    assert [finding.kind for finding in findings] == ["deadlock", "gil"]
+    assert sorted(findings[0].threads) == [(1, 11), (1, 12), (1, 13)]
+    assert "the mutex at 0x10" in findings[0].text
+    assert findings[1].threads == ((1, 14),)
+
+
+def test_waiting_is_no_deadlock() -> None:
+    chain = process(
+        1, thread(11, *COMMON, holds=True), thread(12, *COMMON, waits=True), thread(13, *COMMON, waits=True)
+    )
+    (finding,) = diagnose([chain])
+    assert finding.kind == "gil"
+    assert finding.threads == ((1, 12), (1, 13))
+
+
+def test_a_lock_that_was_held_at_the_fork() -> None:
+    parent = process(1, thread(11, *COMMON), thread(12, python("refresh"), held_locks=(0x20,)))
+    child = process(2, thread(2, *COMMON, waits_for=Lock("lock", 0x20)), parent=1)
+    assert kinds(child, context=(parent,)) == ["fork-with-lock"]
+    mutex = process(2, thread(2, *COMMON, waits_for=Lock("mutex", 0x30, 12)), parent=1)
+    assert kinds(mutex, context=(parent,)) == ["fork-with-lock"]
+    unknown = process(2, thread(2, *COMMON, waits_for=Lock("mutex", 0x30, 99)), parent=1)
+    assert kinds(unknown, context=(parent,)) == []
+
+
+def test_io_and_children() -> None:
+    reading = SystemCall("read", (3, 0, 0, 0, 0, 0), Descriptor(3, "pipe:[7]", (1, 4)))
+    waiting = SystemCall("wait4", (77, 0, 0, 0, 0, 0))
+    findings = diagnose(
+        [process(1, thread(11, *COMMON, system_call=reading), thread(12, *COMMON, system_call=waiting))]
+    )
+    assert [finding.kind for finding in findings] == ["io", "child"]
+    assert "read from descriptor 3 (pipe:[7])" in findings[0].text
+    assert "the other end is open in 1, 4" in findings[0].text
+    assert "process 77 to end" in findings[1].text
+
+
+def test_the_rank_that_is_missing_in_a_collective() -> None:
+    reduce = python("all_reduce", 9, "/x/site-packages/torch/distributed/distributed_c10d.py")
+    inside = [process(n, thread(n, reduce, *COMMON), label=f"rank {n}") for n in (10, 11)]
+    outside = process(12, thread(12, python("load", 20), *COMMON), label="rank 12")
+    (finding,) = diagnose([*inside, outside])
+    assert finding.kind == "collective"
+    assert (
+        "2 processes are in the collective all_reduce, called in step (train.py:30): 10, 11" in finding.text
+    )
+    assert "process 12 (rank 12) of the same program is not" in finding.text
+    assert "load (train.py:20)" in finding.text
+
+
+class Bytes(Memory):
+    """Memory that holds one page."""
+
+    def _load(self, page: int) -> bytes | None:
+        return bytes(range(256)) * 16 if page == 1 else None
+
+
+def run(*expression: int, registers: tuple[int | None, ...] = (), initial: int | None = None) -> int:
+    return evaluate(bytes(expression), registers, Bytes(), initial)
+
+
+def test_expressions() -> None:
+    assert run(0x30 + 5, 0x30 + 3, 0x1C) == 2  # lit5 lit3 minus
+    assert run(0x30, 0x31, 0x1C) == (1 << 64) - 1  # wraps around
+    assert run(0x77, 8, registers=(0,) * 7 + (100,)) == 108  # breg7 8
+    assert run(0x77, 0x78, registers=(0,) * 7 + (100,)) == 92  # breg7 -8
+    assert run(0x0A, 0x00, 0x10, 0x06) == 0x0706050403020100  # const2u 0x1000, deref
+    assert run(0x0A, 0x02, 0x10, 0x94, 1) == 2  # deref_size 1
+    assert run(0x23, 4, initial=10) == 14  # plus_uconst on the CFA
+    assert run(0x31, 0x28, 1, 0, 0x35, 0x36) == 6  # a taken branch skips lit5
+    # The rule of x86-64's procedure linkage table: breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus
+    table = (0x77, 8, 0x80, 0, 0x3F, 0x1A, 0x3B, 0x2A, 0x33, 0x24, 0x22)
+    registers = [0] * 17
+    registers[7], registers[16] = 1000, 0x40000B
+    assert run(*table, registers=tuple(registers)) == 1016
+    registers[16] = 0x400006
+    assert run(*table, registers=tuple(registers)) == 1008
+
+
+def test_expressions_that_cannot_be_evaluated() -> None:
+    with pytest.raises(SymbolError, match="register 7"):
+        run(0x77, 8, registers=(None,) * 17)
+    with pytest.raises(SymbolError, match="0xe0"):
+        run(0xE0)
+    with pytest.raises(SymbolError, match="does not end"):
+        run(0x2F, 0xFD, 0xFF)  # skip -3
+    with pytest.raises(UnreadableMemory):
+        run(0x31, 0x06)

@@ -1,0 +1,123 @@
+"""Python's side of a process, read from memory, for every version of the interpreter on this machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import PythonFrame
+from dualdbg.snapshot.capture import Wanted, capture
+from dualdbg.snapshot.line_tables import line_at
+from dualdbg.snapshot.report import ProcessReport, ThreadReport
+from dualdbg.snapshot.take import take
+from tests.snapshot.programs_running import PROGRAMS, running
+from tests.support import find_interpreter, require, wait_until
+
+VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+@pytest.fixture(params=VERSIONS)
+def python(request: pytest.FixtureRequest) -> Path:
+    return require(find_interpreter(request.param), f"Python {request.param}")
+
+
+def test_lines(python: Path) -> None:
+    done = subprocess.run(
+        [python, PROGRAMS / "dump_lines.py"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    version = tuple(answer["version"])
+    count = 0
+    for first_line, table, expected in answer["codes"]:
+        read = [line_at(version, bytes.fromhex(table), first_line, 2 * at) for at in range(len(expected))]
+        assert read == expected
+        count += len(expected)
+    assert count > 5000
+
+
+def report_of(pid: int, wanted: Wanted = Wanted()) -> ProcessReport:  # noqa: B008
+    reports, failures = take([pid], wanted=wanted)
+    assert not failures
+    return reports[0]
+
+
+def thread_named(report: ProcessReport, name: str) -> ThreadReport:
+    return next(thread for thread in report.threads if thread.thread.python_name == name)
+
+
+def settled(pid: int) -> ThreadReport:
+    """The worker, once it stands in its innermost read."""
+
+    def look() -> ThreadReport | None:
+        thread = thread_named(report_of(pid, Wanted(locks=True, locals=True)), "the worker")
+        return thread if thread.system_call and thread.system_call.name == "read" else None
+
+    return wait_until(look, what="the worker reads")
+
+
+def test_frames_locals_and_locks(python: Path) -> None:
+    with running("python_stack.py", python=python) as pid:
+        thread = settled(pid)
+        frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+        names = [frame.function.rpartition(".")[2] for frame in frames]
+        source = (PROGRAMS / "python_stack.py").read_text(encoding="utf-8").splitlines()
+        start = names.index("start")
+        assert names[:start] in (
+            [
+                "generate",
+                "generate",
+                "<listcomp>",
+                "inner",
+                "<lambda>",
+                "work",
+            ],  # a frame of its own up to 3.11
+            ["generate", "generate", "inner", "<lambda>", "work"],
+        )
+        for frame, text in zip(frames, ("os.read(reader, 1)", "yield from generate"), strict=False):
+            assert text in source[frame.line - 1]
+        assert "sorted(" in source[frames[start - 1].line - 1]
+        assert "Wörker().work(" in source[frames[start].line - 1]
+        assert thread.stack.quality.value == "full", thread.stack.note
+
+        position = thread.stack.frames.index(frames[start - 1])
+        values = dict(thread.locals[position])
+        assert values["count"] == "41"
+        assert values["names"] == "('x', 'y')"
+        assert values["options"] == "{'flag': True}"
+        assert values["text"] == "'grüße'"
+        assert values["nested"] == "{'a': [1, 2.5, None]}"
+        assert values["cell"] == "[41]"
+        assert "Wörker" in values["self"]
+        assert len(thread.held_locks) == 1
+
+
+def test_the_gil_and_its_waiters() -> None:
+    with running("busy.py") as pid:
+
+        def one_of_each() -> bool:
+            report = report_of(pid)
+            holders = [t for t in report.threads if t.thread.holds_gil]
+            waiters = [t for t in report.threads if t.thread.waits_for_gil]
+            return len(holders) == 1 and len(waiters) == 1 and holders != waiters
+
+        wait_until(one_of_each, what="one thread has the GIL and the other wants it")
+
+
+def test_without_stopping() -> None:
+    with running("python_stack.py") as pid:
+        settled(pid)
+        captured = capture(pid, stop=False)
+        assert captured.seconds_stopped is None
+        reports, _ = take([pid], stop=False, wanted=Wanted())
+        assert reports[0].torn
+        thread = thread_named(reports[0], "the worker")
+        functions = [frame.function for frame in thread.stack.visible()]
+        assert functions[0] == "read"
+        assert "start" in functions
