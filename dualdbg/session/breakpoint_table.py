@@ -120,6 +120,13 @@ class BreakpointTable:
         self._rows[id] = replace(self._rows[id], enabled=enabled)
         self._session.emit(BreakpointChanged(self._rows[id]))
 
+    def hold_back(self) -> None:
+        """No native stops until :meth:`release`: what runs first is the interpreter's start and our bootstrap."""
+        self._native.hold_back()
+
+    async def release(self) -> None:
+        await self._native.release()
+
     # -- the target's changes -------------------------------------------------------------------
 
     async def libraries_changed(self) -> None:

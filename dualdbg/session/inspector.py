@@ -17,6 +17,7 @@ from ..model import (
     Output,
     PythonFrame,
     Quality,
+    Role,
     Stack,
     State,
     Thread,
@@ -181,7 +182,11 @@ class Inspector:
 
     async def _stack_of(self, tid: int) -> Stack:
         if tid not in self._stacks:
-            self._stacks[tid] = await self.stack_while_held(tid)
+            stack = await self.stack_while_held(tid)
+            hold = self._session.native_hold
+            if hold is not None and hold.tid == tid and hold.innermost_matters:
+                stack = replace(stack, frames=_innermost_shown(stack.frames))
+            self._stacks[tid] = stack
         return self._stacks[tid]
 
     async def _stack_at_python_stop(self, tid: int) -> Stack:
@@ -262,6 +267,14 @@ class Inspector:
 
     def warn(self, message: str, hint: str = "") -> None:
         self._session.emit(Notice("warning", message, hint))
+
+
+def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """The interpreter's own function in which gdb stopped is no plumbing to a user who set a breakpoint on it."""
+    first, *rest = frames or (None,)
+    if not isinstance(first, NativeFrame) or first.role is not Role.PLUMBING:
+        return frames
+    return (replace(first, role=Role.USER), *rest)
 
 
 def _debugpy_frame(row: dict[str, Any]) -> PythonFrame:

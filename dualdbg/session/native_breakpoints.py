@@ -55,6 +55,17 @@ class NativeBreakpoints:
         self._candidates = candidates
         self._wanted: dict[int, _Wanted] = {}
         self._points: dict[str, _Point] = {}
+        self._held_back = False
+
+    def hold_back(self) -> None:
+        """Set breakpoints without stopping at them until :meth:`release`: the program has not begun yet."""
+        self._held_back = True
+
+    async def release(self) -> None:
+        self._held_back = False
+        for point in self._points.values():
+            if self._is_active(point):
+                await self._native.enable_breakpoint(point.number, True)
 
     # -- the user's changes ---------------------------------------------------------------------
 
@@ -73,8 +84,11 @@ class NativeBreakpoints:
         self._wanted[id].enabled = enabled
         for location in self._wanted[id].locations:
             point = self._points[location]
-            active = any(self._wanted[owner].enabled for owner in point.owners if owner in self._wanted)
-            await self._native.enable_breakpoint(point.number, active)
+            await self._native.enable_breakpoint(point.number, self._is_active(point))
+
+    def _is_active(self, point: _Point) -> bool:
+        owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
+        return not self._held_back and any(wanted.enabled for wanted in owners)
 
     def locations(self, id: int) -> tuple[Location, ...]:
         return tuple(self._wanted[id].locations.values())
@@ -194,8 +208,8 @@ class NativeBreakpoints:
                 await self._set_condition(wanted, point.number, wanted.spec.condition)
         point.owners.add(wanted.id)
         wanted.locations[key] = location
-        if not wanted.enabled:
-            await self.enable(wanted.id, False)
+        if not self._is_active(point):
+            await self._native.enable_breakpoint(point.number, False)
 
     async def _set_condition(self, wanted: _Wanted, number: int, condition: str) -> None:
         try:

@@ -52,11 +52,15 @@ class PythonHold:
 
 @dataclass
 class NativeHold:
-    """What gdb last stopped for."""
+    """What gdb last stopped for.
+
+    ``innermost_matters``: the function it stopped in is what the user is to see, even one of the interpreter's own.
+    """
 
     event: engine.NativeStopped
     tid: int
     gdb_thread: int
+    innermost_matters: bool = False
 
 
 class Session:
@@ -317,7 +321,7 @@ class Session:
         threads = await self.native.threads()
         gdb_thread = event.gdb_thread or 1
         tid = threads.get(gdb_thread, self.pid)
-        self.native_hold = NativeHold(event, tid, gdb_thread)
+        self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))
         self.native_held.set()
         self.epoch += 1
         self.inspector.forget()

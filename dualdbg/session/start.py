@@ -190,6 +190,7 @@ async def _start_engines(
     await native.console("catch exec")
     for command in options.gdb_commands:
         await native.console(command)
+    session.breakpoints.hold_back()
     await session.breakpoints.libraries_changed()
     for text in options.breakpoints:
         await session.breakpoints.add(text)
@@ -202,20 +203,25 @@ async def _start_engines(
     await session.breakpoints.python_connected()
     if configure is not None:
         await configure(session)
+    await session.breakpoints.release()
     session.entry_expected = options.stop_on_entry
     await python.configuration_done()
 
 
 async def _connect(session: Session, python: DebugpyEngine, meeting: Meeting, options: Options) -> None:
-    connected = asyncio.ensure_future(python.wait_connected())
-    ended = asyncio.ensure_future(session.ended.wait())
-    done, _ = await asyncio.wait(
-        {connected, ended}, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED
-    )
-    connected.cancel()
-    ended.cancel()
-    if not done:
-        raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
+    waits: set[asyncio.Task[object]] = {
+        asyncio.create_task(python.wait_connected()),
+        asyncio.create_task(session.ended.wait()),
+    }
+    try:
+        while not (await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED))[
+            0
+        ]:
+            if session.state is not State.NATIVE_STOPPED:  # a user who paused it may take their time
+                raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
+    finally:
+        for wait in waits:
+            wait.cancel()
     if not python.connected:
         raise TargetError("the interpreter ended before the program began")
     await python.initialize(
