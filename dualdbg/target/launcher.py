@@ -42,7 +42,8 @@ FLAGS_WITHOUT_SITE = re.compile(r"-[^-cmWX]*[SEI]")
 class Launch:
     """What to run and how. Exactly one of ``script``, ``module`` and ``code`` is given.
 
-    ``env`` is added to dualdbg's own environment; ``flags`` are options of the interpreter (``-X dev``).
+    ``env`` is added to dualdbg's own environment (None takes a variable out of it); ``flags`` are options of the
+    interpreter (``-X dev``).
     ``own_terminal``: its standard input is a terminal that is the program's alone, and becomes the controlling one.
     """
 
@@ -52,7 +53,7 @@ class Launch:
     code: str | None = None
     args: tuple[str, ...] = ()
     cwd: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str | None] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     stdin: Stream = "inherit"
     stdout: Stream = "inherit"
@@ -176,7 +177,8 @@ def environment(
             f"dualdbg is installed in {BOOTSTRAP.parent}, and PYTHONPATH cannot hold a path with a colon.",
             "Install dualdbg in a folder whose path has no colon.",
         )
-    env = {**os.environ, **launch.env}
+    wanted = {**os.environ, **launch.env}
+    env = {name: value for name, value in wanted.items() if value is not None}
     pythonpath = env.get("PYTHONPATH")
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *([pythonpath] if pythonpath else [])])
     env[SETTINGS] = json.dumps(
