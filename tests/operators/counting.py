@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests import support
 
@@ -26,11 +27,32 @@ def run(
 
     ``modules`` are what the calls use beside torch.
     """
+    hits, _ = _run(calls, places, folder, modules, environment, stacks=False)
+    return [hits.get(str(number), {}) for number in range(len(calls))]
+
+
+def run_with_stacks(
+    calls: Sequence[str], places: Iterable[set[str]], folder: Path
+) -> tuple[list[list[dict[str, Any]]], dict[str, int]]:
+    """Every hit of each call, one after the other, as count_stops.py writes them; and where each file is mapped."""
+    hits, bases = _run(calls, places, folder, (), None, stacks=True)
+    return [hits.get(str(number), []) for number in range(len(calls))], bases
+
+
+def _run(
+    calls: Sequence[str],
+    places: Iterable[set[str]],
+    folder: Path,
+    modules: Sequence[str],
+    environment: Mapping[str, str] | None,
+    stacks: bool,
+) -> tuple[dict[str, Any], dict[str, int]]:
     gdb = support.require(shutil.which("gdb"), "gdb")
     files = {name: folder / f"{name}.json" for name in ("calls", "target", "plan", "out")}
     wanted = sorted({tuple(place.rsplit("+", 1)) for own in places for place in own})
     plan = {
         "target": str(files["target"]),
+        "stacks": stacks,
         "out": str(files["out"]),
         "places": [(library, int(offset, 16)) for library, offset in wanted],
     }
@@ -58,5 +80,4 @@ def run(
         env={**os.environ, **(environment or {})},
     )
     assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]
-    hits = json.loads(files["out"].read_text())
-    return [hits.get(str(number), {}) for number in range(len(calls))]
+    return json.loads(files["out"].read_text()), json.loads(files["target"].read_text())["bases"]

@@ -13,8 +13,9 @@ import pytest
 
 from dualdbg.model import Layer
 from dualdbg.symbols.library import Library
+from dualdbg.symbols.nested_calls import Arrival, continues_call
 from dualdbg.symbols.operators import OperatorTable
-from tests.operators.counting import run
+from tests.operators.counting import run, run_with_stacks
 
 HERE = Path(__file__).parent
 SEED = 20240611
@@ -66,6 +67,51 @@ def test_layers_above(
         f"{len(bound) - len(missed)} of {len(bound)} calls stopped in the {layer.value} layer; not: {missed}"
     )
     assert len(missed) <= (1 - REACHED) * len(bound), missed
+
+
+def test_one_stop_a_call(
+    table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """Of the arrivals at the kernels of a bare name, all but the first belong to its call."""
+    bases = {call["operator"].partition(".")[0]: call for call in calls}
+    # An argument that is made by the same operator is a call of its own.
+    once = {name: call["call"] for name, call in bases.items() if f"torch.{name}(" not in call["call"]}
+    places = {name: _places(table, torch_directory, name, Layer.KERNEL) for name in once}
+    arrivals, mapped = run_with_stacks(list(once.values()), places.values(), tmp_path)
+    several, stops = 0, {}
+    for (name, own), hits in zip(places.items(), arrivals, strict=True):
+        mine = [hit for hit in hits if hit["place"] in own]
+        several += len(mine) > 1
+        stops[name] = _reported(mine, own, mapped)
+    wrong = {once[name]: count for name, count in stops.items() if count != 1}
+    print(f"{several} of {len(once)} calls came by several kernels; not reported once: {wrong}")
+    assert several > 20
+    assert len(wrong) <= 0.02 * len(once), wrong
+
+
+def _reported(hits: list[dict[str, Any]], own: set[str], mapped: dict[str, int]) -> int:
+    """How many of the arrivals the user would see."""
+    libraries = {path: Library.open(path) for path, _, _ in (place.rpartition("+") for place in own)}
+    kernels = {
+        mapped[path] + int(address, 16) for path, _, address in (place.rpartition("+") for place in own)
+    }
+    count, last = 0, None
+    for hit in hits:
+        path, _, address = hit["place"].rpartition("+")
+        now = Arrival(1, mapped[path] + int(address, 16), hit["sp"], hit["return"])
+        outer = [start for pc in hit["outer"] for start in _starts(pc - 1, libraries, mapped)]
+        if not continues_call(now, outer, kernels, last):
+            count, last = count + 1, now
+    return count
+
+
+def _starts(pc: int, libraries: dict[str, Library], mapped: dict[str, int]) -> list[int]:
+    found = []
+    for path, library in libraries.items():
+        symbol = library.symbol_at(pc - mapped[path]) if pc > mapped[path] else None
+        if symbol is not None:
+            found.append(mapped[path] + symbol.address)
+    return found
 
 
 def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: Layer) -> set[str]:
