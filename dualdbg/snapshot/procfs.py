@@ -51,7 +51,7 @@ def read_process(pid: int) -> ProcessFacts | None:
     """The facts of a process; None when there is no such process."""
     folder = f"/proc/{pid}"
     try:
-        name, fields = _stat(f"{folder}/stat")
+        name, fields = read_stat(f"{folder}/stat")
         raw = Path(f"{folder}/cmdline").read_bytes()
         owner = os.stat(folder).st_uid
     except OSError:
@@ -84,7 +84,7 @@ def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
 def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
     folder = f"/proc/{pid}/task/{tid}"
     try:
-        name, fields = _stat(f"{folder}/stat")
+        name, fields = read_stat(f"{folder}/stat")
     except OSError:
         return None  # it has ended
     if not deep:
@@ -94,7 +94,7 @@ def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
     return ThreadFacts(tid, name, fields[0], channel if channel != "0" else None, call, sp, pc)
 
 
-def _stat(path: str) -> tuple[str, list[str]]:
+def read_stat(path: str) -> tuple[str, list[str]]:
     """The name, which may hold any character, and the fields from the state letter on."""
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read()
@@ -186,7 +186,7 @@ def children_of(pid: int) -> list[int]:
 
 def _parent(pid: int) -> int | None:
     try:
-        return int(_stat(f"/proc/{pid}/stat")[1][1])
+        return int(read_stat(f"/proc/{pid}/stat")[1][1])
     except OSError:
         return None
 

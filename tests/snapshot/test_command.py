@@ -107,7 +107,7 @@ def test_text(native_samples: Path) -> None:
         handler = done.stdout[done.stdout.index(" in_signal_handler: ") :].split("\n\n")[0]
         order = ["py   stand", "<signal handler called>", "py   in_signal_handler  "]
         assert sorted(order, key=handler.index) == order
-        assert "the same frame 199 more times" in done.stdout
+        assert "the same frame 200 more times" in done.stdout
 
 
 def test_watch() -> None:

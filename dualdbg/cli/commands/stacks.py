@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
-from ...errors import UsageError
 from ..arguments import Parser
 
 if TYPE_CHECKING:
@@ -27,9 +26,17 @@ def main(words: list[str]) -> int:
     from ...snapshot.targets import find_targets
     from ..stack_listing import StackListing
 
-    pids = find_targets(options.targets, options.tree)
+    pids = find_targets(options.targets, options.tree) or [_ask()]
     listing = StackListing(Style.of(sys.stdout), options.all)
     return _watch(options, pids, listing) if options.watch else _once(options, pids, listing)
+
+
+def _ask() -> int:
+    """Without a target: the user chooses one, where there is a user to ask."""
+    from ...snapshot.processes import python_processes
+    from ..process_table import choose
+
+    return choose(python_processes() if sys.stdin.isatty() else [], "stacks")
 
 
 def _once(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
@@ -83,11 +90,7 @@ def _findings(options: Namespace, reports: Sequence[ProcessReport]) -> list[Find
 
 def read_options(words: Sequence[str]) -> Namespace:
     """Raises UsageError for what cannot be meant."""
-    parser = _parser()
-    options = parser.parse_args(words)
-    if not options.targets and not options.tree:
-        raise UsageError("stacks: of which process?", "give a PID, a part of its command line, or --tree PID")
-    return options
+    return _parser().parse_args(words)
 
 
 def _parser() -> Parser:
