@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -22,7 +21,6 @@ from ..console.commands.registry import Command
 from ..console.completion import Names
 from ..console.console import Console, Quit
 from ..model import Reason
-from ..symbols.operators import OperatorTable
 from .completion import PromptCompleter
 
 _TEXT = "(dualdbg) "
@@ -141,13 +139,3 @@ def open_history(state_folder: str | None) -> History:
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(path))
-
-
-def beginning_with(operators: OperatorTable | None) -> Names:
-    """Completion of operator names; the table is read when it is first needed."""
-
-    def names(text: str) -> Iterable[str]:
-        known = operators.names if operators is not None else ()
-        return (name for name in known if name.startswith(text))
-
-    return names

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from collections.abc import Sequence
 
 from ..console.console import Console
@@ -50,9 +49,8 @@ async def run_lines(console: Console, descriptor: int) -> None:
 async def _read_line(console: Console, descriptor: int) -> str | None:
     """The next line, or None at the end of the file and when the session ends meanwhile."""
     line = b""
-    can_wait = not stat.S_ISREG(os.fstat(descriptor).st_mode)  # a regular file is always ready
     while not line.endswith(b"\n"):
-        if can_wait and not await _readable(console, descriptor):
+        if not await _readable(console, descriptor):
             return None
         letter = os.read(descriptor, 1)
         if not letter:
@@ -64,15 +62,16 @@ async def _read_line(console: Console, descriptor: int) -> str | None:
 async def _readable(console: Console, descriptor: int) -> bool:
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
-    tasks = [
-        asyncio.ensure_future(ready.wait()),
-        asyncio.ensure_future(console.session.ended.wait()),
-    ]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        loop.add_reader(descriptor, ready.set)
+    except PermissionError:  # epoll_ctl(2), EPERM: a regular file or /dev/null, which never makes one wait
+        return True
+    ended = asyncio.ensure_future(console.session.ended.wait())
+    waiting = asyncio.ensure_future(ready.wait())
+    try:
+        await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         loop.remove_reader(descriptor)
-        for task in tasks:
-            task.cancel()
+        waiting.cancel()
+        ended.cancel()
     return ready.is_set()

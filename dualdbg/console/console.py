@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import CommandError, DualdbgError
 from ..model import Detached, Event, Exit, Exited, Frame, Stack, State, Stopped
@@ -80,18 +81,24 @@ class Console:
             if self.ended or self.stopped:
                 return
             self._shown.clear()
-            await self._shown.wait()
+            await self._while_consuming(self._shown.wait())
 
     async def flush(self) -> None:
         """Wait until every event so far is shown."""
         await self._flushed()
 
     async def _flushed(self) -> None:
-        drained = asyncio.ensure_future(self._events.join())
-        await asyncio.wait({drained, self._task}, return_when=asyncio.FIRST_COMPLETED)
-        if not drained.done():
-            drained.cancel()
-            self._task.result()  # it never ends by itself: this raises what ended it
+        await self._while_consuming(self._events.join())
+
+    async def _while_consuming(self, work: Coroutine[Any, Any, object]) -> None:
+        """Await ``work``; raises what ended the task that shows events, without which it would wait for ever."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                self._task.result()
+        finally:
+            task.cancel()
 
     async def close(self) -> None:
         self._task.cancel()

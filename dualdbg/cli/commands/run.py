@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,9 +13,6 @@ from pathlib import Path
 from ...errors import DualdbgError, UsageError
 from ...target import interpreter
 from ..arguments import Parser, Program, split_program
-
-_TROUBLE_STATUS = 3
-_SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
 
 
 @dataclass(frozen=True)
@@ -168,14 +164,3 @@ def _assignment(text: str) -> tuple[str, str]:
 
 def _jit_log(passes: str) -> list[tuple[str, str]]:
     return [("PYTORCH_JIT_LOG_LEVEL", jit_log_level(passes))] if passes else []
-
-
-def exit_status(code: int | None, signal_number: int | None) -> int:
-    """As a shell shows it."""
-    if signal_number is not None:
-        return _SIGNAL_BASE + signal_number
-    return 0 if code is None else code
-
-
-def interrupted_status(number: int) -> int:
-    return _SIGNAL_BASE + signal.Signals(number).value

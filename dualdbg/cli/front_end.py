@@ -1,0 +1,128 @@
+"""The command line as the front end of one session: shows its events, runs the commands, sees to the way out."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..console.completion import Names
+from ..console.console import Console, Quit
+from ..console.reports import Report
+from ..model import State
+from ..session.session import Session
+from .interrupts import Interrupts
+
+TROUBLE_STATUS = 3
+_SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
+
+Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
+"""Starts a session; it calls its argument with the session before anything happens in it."""
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """Where commands come from: those of -x first, then the prompt or the lines of standard input.
+
+    With ``batch`` nothing comes after -x; a batch without commands shows the stack of every stop.
+    """
+
+    commands: Sequence[str] = ()
+    batch: bool = False
+    json: bool = False
+
+    @property
+    def has_prompt(self) -> bool:
+        return not self.batch and not self.json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def converse(
+    start: Start,
+    interaction: Interaction,
+    show: Callable[[Report], None],
+    before_event: Callable[[], None] = lambda: None,
+    spec_names: Names = lambda _text: (),
+) -> int:
+    """Start a session and let the user steer it to its end; returns the exit status.
+
+    The user may act while the session still starts (Ctrl-C, a pause). Raises what ``start`` raises; the session is
+    closed in any case.
+    """
+    if interaction.has_prompt:  # what the first stop needs is imported while the target starts
+        asyncio.get_running_loop().run_in_executor(None, importlib.import_module, f"{__package__}.prompt")
+    subscribed: asyncio.Future[Console] = asyncio.get_running_loop().create_future()
+    starting = asyncio.ensure_future(
+        start(lambda session: subscribed.set_result(Console(session, show, before_event)))
+    )
+    driving: asyncio.Future[int] | None = None
+    try:
+        waits: list[asyncio.Future[Any]] = [subscribed, starting]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not subscribed.done():
+            await starting  # it failed, and says why
+        console = subscribed.result()
+        interrupts = Interrupts(console)
+        driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
+        waits = [starting, driving]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not driving.done():
+            await starting
+        return await driving
+    finally:
+        await _leave(starting, driving, subscribed.result() if subscribed.done() else None, interaction)
+
+
+async def _leave(
+    starting: asyncio.Future[Session],
+    driving: asyncio.Future[int] | None,
+    console: Console | None,
+    interaction: Interaction,
+) -> None:
+    for task in (starting, driving):
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+    if console is None:
+        return
+    console.leaving = not interaction.json
+    await console.session.close()
+    await console.close()
+
+
+async def _drive(console: Console, interaction: Interaction, spec_names: Names) -> int:
+    """Everything that commands do, until the session is over or nobody has more to say."""
+    from .script import run_commands, run_lines, show_every_stop
+
+    try:
+        if interaction.batch and not interaction.commands:
+            await show_every_stop(console)
+        else:
+            await run_commands(console, interaction.commands)
+            if interaction.has_prompt:
+                from .prompt import Prompt
+
+                await Prompt(console, spec_names).run()
+            elif not interaction.batch:
+                await run_lines(console, sys.stdin.fileno())
+    except Quit:
+        pass
+    await console.flush()
+    return _status(console, interaction)
+
+
+def _status(console: Console, interaction: Interaction) -> int:
+    if console.session.state is State.LOST or (console.failed and not interaction.has_prompt):
+        return TROUBLE_STATUS
+    if console.exit is None:
+        return 0
+    return exit_status(console.exit.code, console.exit.signal)
+
+
+def exit_status(code: int | None, signal_number: int | None) -> int:
+    """As a shell shows it."""
+    if signal_number is not None:
+        return _SIGNAL_BASE + signal_number
+    return 0 if code is None else code

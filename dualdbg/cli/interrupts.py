@@ -1,0 +1,53 @@
+"""What signals to dualdbg itself mean: Ctrl-C pauses the target, a request to end ends the session first."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+from ..console.console import Console
+from ..model import State
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_SIGNAL_BASE = 128
+
+
+class Interrupts:
+    """Handlers of one session. While the target owns the terminal Ctrl-C is its own, and gdb catches it there."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._received: signal.Signals | None = None
+        self._paused_at: int | None = None  # the epoch in which a pause was asked for
+
+    async def watch(self, work: Coroutine[Any, Any, int]) -> int:
+        """Run ``work``; when a signal ends it, returns the status that a shell shows for that signal."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(work)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, task)
+        for number in _ENDING:
+            loop.add_signal_handler(number, self._end, task, number)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._received is None:
+                task.cancel()
+                raise
+            return _SIGNAL_BASE + self._received
+        finally:
+            for number in (signal.SIGINT, *_ENDING):
+                loop.remove_signal_handler(number)
+
+    def _interrupt(self, task: asyncio.Task[int]) -> None:
+        session = self._console.session
+        if session.state is State.RUNNING and self._paused_at != session.epoch:
+            self._paused_at = session.epoch
+            session.background(session.pause())
+        else:  # it does not stop, or it stands still and a command takes its time
+            self._end(task, signal.SIGINT)
+
+    def _end(self, task: asyncio.Task[int], number: signal.Signals) -> None:
+        self._received = number
+        task.cancel()
