@@ -359,11 +359,15 @@ class GdbEngine:
         self._on_event(_stop_of(payload, reason, self._threads))
 
 
+_WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # where MI puts the number of a watchpoint that was triggered
+
+
 def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> NativeStopped:
     number = payload.get("thread-id")
     gdb_thread = int(number) if number and number.isdigit() else None
     frame = payload.get("frame") or {}
-    breakpoint_ = payload.get("bkptno")
+    watched: dict[str, Any] = next((payload[key] for key in _WATCHPOINTS if key in payload), {})
+    breakpoint_ = payload.get("bkptno") or watched.get("number")
     added = payload.get("added") or []
     return NativeStopped(
         reason=reason,

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
+from ..errors import CommandError
 from ..model import NativeFrame, PythonFrame
 from ..stacks.roles import is_evaluation_loop
 from ..symbols.elf import PF_X
@@ -62,6 +63,25 @@ class Crossing:
 
     async def insert(self, address: int, gdb_thread: int) -> int:
         number, _ = await self._session.native.insert_breakpoint(f"*{address:#x}", gdb_thread=gdb_thread)
+        return number
+
+    async def insert_return(self, caller: NativeFrame, gdb_thread: int) -> int:
+        """Where the code above ``caller`` returns into it: this very call, not another through the same place.
+
+        A return address is read when it is returned to, and hardly ever before: a hardware watchpoint on its slot,
+        just below the caller's stack pointer, costs nothing while deeper calls come and go. Where the hardware has
+        none to spare (or returns by register), a conditional breakpoint does it.
+        """
+        native = self._session.native
+        if caller.sp is not None and await self._architecture() == "x86-64":
+            try:
+                answer = await native.command(f"-break-watch -a *(long*){caller.sp - 8:#x}")
+                return int(answer["hw-awpt"]["number"])
+            except CommandError:
+                pass  # the breakpoint below serves as well, only slower
+        number = await self.insert(caller.pc, gdb_thread)
+        if caller.sp is not None:
+            await native.command(f"-break-condition {number} (unsigned long)$sp >= {caller.sp}")
         return number
 
     async def insert_entry(self, address: int, gdb_thread: int) -> int:

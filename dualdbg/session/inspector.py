@@ -85,6 +85,7 @@ class Inspector:
         try:
             trace = await self.ask("stackTrace", {"threadId": number, "startFrame": 0, "levels": 1})
             hold.frames = trace.get("stackFrames", [])
+            hold.depth = int(trace.get("totalFrames") or len(hold.frames))
             if number not in self._tids and hold.frames:
                 frame_id = hold.frames[0]["id"]
                 answer = await self.ask(

@@ -47,6 +47,7 @@ class PythonHold:
     event: engine.PythonStopped
     tid: int | None = None
     frames: list[dict[str, Any]] = field(default_factory=list)
+    depth: int = 0  # the number of its Python frames
     judged: bool = False  # shown to the user, or passed over
 
 
@@ -61,6 +62,27 @@ class NativeHold:
     tid: int
     gdb_thread: int
     innermost_matters: bool = False
+
+
+class CommandLock:
+    """One command at a time; what a command does by other commands is part of it."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._owner: asyncio.Task[Any] | None = None
+        self._depth = 0
+
+    async def __aenter__(self) -> None:
+        if self._owner is not asyncio.current_task():
+            await self._lock.acquire()
+            self._owner = asyncio.current_task()
+        self._depth += 1
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._owner = None
+            self._lock.release()
 
 
 class Session:
@@ -92,7 +114,7 @@ class Session:
         self._subscribers: list[asyncio.Queue[Event]] = []
         self._interrupts: list[asyncio.Future[bool]] = []
         self._stray_interrupts = 0
-        self._command = asyncio.Lock()
+        self._command = CommandLock()
         self._announcing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[bool]] = set()
@@ -415,7 +437,7 @@ class Session:
         if self.entry_expected:
             reason: Reason | None = Reason.ENTRY
             self.entry_expected = False
-        elif self.stepper.python_stop_counts(hold.event):
+        elif self.stepper.python_stop_counts(hold.event, hold.depth):
             reason = self.judge.python_reason(hold.event, self._python_pause)
         else:
             reason = None

@@ -35,6 +35,7 @@ class Step:
         default_factory=set
     )  # gdb breakpoints at native code that the Python line may enter
     origin: PythonFrame | None = None  # the Python line that was left
+    depth: int = 0  # how many Python frames debugpy showed there
     python: bool = False
     bodies: bool = False  # the functions of the extension are among the entries
 
@@ -99,10 +100,17 @@ class Stepper:
         if step is not None:
             await self.crossing.remove([*step.landings, *step.entries])
 
-    def python_stop_counts(self, event: engine.PythonStopped) -> bool:
-        """False for the late end of a debugpy step that another stop has already ended."""
+    def python_stop_counts(self, event: engine.PythonStopped, depth: int) -> bool:
+        """False for the late end of a debugpy step that another stop has ended, or that a landing is to end.
+
+        debugpy stops on the caller's line while the function is only about to return (``depth`` counts its
+        frames); when native code called the function, the step ends there.
+        """
         if event.reason != "step":
             return True
+        step = self._step
+        if step is not None and step.landings and depth < step.depth:
+            return False
         counted, self._python_outstanding = self._python_outstanding, False
         return counted
 
@@ -124,7 +132,8 @@ class Stepper:
         tid = session.stop.thread.tid
         gdb_thread = await session.inspector.gdb_thread(tid)
         top = session.stop.frame
-        step = Step(kind, tid, gdb_thread, python=True)
+        hold = next(iter(session.python_holds.values()))
+        step = Step(kind, tid, gdb_thread, python=True, depth=hold.depth)
         step.origin = top if isinstance(top, PythonFrame) else None
         returns = kind == "finish" or await self.crossing.line_returns()
         if returns:
@@ -143,8 +152,10 @@ class Stepper:
         stack = await self._session.inspector.stack(step.tid)
         caller = _caller_of_python(stack)
         if caller is not None:
-            number = await self.crossing.insert(caller.pc, step.gdb_thread)
-            step.landings[number] = caller.sp or 0
+            await self._session.interrupted(lambda: self._expect_return(step, caller))
+
+    async def _expect_return(self, step: Step, caller: NativeFrame) -> None:
+        step.landings[await self.crossing.insert_return(caller, step.gdb_thread)] = caller.sp or 0
 
     async def _expect_entry(self, step: Step, address: int | None) -> None:
         if address is not None:
@@ -192,7 +203,7 @@ class Stepper:
             step.python = self._python_outstanding
         exit_place = await self.crossing.exit_to_python(hold.gdb_thread)
         if exit_place is not None:
-            step.landings[await self.crossing.insert(exit_place.pc, hold.gdb_thread)] = exit_place.sp or 0
+            await self._expect_return(step, exit_place)
         if kind == "finish" or not has_line:
             await self._finish_native(step, stack, exit_place is not None)
             return
@@ -202,7 +213,7 @@ class Stepper:
         """To the next frame of the user's: a native caller, else the Python line, which has its landing already."""
         caller = _native_caller(stack)
         if caller is not None:
-            step.landings[await self.crossing.insert(caller.pc, step.gdb_thread)] = caller.sp or 0
+            await self._expect_return(step, caller)
         elif not has_exit:
             await self._go_native("-exec-finish", step)
             return

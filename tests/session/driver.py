@@ -19,6 +19,7 @@ from dualdbg.model import (
     Notice,
     Output,
     PythonFrame,
+    Role,
     Stack,
     Stop,
     Stopped,
@@ -86,7 +87,8 @@ class Driver:
         return await self.session.inspector.stack()
 
     async def names(self) -> list[str]:
-        return [name(frame) for frame in (await self.stack()).visible()]
+        """The user's own frames, innermost first."""
+        return [name(frame) for frame in (await self.stack()).visible() if frame.role is Role.USER]
 
     def breakpoint_events(self) -> list[BreakpointChanged]:
         return [event for event in self.seen if isinstance(event, BreakpointChanged)]

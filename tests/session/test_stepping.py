@@ -93,7 +93,7 @@ def test_a_callback_is_entered_and_left_to_its_native_caller(crossing: Path, env
                 break
         assert name(stop.frame) == "crossing.py:3"
         names = await driver.names()
-        assert names == ["crossing.py:3", "(anonymous namespace)::call_back", *names[2:-1], "crossing.py:7"]
+        assert names == ["crossing.py:3", "(anonymous namespace)::call_back", "crossing.py:7"]
         stop = await driver.step("finish")
         assert stop.origin is Language.NATIVE
         assert name(stop.frame) == "(anonymous namespace)::call_back"
@@ -164,7 +164,7 @@ def test_what_the_program_computes_is_not_changed_by_stepping(
                 await driver.step("finish")
 
     run_session(work, crossing, "crossing.py:5", env=env)
-    assert capfd.readouterr().out.split() == ["3.5", "4.833333333333334", "20.0", "2.23606797749979", "7.0"]
+    assert capfd.readouterr().out.split() == ["3.5", "4.833333333333334", "21.0", "2.23606797749979", "7.0"]
 
 
 def _ends() -> tuple[type, ...]:

@@ -1,0 +1,70 @@
+"""The threads of the target by number and name, cheap enough to be asked for at every stop."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import CommandError
+from ..model import State, Thread
+
+if TYPE_CHECKING:
+    from .session import Session
+
+# OS thread id, name, and whether the thread is pydevd's own, of every Python thread.
+_NAMES = (
+    "[(t.native_id, t.name, bool(getattr(t, 'is_pydev_daemon_thread', False)))"
+    " for t in __import__('threading').enumerate()]"
+)
+
+
+class ThreadList:
+    """Knows which threads are the debugger's own, and remembers the names that Python gave the others."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._names: dict[int, str] = {}
+        self._ours: set[int] = set()
+
+    def program_begins(self) -> None:
+        """Before the program's first line: every thread but the main one is the debugger's."""
+        self._ours = self._numbers() - {self._session.pid}
+
+    async def all(self) -> list[Thread]:
+        """The program's threads, the main one first; an ended process has none."""
+        session = self._session
+        gil: dict[int, bool | None] = {}
+        if session.state is State.PYTHON_STOPPED:
+            await self._ask_python()
+        elif session.state is State.NATIVE_STOPPED:
+            for one in await session.inspector.reader.python_threads():
+                gil[one.tid] = one.holds_gil
+        numbers = self._numbers()
+        self._ours &= numbers
+        rows = [
+            Thread(tid, session.inspector.thread_name(tid), self._names.get(tid), gil.get(tid))
+            for tid in numbers - self._ours
+        ]
+        return sorted(rows, key=lambda thread: (thread.tid != session.pid, thread.tid))
+
+    def _numbers(self) -> set[int]:
+        try:
+            return {int(entry.name) for entry in Path(f"/proc/{self._session.pid}/task").iterdir()}
+        except OSError:
+            return set()
+
+    async def _ask_python(self) -> None:
+        hold = next(iter(self._session.python_holds.values()), None)
+        if hold is None or not hold.frames:
+            return
+        arguments = {"expression": _NAMES, "frameId": hold.frames[0]["id"], "context": "clipboard"}
+        try:
+            answer = await self._session.inspector.ask("evaluate", arguments)
+            rows = ast.literal_eval(str(answer["result"]))
+        except (CommandError, ValueError, SyntaxError):
+            return  # names are a courtesy: a program may have replaced threading.enumerate
+        for tid, name, ours in rows:
+            self._names[tid] = name
+            if ours:
+                self._ours.add(tid)
