@@ -123,16 +123,10 @@ def test_no_native_side() -> None:
 
 
 def test_debugpys_own_frames_in_a_users_thread_are_folded_away() -> None:
-    stack = merge(
-        7,
-        [
-            *native("futex_wait@libc.so.6", LOOP, "do_wait_suspend@../../opt/debugpy/cy.so", LOOP, *BASE)[:2],
-            NativeFrame(2, 8192, "do_wait_suspend", "/opt/debugpy/cy.so"),
-            *native("x", "y", "z", LOOP, *BASE)[3:],
-        ],
-        python("/usr/lib/python3.11/threading.py:wait", "/opt/debugpy/pydevd.py:hold!", "a.py:<module>!"),
-        RULES,
-    )
+    frames = native("futex_wait@libc.so.6", LOOP, "do_wait_suspend", LOOP, *BASE)
+    frames[2] = NativeFrame(2, 0x2000, "do_wait_suspend", "/opt/debugpy/cy.so")
+    names = ["/usr/lib/python3.11/threading.py:wait", "/opt/debugpy/pydevd.py:hold!", "a.py:<module>!"]
+    stack = merge(7, frames, python(*names), RULES)
     assert stack.quality is Quality.FULL
     assert shown(stack.visible()) == ["a.py:<module>"]
 
