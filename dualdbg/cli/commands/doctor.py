@@ -1,0 +1,64 @@
+"""``dualdbg doctor``: what stands in the way of a session here, one line each, and a real session at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+
+from ...console.style import Style
+from ...symbols.cache import cache_directory
+from ...symbols.elf import ElfFile
+from ...target.doctor import Finding, Status, examine
+from ..arguments import Parser
+from .run import default_python
+
+_TROUBLE_STATUS = 3
+_MARKS = {
+    Status.OK: ("ok", "python"),
+    Status.WARNING: ("warning", "warning"),
+    Status.ERROR: ("error", "error"),
+}
+
+
+def main(words: list[str]) -> int:
+    parser = Parser(prog="dualdbg doctor", allow_abbrev=False, description=__doc__)
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
+    )
+    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
+    parser.add_argument("--json", action="store_true", help="write one JSON object a line")
+    given = parser.parse_args(words)
+    python = given.python or default_python(os.environ.get)
+    style = Style.of(sys.stdout)
+    worst = Status.OK
+    for finding in _findings(python, given.gdb):
+        worst = max(worst, finding.status, key=list(Status).index)
+        sys.stdout.write(_json_line(finding) if given.json else _line(finding, style))
+        sys.stdout.flush()
+    return _TROUBLE_STATUS if worst is Status.ERROR else 0
+
+
+def _findings(python: str, gdb: str | None) -> list[Finding]:
+    findings = examine(python, gdb, cache_directory(), _section_names)
+    needed = {"gdb", "ptrace", "python", "debugpy"}
+    if any(row.status is Status.ERROR and row.area in needed for row in findings):
+        return findings  # a session would fail for the reason that was just given
+    from ..trial import try_session
+
+    return [*findings, asyncio.run(try_session(python, gdb))]
+
+
+def _section_names(path: str) -> list[str]:
+    return [section.name for section in ElfFile.open(path).sections]
+
+
+def _line(finding: Finding, style: Style) -> str:
+    word, kind = _MARKS[finding.status]
+    text = f"{style.paint(kind, f'{word:<8}')}{finding.area:<8} {finding.text}\n"
+    return text + (f"{'':<17}{finding.fix}\n" if finding.fix else "")
+
+
+def _json_line(finding: Finding) -> str:
+    return json.dumps({"event": "finding", **finding.to_json()}) + "\n"

@@ -1,0 +1,81 @@
+"""A real session of two seconds, the last thing that ``dualdbg doctor`` tries: both engines, both kinds of stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from ..errors import DualdbgError
+from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
+from ..session.session import Session
+from ..session.start import Options, launch
+from ..target.doctor import Finding, Status
+from ..target.launcher import Launch
+
+_PROGRAM = "import os\nos.fspath('.')\n"
+_FUNCTION = "PyOS_FSPath"  # what os.fspath runs in every CPython; part of the C API, so it has a symbol
+_DEADLINE = 60.0  # seconds; a cold machine reads gdb and the interpreter from disk first
+
+
+async def try_session(python: str, gdb: str | None) -> Finding:
+    """Stop on the first line of a small program, then in a C function that it calls, and look at the stack."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="dualdbg-doctor-") as folder:
+        script = Path(folder) / "trial.py"
+        script.write_text(_PROGRAM)
+        try:
+            stack = await asyncio.wait_for(_stack_in_both(python, gdb, script), _DEADLINE)
+        except DualdbgError as error:
+            return Finding("session", Status.ERROR, error.message, error.hint)
+        except asyncio.TimeoutError:
+            text = f"a session did not come to its stop within {_DEADLINE:g} s"
+            return Finding("session", Status.ERROR, text, "dualdbg run --log-dir DIR shows where it waits")
+    seconds = time.monotonic() - started
+    if stack.quality is not Quality.FULL:
+        return Finding(
+            "session", Status.WARNING, f"stops work, but the stack is {stack.quality.value}: {stack.note}"
+        )
+    if not any(isinstance(frame, PythonFrame) for frame in stack.frames):
+        return Finding("session", Status.ERROR, "the Python frames below a native one could not be read")
+    return Finding("session", Status.OK, f"a stop in Python, a stop in C, one stack of both: {seconds:.1f} s")
+
+
+async def _stack_in_both(python: str, gdb: str | None, script: Path) -> Stack:
+    events: asyncio.Queue[Event]
+
+    def subscribe(session: Session) -> None:
+        nonlocal events
+        events = session.subscribe()
+
+    with open(os.devnull, "r+b") as nothing:
+        silent = nothing.fileno()
+        what = Launch(python, script=str(script), stdin=silent, stdout=silent, stderr=silent)
+        session = await launch(what, Options(gdb=gdb, stop_on_entry=True), None, subscribe=subscribe)
+    try:
+        await _stop(events, Language.PYTHON)
+        await session.breakpoints.add(_FUNCTION, temporary=True)
+        await session.resume()
+        await _stop(events, Language.NATIVE)
+        return await session.inspector.stack()
+    finally:
+        await session.close()
+
+
+async def _stop(events: asyncio.Queue[Event], language: Language) -> None:
+    """Wait for a stop. Raises DualdbgError for anything that comes in its place."""
+    while True:
+        event = await events.get()
+        if isinstance(event, Exited):
+            raise DualdbgError(f"the program ended before its {language.value} stop ({event.exit})")
+        if isinstance(event, Notice) and event.level == "error":
+            raise DualdbgError(event.message, event.hint)
+        if isinstance(event, Stopped):
+            if event.stop.origin is not language:
+                raise DualdbgError(
+                    f"expected a {language.value} stop, but the program stopped for: "
+                    f"{event.stop.description or event.stop.reason.value}"
+                )
+            return
