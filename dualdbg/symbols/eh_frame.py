@@ -118,10 +118,18 @@ class FrameTable:
 
 
 def cie_pointer_encoding(elf: ElfFile, offset: int) -> int:
+    """How the entries of the CIE at a file offset hold their addresses: its augmentation ``R``; 0 without one."""
     (length,) = struct.unpack("<I", elf.bytes_at(offset, 4))
     if length in (0, 0xFFFFFFFF):
         raise elf.garbled(f"the CIE at {offset:#x} has a length that no compiler writes")
-    data = elf.bytes_at(offset + 4, length)
+    try:
+        return _encoding_in(elf.bytes_at(offset + 4, length))
+    except (IndexError, ValueError) as error:
+        raise elf.garbled(f"the CIE at {offset:#x} cannot be understood") from error
+
+
+def _encoding_in(data: bytes) -> int:
+    """The same from the bytes after the CIE's length; IndexError or ValueError when they make no sense."""
     end = data.index(b"\0", 5)
     augmentation = data[5:end].decode("latin-1")
     at = end + 1
@@ -140,7 +148,7 @@ def cie_pointer_encoding(elf: ElfFile, offset: int) -> int:
             encoding = data[at]
             at += 1 + struct.calcsize(_FORMATS.get(encoding & 0x0F, "<Q"))
         elif letter not in "SB":
-            raise elf.garbled(f"the CIE at {offset:#x} has the unknown augmentation {augmentation!r}")
+            raise ValueError(augmentation)
     return 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from dualdbg.errors import SymbolError
 
 from .eh_frame import FrameTable
-from .elf import ElfFile
+from .elf import PF_X, ElfFile
 from .name_lookup import symbols_named
 from .search import Query
 from .split_debug import find_debug_file, mini_debug_info
@@ -91,27 +91,34 @@ class Library:
 
     # -- by name -----------------------------------------------------------------------------
 
-    def find_functions(self, name: str, *, exact: bool = False) -> list[Symbol]:
+    def find_functions(self, name: str, *, exact: bool = False, limit: int | None = None) -> list[Symbol]:
         """The functions defined here that ``name`` means, by address.
 
         ``name`` is a C name, a linkage name, a C++ name with or without scopes, template arguments
         and parameters, or a glob (``*`` within a scope, ``**`` across scopes). Scopes left out in
         front match any, as in gdb; a leading ``::`` says that there are none. ``exact`` compares the
         whole demangled text. ``.cold`` parts and PLT stubs are never meant.
+
+        A name such as ``operator()`` means thousands: with ``limit``, the search ends when there are about as
+        many, which may then be any of them.
         """
-        return self._find(name, exact, SymbolTable.is_function)
+        return self._find(name, exact, SymbolTable.is_function, limit)
 
     def find_data(self, name: str, *, exact: bool = False) -> list[Symbol]:
         """Like :meth:`find_functions`, for variables, tables and constants."""
         return self._find(name, exact, SymbolTable.is_data)
 
-    def _find(self, name: str, exact: bool, wanted: Callable[[SymbolTable, Entry], bool]) -> list[Symbol]:
+    def _find(
+        self, name: str, exact: bool, wanted: Callable[[SymbolTable, Entry], bool], limit: int | None = None
+    ) -> list[Symbol]:
         if not name.strip():
             return []
         self.elf.check_unchanged()
         query = Query.of(name, exact)
         return merge_aliases(
-            symbol for table in self.tables for symbol in symbols_named(table, query, wanted, self.path)
+            symbol
+            for table in self.tables
+            for symbol in symbols_named(table, query, wanted, self.path, limit)
         )
 
     # -- by address --------------------------------------------------------------------------
@@ -148,26 +155,29 @@ class Library:
 
     # -- where it is loaded ------------------------------------------------------------------
 
-    def load_bias(self, mapping_start: int, mapping_offset: int) -> int:
-        return load_bias(self.elf, mapping_start, mapping_offset)
+    def load_bias(self, mapping_start: int, mapping_offset: int, *, executable: bool = False) -> int:
+        """:func:`load_bias` of this file."""
+        return load_bias(self.elf, mapping_start, mapping_offset, executable=executable)
 
 
 _opened: dict[str, tuple[tuple[int, int, int, int], Library]] = {}
 
 
-def load_bias(elf: ElfFile, mapping_start: int, mapping_offset: int) -> int:
+def load_bias(elf: ElfFile, mapping_start: int, mapping_offset: int, *, executable: bool = False) -> int:
     """What to add to a link-time address to get the one in the target.
 
-    The arguments are those of any row of /proc/PID/maps that maps this file: where it starts, and its
-    offset in the file. :class:`SymbolError` when no segment of the file is loaded from there, as
-    happens when the file on disk is not the one that was mapped.
+    The arguments are those of a row of /proc/PID/maps: where it starts, and its offset in the file. It is the
+    file's lowest row, or one that is ``executable``: other rows can start at the same page of the file.
+    :class:`SymbolError` when no segment is loaded from there, as happens when the file on disk is
+    not the one that was mapped.
     """
     page = resource.getpagesize()
-    loads = elf.loads()
-    starts_here = [s for s in loads if s.offset // page * page == mapping_offset]
-    holds_it = [s for s in loads if s.offset // page * page <= mapping_offset < s.offset + s.file_size]
-    for segment in starts_here or holds_it:
-        return mapping_start - mapping_offset + segment.offset - segment.address
+    for segment in elf.loads():
+        first_page = segment.offset // page * page
+        if executable and not segment.flags & PF_X:
+            continue
+        if first_page <= mapping_offset < segment.offset + segment.file_size:
+            return mapping_start - mapping_offset + segment.offset - segment.address
     raise SymbolError(
         f"no segment of {elf.path} is loaded from offset {mapping_offset:#x}",
         "the file may have been replaced since it was loaded; restart the target",
@@ -185,7 +195,11 @@ def _containing(table: SymbolTable, vaddr: int) -> list[tuple[SymbolTable, Entry
         at -= 1
     by_size = [(table, entry) for _, entry in same if start <= vaddr < start + entry.size]
     # Assembler labels have no size: the table of all names is believed that nothing else starts between.
-    return by_size or [(table, entry) for _, entry in same if entry.size == 0 and table.is_full]
+    return by_size or [
+        (table, entry)
+        for _, entry in same
+        if entry.size == 0 and table.is_full and table.is_in_section(entry, vaddr)
+    ]
 
 
 def _covers(entry: Entry, vaddr: int) -> bool:

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from .demangle import demangle_all
 from .search import Query
 from .symbol import Symbol, symbol_of
 from .symbol_table import Entry, SymbolTable
 
+# Strings that are demangled in one go, between two looks at whether there are enough matches.
+_CHUNK = 4096
+
 
 def symbols_named(
-    table: SymbolTable, query: Query, wanted: Callable[[SymbolTable, Entry], bool], library: str
+    table: SymbolTable,
+    query: Query,
+    wanted: Callable[[SymbolTable, Entry], bool],
+    library: str,
+    limit: int | None = None,
 ) -> list[Symbol]:
-    """The symbols of ``table`` that ``query`` means and ``wanted`` accepts; cold parts are left out."""
-    texts = _matching_strings(table, query)
+    """The symbols of ``table`` that ``query`` means and ``wanted`` accepts; cold parts are left out.
+
+    The search ends soon after ``limit`` strings have matched.
+    """
+    texts: dict[int, str] = {}
+    for matches in _matching_strings(table, query):
+        texts.update(matches)
+        if limit is not None and len(texts) >= limit:
+            break
     entries = [entry for entry in table.with_names(texts) if wanted(table, entry)]
     symbols = [symbol_of(table, entry, library, texts[entry.name]) for entry in entries]
     return [symbol for symbol in symbols if not symbol.is_cold]
 
 
-def _matching_strings(table: SymbolTable, query: Query) -> dict[int, str]:
-    """File offset -> demangled text of the strings in the table that the query means."""
+def _matching_strings(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:
+    """File offset -> demangled text of the strings in the table that the query means, in portions."""
     strings, plain = table.strings, query.plain
-    names: list[tuple[int, bytes]] = []
-    holding: Iterable[tuple[int, bytes]] = []
     if plain is not None and (query.is_linkage_name or strings.is_frequent(plain)):
-        names += [(at, name) for at, name in strings.names(plain) if query.is_plain(name)]
-        if not query.is_linkage_name:
-            holding = strings.holding(query.needles[0])
+        yield _as_they_are([(at, name) for at, name in strings.names(plain) if query.is_plain(name)])
+        if query.is_linkage_name:
+            return
+        holding = strings.holding(query.needles[0])
     else:
         # A name without scopes may be one of C or of C++: both are found in one go.
         holding = strings.holding(plain or strings.rarest(query.needles or [b"_Z"]))
-    candidates: list[tuple[int, bytes]] = []
-    for begin, string in holding:
-        if plain is not None and (at := string.rfind(plain)) >= 0 and query.is_plain(string[at:]):
-            names.append((begin + at, string[at:]))
-        candidates += query.candidates(begin, string)
-    found = dict(zip((at for at, _ in names), _demangled(names), strict=True))
-    texts = zip((at for at, _ in candidates), _demangled(candidates), strict=True)
-    found.update((at, text) for at, text in texts if query.matches(text))
-    return found
+    while chunk := list(islice(holding, _CHUNK)):
+        names: list[tuple[int, bytes]] = []
+        candidates: list[tuple[int, bytes]] = []
+        for begin, string in chunk:
+            if plain is not None and (at := string.rfind(plain)) >= 0 and query.is_plain(string[at:]):
+                names.append((begin + at, string[at:]))
+            candidates += query.candidates(begin, string)
+        matching = {at: text for at, text in _as_they_are(candidates).items() if query.matches(text)}
+        yield {**_as_they_are(names), **matching}
 
 
-def _demangled(names: list[tuple[int, bytes]]) -> list[str]:
-    return demangle_all(name.partition(b"@")[0] for _, name in names)
+def _as_they_are(names: list[tuple[int, bytes]]) -> dict[int, str]:
+    """Offset -> demangled text, for (offset, string)."""
+    texts = demangle_all(name.partition(b"@")[0] for _, name in names)
+    return dict(zip((at for at, _ in names), texts, strict=True))

@@ -33,6 +33,9 @@ _ABBREVIATED = frozenset(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*$")
 _WORD = re.compile(r"(?<![\w$.#:'])[A-Za-z_][\w$]*|(?<=::)[A-Za-z_][\w$]*")
+_ANY_WORD = re.compile(r"\w+")
+_INTEGER = re.compile(r"(?<=[<,)])(-?\d+)(?:u?l?l?)(?=[,>])")
+_LAMBDA = re.compile(r"\{lambda\([^{}]*\)#(\d+)\}")
 # Words of a demangled text that the mangled one does not spell: built-in types, keywords, descriptions.
 _UNSPELLED_WORDS = """
     char_traits anonymous namespace lambda unnamed type default arg auto decltype operator new delete
@@ -48,6 +51,7 @@ _CLONE_SUFFIX = re.compile(
 )
 _LITERAL = re.compile(r"[\w$]+")
 _TRAILING = re.compile(r"(?: const| volatile| ?&&?| \[clone [^\]]*\])+$")
+_SPACE_BEFORE_LIST = re.compile(r"(?<=[\w)>\]])\s+\((?![*&]|anonymous namespace\))")
 _WILD_OPERATOR = re.compile(r"operator\s*[*?]")
 # Itanium C++ ABI 5.1.3, operator encodings; a symbol with two entries is unary or binary.
 _OPERATOR_CODES: dict[str, tuple[bytes, ...]] = {
@@ -77,7 +81,7 @@ class Query:
 
     @classmethod
     def of(cls, name: str, exact: bool = False) -> Query:
-        text = name.strip()
+        text = name.strip() if exact else _SPACE_BEFORE_LIST.sub("(", name.strip())
         return cls(text[2:] if text.startswith("::") else text, exact or text.startswith("::"), exact)
 
     @cached_property
@@ -90,8 +94,9 @@ class Query:
         return self.text.startswith("_Z") and _IDENTIFIER.match(self.text.partition(".")[0]) is not None
 
     @property
-    def is_identifier(self) -> bool:
-        return _IDENTIFIER.match(self.text) is not None
+    def is_c_name(self) -> bool:
+        """True for an identifier, also with the suffix of a compiler's clone."""
+        return _IDENTIFIER.match(self.text.replace(".", "_")) is not None
 
     @cached_property
     def parsed(self) -> CxxName:
@@ -113,6 +118,11 @@ class Query:
         return texts + ([self._parameters] if self._parameters else [])
 
     @cached_property
+    def _words(self) -> set[str]:
+        """Words of the template arguments and parameters that a text with the same ones holds as well."""
+        return {word for text in self._bracketed for word in _ANY_WORD.findall(text)} - _UNSPELLED
+
+    @cached_property
     def needles(self) -> list[bytes]:
         """Byte strings that every mangled form of the name holds."""
         if self.is_glob:
@@ -121,6 +131,8 @@ class Query:
         for text in self._bracketed:
             words = set(_WORD.findall(text)) - _UNSPELLED
             found.update(_length_prefixed(word) for word in words)
+            found.update(_integer_needle(number) for number in _INTEGER.findall(text))
+            found.update(_lambda_needle(int(number)) for number in _LAMBDA.findall(text))
         return sorted(found)
 
     @cached_property
@@ -144,7 +156,7 @@ class Query:
     @cached_property
     def plain(self) -> bytes | None:
         """The bytes of a name that can be one of C, or is a linkage name; None for a qualified one or a glob."""
-        plain = self.is_linkage_name or (self.is_identifier and not self.is_glob)
+        plain = self.is_linkage_name or (self.is_c_name and not self.is_glob)
         return self.text.encode() if plain else None
 
     def is_plain(self, string: bytes) -> bool:
@@ -204,7 +216,7 @@ class Query:
         if self.is_glob:
             name = parse(demangled)
             return not name.special and self.glob.match(_without_anonymous(self.text, name)) is not None
-        if not self._is_plausible(demangled):
+        if not self._is_plausible(demangled) or not self._words <= set(_ANY_WORD.findall(demangled)):
             return False
         return self._matches_name(parse(demangled))
 
@@ -323,6 +335,16 @@ def clone_suffix(linkage_name: str) -> str | None:
         return dot + suffix if dot else None
     found = _CLONE_SUFFIX.search(linkage_name)
     return found.group() if found else None
+
+
+def _integer_needle(number: str) -> bytes:
+    """The end of a literal template argument: ``3`` is ``Li3E``, ``-1`` is ``Lin1E``."""
+    return number.replace("-", "n").encode() + b"E"
+
+
+def _lambda_needle(number: int) -> bytes:
+    """The end of a closure type: the first of a scope is ``UlvE_``, the third ``UlvE1_``."""
+    return b"E_" if number == 1 else f"E{number - 2}_".encode()
 
 
 def _length_prefixed(identifier: str) -> bytes:

@@ -86,6 +86,13 @@ class SymbolTable:
         """``$x``, ``$d``: marks of code and data on aarch64 (AAELF64, "Mapping symbols")."""
         return self.elf.bytes_at(entry.name, 1) == b"$"
 
+    def is_in_section(self, entry: Entry, address: int) -> bool:
+        """True when the section that the entry is defined in contains the address."""
+        if entry.section >= len(self.elf.sections):
+            return False
+        section = self.elf.sections[entry.section]
+        return section.address <= address < section.address + section.size
+
     def is_data(self, entry: Entry) -> bool:
         if entry.section == SHN_UNDEF:
             return False

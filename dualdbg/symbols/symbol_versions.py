@@ -26,6 +26,8 @@ def defined_versions(elf: ElfFile) -> frozenset[str]:
             (name, _) = elf.unpack(_VERDAUX, at + names)
             if not flags & _VER_FLG_BASE:
                 versions.add(_text(elf, section, name))
+            if following == 0:
+                break
             at += following
     return frozenset(versions)
 
@@ -38,6 +40,8 @@ def needed_versions(elf: ElfFile) -> dict[str, tuple[str, ...]]:
         for _ in range(section.info):
             _, count, file, versions, following = elf.unpack(_VERNEED, at)
             needs[_text(elf, section, file)] = tuple(_versions(elf, section, at + versions, count))
+            if following == 0:
+                break
             at += following
     return needs
 
@@ -48,6 +52,8 @@ def _versions(elf: ElfFile, section: Section, at: int, count: int) -> list[str]:
         _, flags, _, name, following = elf.unpack(_VERNAUX, at)
         if not flags & _VER_FLG_WEAK:
             names.append(_text(elf, section, name))
+        if following == 0:
+            break
         at += following
     return names
 

@@ -68,7 +68,7 @@ def unwind_file(library: Library, around: Iterable[int] | None = None) -> Path |
     kind = "all"
     if around is not None:
         entries = {fde.offset: fde for vaddr in around if (fde := library.frames.find(vaddr))}
-        if all(fde.pointer_encoding in _COPIED for fde in entries.values()):
+        if all(_can_be_moved(library, fde) for fde in entries.values()):
             content = _copy_of(library, table.address, [fde for _, fde in sorted(entries.items())])
             kind = hashlib.blake2b(content, digest_size=8).hexdigest()
     chunks = _elf_file(library.elf.machine, [_part_of(table, content), *map(_empty_part_of, code)])
@@ -83,6 +83,11 @@ def _identity(library: Library) -> str:
     if library.build_id is None:
         layout_hash.update(repr((library.path, library.elf.modified)).encode())
     return f"{library.build_id or 'nobuildid'}-{layout_hash.hexdigest()}"
+
+
+def _can_be_moved(library: Library, fde: Fde) -> bool:
+    """True for the forms that compilers write; the 64-bit form of the length field is none of them."""
+    return fde.pointer_encoding in _COPIED and library.elf.bytes_at(fde.offset, 4) != b"\xff\xff\xff\xff"
 
 
 def _copy_of(library: Library, address: int, fdes: Sequence[Fde]) -> bytes:

@@ -1,0 +1,154 @@
+"""From an address to the function that contains it, and from a mapping to the load bias."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import SymbolError
+from dualdbg.symbols.library import Library, load_bias
+from tests.symbols.conftest import run, torch_library
+
+
+def sized_functions(path: Path) -> list[tuple[int, int, str]]:
+    """(start, size, linkage name) of nm's functions with a size."""
+    lines = run("nm", "-S", "--defined-only", path).splitlines()
+    rows = [line.split(" ", 3) for line in lines]
+    return [(int(r[0], 16), int(r[1], 16), r[3]) for r in rows if len(r) == 4 and r[2] in "tTwWi"]
+
+
+@pytest.mark.usefixtures("binutils")
+@pytest.mark.parametrize("flags", [(), ("-O2",), ("-Wl,--no-eh-frame-hdr",), ("-Wl,-z,noseparate-code",)])
+def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], flags: tuple[str, ...]) -> None:
+    library = Library.open(build("shapes.cpp", *flags))
+    functions = sized_functions(Path(library.path))
+    names: dict[int, set[str]] = {}
+    for start, _, name in functions:
+        names.setdefault(start, set()).add(name)
+    assert len(functions) > 40
+    for start, size, _ in functions:
+        for address, symbol in library.symbols_at(range(start, start + size)).items():
+            assert symbol is not None and symbol.linkage_name in names[start], (hex(address), symbol)
+            assert symbol.address == start
+
+
+@pytest.mark.usefixtures("binutils")
+def test_places_outside_of_functions_have_no_name(shapes: Path) -> None:
+    library = Library.open(shapes)
+    plt = library.elf.section(".plt")
+    assert plt is not None
+    for address in (0, 1, plt.address + 3, 1 << 40):
+        assert library.symbol_at(address) is None, hex(address)
+
+
+@pytest.mark.usefixtures("binutils")
+def test_a_stripped_library_claims_only_what_it_knows(shapes: Path, tmp_path: Path) -> None:
+    """A local function has lost its name; its neighbour's must not be given to it."""
+    stripped = tmp_path / "stripped.so"
+    run("strip", "-o", stripped, shapes)
+    library = Library.open(stripped)
+    exported = set(run("nm", "-D", "--defined-only", stripped).split())
+    local = 0
+    for start, size, name in sized_functions(shapes):
+        symbol = library.symbol_at(start + size - 1)
+        if name in exported:
+            assert symbol is not None and symbol.address == start, name
+        elif symbol is not None:
+            assert symbol.address == start and {symbol.linkage_name, *symbol.aliases} & exported, (
+                name,
+                symbol,
+            )
+        else:
+            local += 1
+    assert local >= 3
+
+
+def test_names_for_people(shapes: Path) -> None:
+    library = Library.open(shapes)
+    short = {s.name: s.short_name for s in library.find_functions("**")}
+    assert short["outer::inner::deep(int)"] == "outer::inner::deep"
+    assert short["long outer::Box<int>::convert<long>(int)"] == "outer::Box::convert"
+    assert short["outer::(anonymous namespace)::hidden(int)"] == "outer::(anonymous namespace)::hidden"
+    assert short["outer::returns_pointer(int)"] == "outer::returns_pointer"
+    assert short["outer::Shape::operator()(int) const"] == "outer::Shape::operator()"
+    lambdas = {
+        s.short_name for s in library.find_functions("outer::with_lambda::{lambda(int)#1}::operator()")
+    }
+    assert lambdas == {"outer::with_lambda::{lambda#1}::operator()"}
+
+
+def test_the_load_bias_from_the_map(shapes: Path) -> None:
+    """In our own process, against the addresses that the dynamic loader gives."""
+    handle = ctypes.CDLL(str(shapes))
+    loaded = ctypes.cast(handle.plain_c, ctypes.c_void_p).value
+    assert loaded is not None
+    library = Library.open(shapes)
+    (symbol,) = library.find_functions("plain_c")
+    rows = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
+    assert len(rows) >= 3
+    for row, executable in ((rows[0], False), *((row, True) for row in rows if "x" in row[1])):
+        bias = library.load_bias(int(row[0].split("-")[0], 16), int(row[2], 16), executable=executable)
+        assert bias + symbol.address == loaded, row
+
+
+def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) -> None:
+    source = tmp_path / "program.c"
+    source.write_text(
+        '#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); return getchar(); }\n'
+    )
+    program = tmp_path / "program"
+    run("gcc", "-no-pie", source, "-o", program)
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        text = Path(f"/proc/{process.pid}/maps").read_text()
+        process.communicate("\n")
+    row = next(line.split() for line in text.splitlines() if str(program) in line)
+    assert Library.open(program).load_bias(int(row[0].split("-")[0], 16), int(row[2], 16)) == 0
+
+
+def test_a_mapping_that_is_not_of_this_file_is_refused(shapes: Path) -> None:
+    with pytest.raises(SymbolError, match="no segment") as caught:
+        load_bias(Library.open(shapes).elf, 0x7F0000000000, 0x10000000)
+    assert "replaced" in caught.value.hint
+
+
+def test_python_names_its_own_functions() -> None:
+    """The interpreter's functions by address, in whichever file they are."""
+    address = ctypes.cast(ctypes.pythonapi.PyObject_GetAttr, ctypes.c_void_p).value
+    assert address is not None
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        start, end = (int(text, 16) for text in line.split()[0].split("-"))
+        if start <= address < end:
+            library = Library.open(line.split()[5])
+            bias = library.load_bias(start, int(line.split()[2], 16))
+            symbol = library.symbol_at(address - bias + 1)
+            assert symbol is not None and symbol.name == "PyObject_GetAttr"
+            return
+    pytest.fail(f"{sys.executable} does not map its own code")
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.usefixtures("binutils")
+def test_libtorch_names_any_address_as_nm_does() -> None:
+    path = torch_library("libtorch_cpu.so")
+    library = Library.open(path)
+    functions = sized_functions(path)
+    starts: dict[int, set[str]] = {}
+    for start, _, name in functions:
+        starts.setdefault(start, set()).add(name)
+    assert len(functions) > 300_000
+    sample = random.Random(20240502).sample([f for f in functions if f[1] > 0], 4000)
+    places = {start + random.Random(start).randrange(size): start for start, size, _ in sample}
+    named = library.symbols_at(places)
+    for address, start in places.items():
+        symbol = named[address]
+        assert symbol is not None and symbol.linkage_name in starts[symbol.address], hex(address)
+        assert symbol.address == start or re.match("mkl_|mkldnn_|dnnl", symbol.name), (hex(address), symbol)
