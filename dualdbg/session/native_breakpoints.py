@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from ..errors import CommandError
 from ..model import BreakpointKind, BreakpointSpec, Location
 from ..symbols.image import Module, Place, ProcessImage
+from ..symbols.operators import Candidate
 from ..symbols.policy import Load
 from .engines import NativeEngine
 from .stack_reader import StackReader
 from .symbol_policy import SymbolPolicy
 
-Candidates = Callable[[BreakpointSpec], list[str]]
-"""The qualified function names at which an operator spec belongs."""
+Candidates = Callable[[BreakpointSpec], list[Candidate]]
+"""The functions at which an operator spec belongs."""
 
 
 @dataclass
@@ -32,9 +33,20 @@ class _Wanted:
     id: int
     spec: BreakpointSpec
     names: tuple[str, ...]
+    candidates: tuple[Candidate, ...] = ()
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by gdb location
     message: str | None = None
+
+
+def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
+    return ()
+
+
+_FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = {
+    BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
+    BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
+}
 
 
 class NativeBreakpoints:
@@ -71,7 +83,9 @@ class NativeBreakpoints:
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         """Look for the places of a new breakpoint in what is loaded now."""
-        wanted = _Wanted(id, spec, tuple(self._names(spec)))
+        operator = spec.kind is BreakpointKind.OPERATOR
+        candidates = tuple(self._candidates(spec)) if operator else ()
+        wanted = _Wanted(id, spec, _FUNCTIONS.get(spec.kind, _no_names)(spec), candidates)
         self._wanted[id] = wanted
         await self._bind(wanted, self._image.modules)
 
@@ -142,15 +156,6 @@ class NativeBreakpoints:
 
     # -- binding --------------------------------------------------------------------------------
 
-    def _names(self, spec: BreakpointSpec) -> list[str]:
-        if spec.kind is BreakpointKind.OPERATOR:
-            return self._candidates(spec)
-        if spec.kind is BreakpointKind.FUNCTION:
-            return [spec.subject]
-        if spec.kind is BreakpointKind.THROW:
-            return ["__cxa_throw"]
-        return []
-
     async def _bind(self, wanted: _Wanted, modules: list[Module]) -> None:
         if wanted.spec.kind is BreakpointKind.ADDRESS:
             await self._bind_address(wanted)
@@ -159,6 +164,22 @@ class NativeBreakpoints:
         for name in wanted.names:
             for place in self._image.find(name, modules):
                 await self._bind_place(wanted, place)
+        for candidate in wanted.candidates:
+            for place in self._places_of(candidate, modules):
+                await self._bind_place(wanted, place)
+
+    def _places_of(self, candidate: Candidate, modules: list[Module]) -> list[Place]:
+        """The functions of a candidate; where the compiler has inlined them, those that call nothing else."""
+        places = []
+        for module in modules:
+            for name in (candidate.name, *candidate.wrappers):
+                found = self._image.find(name, [module])
+                meant = candidate.pick([place.symbol for place in found]) if name == candidate.name else None
+                chosen = [place for place in found if meant is None or place.symbol in meant]
+                places += chosen
+                if chosen:
+                    break
+        return places
 
     async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
         address = place.address
@@ -168,7 +189,7 @@ class NativeBreakpoints:
             start = await self._native.helper("function-start", place.address)
             address, file, line = start["address"], start["file"], start["line"]
         location = Location(place.symbol.name, place.module.path, address, file, line)
-        await self._insert(wanted, f"*{address:#x}", location)
+        await self._insert(wanted, address, location)
 
     async def _bind_address(self, wanted: _Wanted) -> None:
         if wanted.locations:
@@ -176,7 +197,7 @@ class NativeBreakpoints:
         address = int(wanted.spec.subject, 16)
         function, library = self._image.describe(address)
         if library is not None:
-            await self._insert(wanted, f"*{address:#x}", Location(function, library, address))
+            await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_line(self, wanted: _Wanted, modules: list[Module]) -> None:
         for module in modules:
@@ -191,15 +212,18 @@ class NativeBreakpoints:
                 place["file"],
                 place["line"],
             )
-            await self._insert(wanted, f"*{place['address']:#x}", location)
+            await self._insert(wanted, place["address"], location)
 
-    async def _insert(self, wanted: _Wanted, key: str, location: Location) -> None:
+    async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
+        key = (
+            f"{address:#x} {wanted.spec.condition or ''}"  # those with the same condition share one of gdb's
+        )
         if key in wanted.locations:
             return
         point = self._points.get(key)
         if point is None:
             try:
-                number, _ = await self._native.insert_breakpoint(key)
+                number, _ = await self._native.insert_breakpoint(f"*{address:#x}")
             except CommandError as error:
                 wanted.message = error.message
                 return

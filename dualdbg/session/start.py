@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,16 +16,18 @@ from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import EngineError, EngineTimeout, TargetError
 from ..memory import python_frames
-from ..model import BreakpointSpec, Exit, SessionStarted, State
+from ..model import BreakpointKind, BreakpointSpec, Exit, SessionStarted, State
 from ..resources import resource_directory
 from ..symbols.image import ProcessImage
+from ..symbols.nearest import nearest_names
 from ..symbols.operators import OperatorTable
+from ..symbols.presets import Preset, expand, shipped
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
 from .breakpoint_table import BreakpointTable, SpecReader
 from .inspector import Inspector
 from .judge import Judge
-from .native_breakpoints import NativeBreakpoints
+from .native_breakpoints import Candidates, NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
 from .session import Session
 from .stack_reader import StackReader
@@ -62,6 +65,7 @@ class Options:
     stop_on_entry: bool = False
     breakpoints: tuple[str, ...] = ()
     symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
+    presets: Mapping[str, Preset] = field(default_factory=shipped)
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
     gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
@@ -136,7 +140,7 @@ def _furnish(session: Session, options: Options, operators: OperatorTable | None
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
     python = PythonBreakpoints(session.python, _source_folders(what), session.native_held)
-    specs = SpecReader(operators.is_operator if operators else None, _no_presets)
+    specs = SpecReader(operators.is_operator if operators else None, partial(expand, presets=options.presets))
     session.breakpoints = BreakpointTable(
         session, specs, native, python, image, _nearest_in(image, operators)
     )
@@ -144,26 +148,23 @@ def _furnish(session: Session, options: Options, operators: OperatorTable | None
     session.judge = Judge(session)
 
 
-def _candidates_in(operators: OperatorTable | None) -> Callable[[BreakpointSpec], list[str]]:
-    def names(spec: BreakpointSpec) -> list[str]:
-        if operators is None:
-            return []
-        return [candidate.name for candidate in operators.symbols_for_spec(spec)]
-
-    return names
+def _candidates_in(operators: OperatorTable | None) -> Candidates:
+    return operators.symbols_for_spec if operators is not None else lambda spec: []
 
 
 def _nearest_in(
     image: ProcessImage, operators: OperatorTable | None
 ) -> Callable[[BreakpointSpec], list[str]]:
+    """Names for a user who mistyped one: operators, and functions of what was loaded."""
+
     def nearest(spec: BreakpointSpec) -> list[str]:
-        return operators.nearest(spec.subject) if operators is not None else []
+        names = operators.nearest(spec.subject) if operators is not None else []
+        if spec.kind is BreakpointKind.FUNCTION:
+            libraries = [module.library for module in image.modules if module.library is not None]
+            names += [name for name in nearest_names(spec.subject, libraries) if name not in names]
+        return names[:5]
 
     return nearest
-
-
-def _no_presets(name: str) -> list[str]:
-    raise TargetError(f"there is no preset {name}")
 
 
 def _source_folders(what: Launch) -> tuple[Path, ...]:
