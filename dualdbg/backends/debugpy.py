@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -142,7 +143,7 @@ class DebugpyEngine:
             raise ProtocolError("another process connected to the debug port; it was turned away")
         information = await self.request("pydevdSystemInfo")
         self.process_id = int(information["process"]["pid"])
-        self.python_version = str(information["python"]["version"])
+        self.python_version = _plain_version(str(information["python"]["version"]))
         await self.request(
             "initialize",
             {
@@ -326,3 +327,15 @@ def _body(command: str, answer: dap.Message) -> dict[str, Any]:
 def _last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else text
+
+
+_RELEASE_LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc"}
+
+
+def _plain_version(text: str) -> str:
+    """pydevd's ``3.11.7final0`` and ``3.14.0candidate2`` as everyone else writes them."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)*)(alpha|beta|candidate|final)(\d+)", text)
+    if match is None:
+        return text
+    number, level, serial = match.groups()
+    return number if level == "final" else f"{number}{_RELEASE_LEVELS[level]}{serial}"

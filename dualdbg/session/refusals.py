@@ -1,0 +1,31 @@
+"""Why the native engine could not begin: gdb's short words, looked into.
+
+What it takes to look is imported when it is needed, which in a session that starts is never.
+"""
+
+from __future__ import annotations
+
+from ..errors import DualdbgError, EngineError
+
+_DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
+
+
+def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
+    """What is wrong with a gdb that did not start as it should: no gdb at all, too old, without Python."""
+    from ..target import doctor
+
+    for finding in doctor.check_gdb(executable):
+        if finding.status is doctor.Status.ERROR:
+            return EngineError(finding.text, finding.fix)
+    return EngineError(f"{executable} did not start: {error.message}", error.hint or _DOCTOR)
+
+
+def attach_refused(pid: int, error: DualdbgError) -> DualdbgError:
+    """Why gdb may not trace the process; gdb's own words where the kernel would allow it."""
+    from ..target import ptrace
+
+    try:
+        ptrace.check(pid)
+    except DualdbgError as reason:
+        return reason
+    return EngineError(f"gdb cannot attach to process {pid}: {error.message}", _DOCTOR)
