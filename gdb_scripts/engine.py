@@ -345,19 +345,6 @@ def architecture():
     return gdb.selected_inferior().architecture().name()
 
 
-def return_address(number):
-    """Where the function at whose first instruction thread ``number`` stands will return to."""
-    _thread(number).switch()
-    frame = gdb.newest_frame()
-    try:
-        if "aarch64" in frame.architecture().name():
-            return int(frame.read_register("x30")) & 0xFFFFFFFFFFFFFFFF
-        top = int(frame.read_register("sp")) & 0xFFFFFFFFFFFFFFFF
-        return int.from_bytes(gdb.selected_inferior().read_memory(top, 8).tobytes(), "little")
-    except (gdb.error, ValueError):
-        return None
-
-
 _COMMANDS = {
     "version": version,
     "threads": threads,
@@ -372,7 +359,6 @@ _COMMANDS = {
     "forget-values": forget_values,
     "read-memory": read_memory,
     "registers": registers,
-    "return-address": return_address,
     "architecture": architecture,
     "insert-many": insert_many,
     "delete-many": delete_many,

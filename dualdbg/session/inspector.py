@@ -210,11 +210,6 @@ class Inspector:
         trace = await self.ask("stackTrace", {"threadId": number})
         return [_debugpy_frame(row) for row in trace.get("stackFrames", ())]
 
-    async def return_address(self, gdb_thread: int) -> int | None:
-        """At a function's first instruction: where it will return to (top of the stack, or the link register)."""
-        address = await self._session.native.helper("return-address", gdb_thread)
-        return None if address is None else int(address)
-
     # -- small questions of the judge -------------------------------------------------------------
 
     async def thrown_type(self) -> str | None:

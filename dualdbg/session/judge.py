@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from ..backends import events as engine
 from ..errors import CommandError
 from ..model import BreakpointKind, Notice, Reason
+from ..stacks.roles import is_evaluation_loop
+from ..symbols.nested_calls import Arrival, continues_call
 
 if TYPE_CHECKING:
     from .session import Session
@@ -35,6 +37,7 @@ class Judge:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._reported: dict[tuple[int, int], Arrival] = {}  # the last one of a breakpoint in a thread
 
     async def is_internal(self, event: engine.NativeStopped) -> bool:
         """Handle a stop that the user never sees; True when the target may run on."""
@@ -77,10 +80,10 @@ class Judge:
         hit: list[int] = []
         description = None
         for id in session.breakpoints.native_owners(event.gdb_breakpoint):
-            if not session.breakpoints.count_hit(id):
-                continue
             spec = session.breakpoints.get(id).spec
-            if spec.kind is BreakpointKind.OPERATOR and await self._is_same_call(event, id):
+            if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
+                continue
+            if not session.breakpoints.count_hit(id):
                 continue
             if spec.kind is BreakpointKind.THROW:
                 type_name = await session.inspector.thrown_type()
@@ -98,18 +101,27 @@ class Judge:
                 await session.breakpoints.remove(id)
         return Reason.BREAKPOINT, tuple(hit), description
 
-    async def _is_same_call(self, event: engine.NativeStopped, id: int) -> bool:
-        """Whether one overload of an operator has called another: to the user that is one call.
-
-        ATen's ``randn(size)`` calls ``randn(size, generator)``; both are kernels of the operator.
-        """
+    async def _continues_call(self, event: engine.NativeStopped, id: int) -> bool:
+        """Whether this arrival at an operator's kernel belongs to a call that was reported already."""
         session = self._session
-        caller = await session.inspector.return_address(event.gdb_thread or 1)
+        thread = event.gdb_thread or 1
         image = session.breakpoints.image
-        start = image.function_start(caller) if caller is not None else None
-        return start is not None and any(
-            location.address == start for location in session.breakpoints.get(id).locations
-        )
+        frames = await session.inspector.reader.native_frames(thread)
+        if len(frames) < 2:
+            return False
+        outer = []
+        for frame in frames[1:]:
+            if is_evaluation_loop(frame):
+                break
+            outer.append(image.function_start(frame.pc) or frame.pc)
+        places = [location.address for location in session.breakpoints.get(id).locations]
+        kernels = {image.function_start(place + 1) or place for place in places if place is not None}
+        function = image.function_start(frames[0].pc + 1) or frames[0].pc
+        now = Arrival(thread, function, frames[0].sp or 0, frames[1].pc)
+        if continues_call(now, outer, kernels, self._reported.get((id, thread))):
+            return True
+        self._reported[id, thread] = now
+        return False
 
     async def is_from_terminal(self) -> bool:
         """Whether the SIGINT at hand came from the terminal's Ctrl-C (else the program is to have it)."""
