@@ -6,7 +6,7 @@ PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, myli
       | "py:" FUNCTION            a Python function: py:torch.nn.functional.linear
       | "py:" FILE ":" LINE       a Python file whose name does not end in .py
       | ["*"] "0x" HEX            an absolute address
-      | LIBRARY "+0x" HEX         an address in a library, counted from the library's first byte in memory
+      | LIBRARY "+0x" HEX         an address in a library, as nm and objdump print it
       | "data:" ADDRESS ":" SIZE ":" ("read" | "write" | "readWrite")   memory: SIZE bytes that change or are read
       | "preset:" NAME | "throw" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
       | "signal:" SIGNAL | SIGNAL
