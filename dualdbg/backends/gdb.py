@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, Nativ
 from .pending import PendingRequests
 from .wirelog import WireLog
 
+OLDEST = 12  # the first gdb whose MI and Python do what the engine asks of them
 DEADLINE = 30.0  # seconds; a request that takes longer says so itself
 _CHUNK = 1 << 16
 _ANSWER_MARK = "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/engine.py prints
@@ -130,7 +132,7 @@ class GdbEngine:
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
         ]
         answer = await self.helper("version")
-        self.version = str(answer["version"])
+        self.version = _checked_version(self._options.executable, str(answer["version"]))
         await self.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
     async def close(self, grace: float = 2.0) -> None:
@@ -360,6 +362,18 @@ class GdbEngine:
 
 
 _WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # where MI puts the number of a watchpoint that was triggered
+
+
+def _checked_version(executable: str, text: str) -> str:
+    """The number in gdb's VERSION, which distributions adorn. Raises EngineError for one that is too old."""
+    match = re.search(r"\d+\.\d+(\.\d+)*", text)
+    version = match[0] if match else text
+    if match and int(version.partition(".")[0]) < OLDEST:
+        raise EngineError(
+            f"{executable} is gdb {version}, and dualdbg needs gdb {OLDEST} or later",
+            "install a newer gdb, or name one with --gdb PATH",
+        )
+    return version
 
 
 def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> NativeStopped:

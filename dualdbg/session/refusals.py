@@ -14,6 +14,8 @@ def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
     """What is wrong with a gdb that did not start as it should: no gdb at all, too old, without Python."""
     from ..target import doctor
 
+    if type(error) is EngineError:  # it says already what is wrong
+        return error
     for finding in doctor.check_gdb(executable):
         if finding.status is doctor.Status.ERROR:
             return EngineError(finding.text, finding.fix)
