@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
 from ..errors import CommandError
@@ -70,12 +70,20 @@ class BreakpointTable:
             raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
         return self._rows[id]
 
+    def read(self, text: str) -> list[BreakpointSpec]:
+        """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
+        return self._reader.read(text)
+
     # -- the user's changes ---------------------------------------------------------------------
+
+    async def set_python_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
+        """An editor's choice of Python exceptions, besides the breakpoints of this table."""
+        await self._python.set_filters(filters, options)
 
     async def add(self, text: str, temporary: bool = False) -> list[Breakpoint]:
         """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read."""
         added = []
-        for spec in self._reader.read(text):
+        for spec in self.read(text):
             added.append(await self.add_spec(replace(spec, temporary=spec.temporary or temporary)))
         return added
 

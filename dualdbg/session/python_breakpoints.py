@@ -9,6 +9,7 @@ from typing import Any
 
 from ..model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from .engines import PythonEngine
+from .exception_filters import exception_arguments
 
 _DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
@@ -49,6 +50,8 @@ class PythonBreakpoints:
         self._mute = mute
         self._folders = folders
         self._wanted: dict[int, _Wanted] = {}
+        self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
+        self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
@@ -107,8 +110,16 @@ class PythonBreakpoints:
         if not (self._ready and self._python.connected):
             return
         message = _MESSAGES[changed.spec.kind](self, changed)
-        if message is None:
-            return
+        if message is not None:
+            await self._tell(message)
+
+    async def set_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
+        """An editor's own choice of exceptions: filters (raised, uncaught, userUnhandled) and ExceptionOptions."""
+        self._filters, self._options = filters, options
+        if self._ready and self._python.connected:
+            await self._tell(self._exceptions())
+
+    async def _tell(self, message: _Message) -> None:
         settled = asyncio.Event()
 
         def settle(answer: dict[str, Any]) -> None:
@@ -137,18 +148,12 @@ class PythonBreakpoints:
         ]
         return _Message("setFunctionBreakpoints", {"breakpoints": rows}, group)
 
-    def _exceptions(self, changed: _Wanted) -> _Message:
+    def _exceptions(self, changed: _Wanted | None = None) -> _Message:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
         group = [w for w in self._wanted.values() if w.spec.kind in kinds and w.enabled]
-        raised = [w for w in group if w.spec.kind is BreakpointKind.RAISE]
-        filters = ["uncaught"] if len(raised) < len(group) else []
-        arguments: dict[str, Any] = {"filters": filters}
-        if any(not wanted.spec.subject for wanted in raised):
-            filters.append("raised")
-        elif raised:
-            names = [wanted.spec.subject for wanted in raised]
-            path = [{"names": ["Python Exceptions"]}, {"names": names}]
-            arguments["exceptionOptions"] = [{"path": path, "breakMode": "always"}]
+        filters = [*self._filters, *(_filter(wanted.spec) for wanted in group)]
+        names = [wanted.spec.subject for wanted in group if wanted.spec.subject]
+        arguments = exception_arguments(filters, names, self._options)
         return _Message("setExceptionBreakpoints", arguments, group)
 
 
@@ -164,6 +169,12 @@ def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
     """One breakpoint for each thing that is sent as a whole: each file, the functions, the exceptions."""
     groups = {(_MESSAGES[one.spec.kind], one.file): one for one in wanted}
     return list(groups.values())
+
+
+def _filter(spec: BreakpointSpec) -> str:
+    if spec.kind is BreakpointKind.UNCAUGHT:
+        return "uncaught"
+    return "" if spec.subject else "raised"
 
 
 def _suffixes(spec: BreakpointSpec) -> dict[str, Any]:
