@@ -199,9 +199,13 @@ class Inspector:
         except WrongState:
             raise
         except CommandError as error:
-            frames = tuple(assign_roles(list(named), self.reader.rules))
-            return Stack(tid, frames, Quality.PYTHON_ONLY, error.message)
+            return self._python_only(tid, named, error.message)
+        if named and not any(isinstance(frame, PythonFrame) for frame in stack.frames):
+            return self._python_only(tid, named, stack.note)  # memory could not be read, but debugpy knows
         return replace(stack, frames=_with_engine_ids(stack.frames, named))
+
+    def _python_only(self, tid: int, named: list[PythonFrame], note: str | None) -> Stack:
+        return Stack(tid, tuple(assign_roles(list(named), self.reader.rules)), Quality.PYTHON_ONLY, note)
 
     async def _debugpy_frames(self, tid: int) -> list[PythonFrame]:
         number = self.debugpy_thread(tid)
