@@ -25,6 +25,7 @@ from .wirelog import WireLog
 OLDEST = 12  # the first gdb whose MI and Python do what the engine asks of them
 DEADLINE = 30.0  # seconds; a request that takes longer says so itself
 _CHUNK = 1 << 16
+_WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
 _ANSWER_MARK = "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/engine.py prints
 _PR_SET_PDEATHSIG = 1
 
@@ -246,6 +247,14 @@ class GdbEngine:
         breakpoint_ = answer["bkpt"]
         places = breakpoint_.get("locations") or [breakpoint_]
         return int(breakpoint_["number"]), places
+
+    async def watch(self, address: int, size: int, access: str) -> int:
+        """Watch ``size`` bytes in hardware; ``access`` is write (a change), read or readWrite. Returns gdb's number."""
+        option = {"write": "", "read": "-r ", "readWrite": "-a "}[access]
+        words = f"unsigned {_WORDS[size]}" if size in _WORDS else f"unsigned char[{size}]"
+        answer = await self.command(f"-break-watch {option}{mi.quote(f'*({words} *){address:#x}')}")
+        watched: dict[str, Any] = next(answer[key] for key in _WATCHPOINTS if key in answer)
+        return int(watched["number"])
 
     async def delete_breakpoint(self, number: int) -> None:
         await self.command(f"-break-delete {number}")

@@ -19,6 +19,12 @@ Verdict = tuple[Reason, tuple[int, ...], str | None]
 
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
+_HIT_REASONS = {
+    "breakpoint-hit",
+    "watchpoint-trigger",
+    "read-watchpoint-trigger",
+    "access-watchpoint-trigger",
+}
 _STEP_REASONS = {"end-stepping-range", "function-finished", "location-reached"}
 
 _PYTHON_REASONS = {
@@ -61,7 +67,7 @@ class Judge:
         ended = await self._session.stepper.judge(event)
         if ended is not None:
             return (Reason.STEP, (), self._returned(event)) if ended else None
-        if event.reason == "breakpoint-hit":
+        if event.reason in _HIT_REASONS:
             return await self._breakpoint(event)
         if event.reason in _STEP_REASONS:
             return Reason.STEP, (), self._returned(event)

@@ -137,7 +137,9 @@ class NativeBreakpoints:
             gone = [
                 key
                 for key, location in wanted.locations.items()
-                if location.address is not None and self._image.module_at(location.address) is None
+                if location.address is not None
+                and wanted.spec.kind is not BreakpointKind.DATA
+                and self._image.module_at(location.address) is None
             ]
             for key in gone:
                 del wanted.locations[key]
@@ -161,6 +163,8 @@ class NativeBreakpoints:
             await self._bind_address(wanted)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
             await self._bind_line(wanted, modules)
+        elif wanted.spec.kind is BreakpointKind.DATA:
+            await self._bind_data(wanted)
         for name in wanted.names:
             for place in self._image.find(name, modules):
                 await self._bind_place(wanted, place)
@@ -198,6 +202,25 @@ class NativeBreakpoints:
         function, library = self._image.describe(address)
         if library is not None:
             await self._insert(wanted, address, Location(function, library, address))
+
+    async def _bind_data(self, wanted: _Wanted) -> None:
+        if wanted.locations:
+            return
+        place, size, access = wanted.spec.subject.split(":")
+        address = int(place, 16)
+        try:
+            number = await self._native.watch(address, int(size), access)
+        except CommandError as error:
+            wanted.message = error.message
+            return
+        if wanted.spec.condition is not None:
+            await self._set_condition(wanted, number, wanted.spec.condition)
+        key = f"data {wanted.spec.subject} {wanted.id}"
+        self._points[key] = _Point(number, {wanted.id})
+        _, library = self._image.describe(address)
+        wanted.locations[key] = Location(library=library, address=address)
+        if not self._is_active(self._points[key]):
+            await self._native.enable_breakpoint(number, False)
 
     async def _bind_line(self, wanted: _Wanted, modules: list[Module]) -> None:
         for module in modules:
