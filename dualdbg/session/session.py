@@ -236,11 +236,15 @@ class Session:
             self.require_stopped()
             await self.stepper.resume()
 
-    async def step(self, kind: str, location: str | None = None) -> None:
-        """``kind`` is next, step, finish or until, in the language of the stop."""
+    async def step(self, kind: str, location: str | None = None, target: int | None = None) -> None:
+        """``kind`` is next, step, finish or until, in the language of the stop.
+
+        Natively also stepi and nexti. In Python ``target`` is one of debugpy's: of its ``stepInTargets`` for step, of
+        its ``gotoTargets`` for goto, which moves the point of execution.
+        """
         async with self._command:
             self.require_stopped()
-            await self.stepper.step(kind, location)
+            await self.stepper.step(kind, location, target)
 
     async def pause(self) -> None:
         """Stop the target wherever it is: in Python where it runs Python, else natively."""

@@ -7,7 +7,7 @@ into native code and back out of it; debugpy catches Python lines. docs/stepping
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
 from ..errors import CommandError, WrongState
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
+_INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
 _NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
 
 
@@ -59,15 +60,20 @@ class Stepper:
             await self.crossing.end_watch()
             self._go_python("continue")
 
-    async def step(self, kind: str, location: str | None) -> None:
+    async def step(self, kind: str, location: str | None, target: int | None) -> None:
         session = self._session
         if kind == "until" and location is not None:
             await session.breakpoints.add(location, temporary=True)
             await self.resume()
+        elif kind == "goto":
+            self._go_python("goto", {"targetId": target})
+        elif kind in _INSTRUCTION_COMMANDS:
+            session.require(State.NATIVE_STOPPED)
+            await self._go_native(_INSTRUCTION_COMMANDS[kind], None)
         elif session.state is State.NATIVE_STOPPED:
             await self._step_native(kind)
         else:
-            await self._step_python(kind)
+            await self._step_python(kind, {} if target is None else {"targetId": target})
 
     async def judge(self, event: engine.NativeStopped) -> bool | None:
         """Whether a native stop ends the step: True it does, False it goes on, None it is none of the step's."""
@@ -126,7 +132,7 @@ class Stepper:
 
     # -- from a Python stop -----------------------------------------------------------------------
 
-    async def _step_python(self, kind: str) -> None:
+    async def _step_python(self, kind: str, more: dict[str, Any]) -> None:
         session = self._session
         assert session.stop is not None
         tid = session.stop.thread.tid
@@ -145,7 +151,7 @@ class Stepper:
             await self.crossing.end_watch()
         self._step = step
         self._python_outstanding = True
-        self._go_python(_PYTHON_REQUESTS[kind])
+        self._go_python(_PYTHON_REQUESTS[kind], more)
 
     async def _expect_native_caller(self, step: Step) -> None:
         """A Python function that native code called returns into that code: be there."""
@@ -253,7 +259,7 @@ class Stepper:
 
     # -- going ------------------------------------------------------------------------------------
 
-    def _go_python(self, command: str) -> None:
+    def _go_python(self, command: str, more: dict[str, Any] | None = None) -> None:
         session = self._session
         assert session.python is not None
         thread = next(iter(session.python_holds), None)
@@ -268,7 +274,7 @@ class Stepper:
             undo()
             session.emit(Notice("error", f"{command} was refused: {error.message}"))
 
-        session.python.post(command, {"threadId": thread}, refused)
+        session.python.post(command, {"threadId": thread, **(more or {})}, refused)
 
     async def _go_native(self, command: str, step: Step | None) -> None:
         session = self._session
