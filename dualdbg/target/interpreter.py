@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -234,5 +235,6 @@ def _remember(memory: Path | None, key: str, facts: dict[str, Any]) -> None:
         memory.parent.mkdir(parents=True, exist_ok=True)
         new.write_text(json.dumps(entries))
         new.replace(memory)  # at once: a reader sees the old file or the new one
-    except OSError:  # a read-only home: then it is asked every time
-        new.unlink(missing_ok=True)
+    except OSError:  # a read-only home, a full disk: then it is asked every time
+        with contextlib.suppress(OSError):
+            new.unlink()

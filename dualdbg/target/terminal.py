@@ -16,8 +16,9 @@ DEVICE = "/dev/tty"  # the controlling terminal, wherever the standard streams p
 class Terminal:
     """The controlling terminal that dualdbg was started on in the foreground.
 
-    Made by :meth:`open`. While a process group that is not the foreground one reads the terminal
-    the kernel stops it (SIGTTIN), so whoever is to read must be given it first.
+    Made by :meth:`open`. When a process of another group begins to read the terminal, the kernel stops its whole
+    group (SIGTTIN), so whoever is to read must be given it first. A read that has begun goes on: a target that
+    waits in one and is not held by gdb gets the next line.
     """
 
     def __init__(self, descriptor: int) -> None:
