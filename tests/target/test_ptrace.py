@@ -1,0 +1,224 @@
+"""May we trace it: asked of the kernel here, and of one with Yama in a virtual machine."""
+
+from __future__ import annotations
+
+import errno
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import PermissionRefused, TargetError, TargetGone
+from dualdbg.target import ptrace
+from tests import support
+
+VM = support.SHARED / "yama-vm" / "run"
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_probing_a_child_leaves_it_as_it_was(child: subprocess.Popen[bytes]) -> None:
+    ptrace.check(child.pid)
+    assert ptrace.probe(child.pid) == 0
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    assert "TracerPid:\t0\n" in status
+    assert child.communicate(b"still there")[0] == b"still there"
+
+
+def test_what_is_stopped_stays_stopped(child: subprocess.Popen[bytes]) -> None:
+    child.send_signal(signal.SIGSTOP)
+    support.wait_until(lambda: state(child.pid) == "T", what="it is stopped")
+    assert ptrace.probe(child.pid) == 0
+    assert state(child.pid) == "T"
+
+
+def test_nobody_and_a_zombie() -> None:
+    process = subprocess.Popen(["true"])
+    support.wait_until(lambda: state(process.pid) == "Z", what="it has ended")
+    with pytest.raises(TargetError, match="zombie"):
+        ptrace.check(process.pid)
+    process.wait()
+    assert ptrace.probe(process.pid) == errno.ESRCH
+    with pytest.raises(TargetGone):
+        ptrace.check(process.pid)
+
+
+def test_a_process_that_is_traced_names_its_tracer(child: subprocess.Popen[bytes]) -> None:
+    tracer = (
+        "import ctypes, sys\n"
+        f"ctypes.CDLL(None).ptrace(0x4206, {child.pid}, None, None)\n"
+        "print('ready pid=0', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", tracer], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        support.read_ready(process)
+        with pytest.raises(PermissionRefused, match=rf"traced by process {process.pid} \(python") as raised:
+            ptrace.check(child.pid)
+        assert str(process.pid) in raised.value.hint
+        process.communicate()
+    ptrace.check(child.pid)
+
+
+def test_lowering_the_scope_where_nothing_forbids() -> None:
+    if Path("/proc/sys/kernel/yama/ptrace_scope").exists():
+        pytest.skip(support.OUTSIDE + "this kernel has Yama: the virtual machine's tests look at that")
+    with ptrace.scope_lowered():
+        pass
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# -- on a kernel with Yama ----------------------------------------------------------------------
+
+
+def in_vm(scope: int, user: int, script: str, first: str = "true") -> list[str]:
+    """Runs a Python script in the virtual machine, after root's command ``first``; the lines that it printed."""
+    support.require(VM.exists(), "../shared/yama-vm, which boots a kernel with Yama", outside=True)
+    interpreter = Path(sys.executable).resolve()
+    closed = {str(folder) for path in (interpreter, support.ROOT / "x") for folder in path.parents}
+    python = f"cd {shlex.quote(str(support.ROOT))} && exec {shlex.quote(sys.executable)} -B -c {shlex.quote(script)}"
+    command = (
+        f"{first}; chmod o+x {shlex.join(sorted(closed))}; export HOME=/tmp; "  # on the machine's own throw-away disk
+        f"exec setpriv --reuid={user} --regid={user} --clear-groups /bin/sh -c {shlex.quote(python)}"
+    )
+    done = subprocess.run(
+        [str(VM), str(scope), "0", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+# Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
+LAUNCH = """
+import asyncio, subprocess, sys
+from dualdbg.errors import DualdbgError
+from dualdbg.target import ptrace
+from dualdbg.target.launcher import Launch
+from tests.target.client import connected
+def gdb(pid):
+    command = ["gdb", "-nx", "-nh", "-batch", "-p", str(pid), "-ex", "info inferiors", "-ex", "detach"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return "attached" if f"process {pid}" in done.stdout else "refused"
+def check(pid):
+    try:
+        ptrace.check(pid)
+        return "allowed"
+    except DualdbgError as error:
+        return f"{type(error).__name__}: {error.message} | {error.hint}"
+async def main():
+    async with connected(Launch(sys.executable, code="pass")) as client:
+        print("launched:", check(client.target.pid))
+        print("gdb:", await asyncio.to_thread(gdb, client.target.pid))
+        await client.start()
+        await client.target.wait()
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    print("child:", check(child.pid))
+    child.communicate()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.vm
+@pytest.mark.slow
+def test_scope_1_allows_what_we_launch_and_nothing_else() -> None:
+    launched, gdb, child = in_vm(1, 65534, LAUNCH)
+    assert (launched, gdb) == ("launched: allowed", "gdb: attached")
+    assert child.startswith("child: PermissionRefused: Yama's ptrace_scope is 1")
+
+
+@pytest.mark.vm
+@pytest.mark.slow
+@pytest.mark.parametrize(("scope", "words"), [(2, "CAP_SYS_PTRACE"), (3, "until a reboot")])
+def test_scopes_2_and_3_are_explained(scope: int, words: str) -> None:
+    launched, gdb, child = in_vm(scope, 65534, LAUNCH)
+    assert gdb == "gdb: refused"
+    for line in (launched, child):
+        assert f"PermissionRefused: Yama's ptrace_scope is {scope}" in line and words in line
+        assert line.partition(" | ")[2]
+
+
+# Runs as root in the virtual machine, and drops to a user where one is needed.
+LOWER = """
+import os, signal, subprocess, sys, time
+from dualdbg.errors import DualdbgError
+from dualdbg.target import permission, ptrace
+def settled(value):
+    deadline = time.monotonic() + 20
+    while permission.yama_scope() != value and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return permission.yama_scope()
+with ptrace.scope_lowered():
+    print("inside", permission.yama_scope())
+print("after", permission.yama_scope())
+try:
+    with ptrace.scope_lowered():
+        raise KeyError
+except KeyError:
+    print("after an error", permission.yama_scope())
+hold = "import time; from dualdbg.target import ptrace\\n"
+hold += "with ptrace.scope_lowered(): print('low', flush=True); time.sleep(1000)"
+first = subprocess.Popen([sys.executable, "-B", "-c", hold], stdout=subprocess.PIPE, text=True)
+first.stdout.readline()
+second = subprocess.Popen([sys.executable, "-B", "-c", hold], stdout=subprocess.PIPE, text=True)
+print("while one holds it", permission.yama_scope())
+first.kill()
+second.stdout.readline()
+print("the next in turn", permission.yama_scope())
+second.kill()
+print("after kill -9", settled(SCOPE))
+"""
+
+
+@pytest.mark.vm
+@pytest.mark.slow
+@pytest.mark.parametrize(("scope", "user"), [(1, 0), (2, 65534)])
+def test_the_scope_is_lowered_and_put_back(scope: int, user: int) -> None:
+    """By root itself, and by a user who may use sudo."""
+    if user:
+        support.require(shutil.which("sudo"), "sudo", outside=True)
+    allow = "hostname localhost; echo '#65534 ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/test"
+    assert in_vm(scope, user, LOWER.replace("SCOPE", str(scope)), allow) == [
+        "inside 0",
+        f"after {scope}",
+        f"after an error {scope}",
+        "while one holds it 0",
+        "the next in turn 0",
+        f"after kill -9 {scope}",
+    ]
+
+
+@pytest.mark.vm
+@pytest.mark.slow
+def test_what_cannot_be_lowered_is_explained() -> None:
+    script = (
+        "from dualdbg.errors import PermissionRefused\n"
+        "from dualdbg.target import ptrace\n"
+        "try:\n"
+        "    with ptrace.scope_lowered():\n"
+        "        print('inside')\n"
+        "except PermissionRefused as error:\n"
+        "    print(error.message, '|', error.hint)\n"
+    )
+    [line] = in_vm(3, 0, script)
+    assert "until a reboot" in line
+    line = in_vm(1, 65534, script)[-1]  # without sudo, or where sudo refuses nobody and says why
+    assert " | " in line and "ptrace_scope" in line
