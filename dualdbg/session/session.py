@@ -290,6 +290,8 @@ class Session:
             for prepare in self.before_resume:
                 prepare()
             await self.native.detach()
+            if self.target is not None:
+                self.target.detach()  # it outlives us
             self.state = State.DETACHED
             self.emit(Detached(self.pid))
             self.ended.set()
