@@ -41,8 +41,27 @@ Json = dict[str, Any]
 
 
 def line(report: Report) -> str:
-    """The report as one line of ASCII, whatever the locale."""
-    return json.dumps(to_json(report), ensure_ascii=True) + "\n"
+    """The report as one line of ASCII, whatever the locale; valid Unicode, whatever bytes a file name has."""
+    text = json.dumps(to_json(report), ensure_ascii=True)
+    if "\\ud" in text:  # a surrogate: half of a letter beyond U+FFFF, or a byte that the locale cannot decode
+        text = json.dumps(_decoded(to_json(report)), ensure_ascii=True)
+    return text + "\n"
+
+
+def _decoded(data: Any) -> Any:
+    """The same with bytes that came as surrogates (PEP 383) decoded as UTF-8, or written as ``\\xff``."""
+    if isinstance(data, str):
+        raw = "".join(
+            letter if "\udc80" <= letter <= "\udcff" or not _is_surrogate(letter) else "?" for letter in data
+        )
+        return raw.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if isinstance(data, dict):
+        return {key: _decoded(value) for key, value in data.items()}
+    return [_decoded(value) for value in data] if isinstance(data, list) else data
+
+
+def _is_surrogate(letter: str) -> bool:
+    return "\ud800" <= letter <= "\udfff"
 
 
 def to_json(report: Report) -> Json:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
-from ..model import Detached, Event, Exit, Exited, Frame, Stack, State, Stopped
+from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Stack, State, Stopped
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, Report
@@ -158,3 +158,18 @@ class Console:
         if selection.number >= len(frames):
             raise CommandError("this thread has no frame to look at", "bt --all shows what there is")
         return frames[selection.number]
+
+    async def ask_gdb(self, command: str) -> str:
+        """What gdb answers to a command in the selected thread and frame; a running target is halted for it."""
+        session = self.session
+
+        async def ask() -> str:
+            if self.selection is not None and self.stopped:
+                number = await session.inspector.gdb_thread(self.selection.tid)
+                await session.native.console(f"thread {number}")
+                frame = await self.frame() if session.native_held.is_set() else None
+                if isinstance(frame, NativeFrame):
+                    await session.native.console(f"frame {frame.level}")
+            return await session.native.console(command)
+
+        return str(await session.interrupted(ask))

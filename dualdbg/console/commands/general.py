@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...model import NativeFrame
 from ..reports import BreakpointsReport, TextReport
 from .registry import Command, all_commands, command, find_command
 from .stacks import frame as frame_command
 from .threads import threads as threads_command
-from .values import locals_
+from .values import args, locals_, registers
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -56,12 +55,12 @@ async def gdb(console: Console, argument: str) -> None:
             f"gdb's {verb} would change the target behind the session's back",
             f"type {instead}" if instead else "there is no such command of ours",
         )
-    console.show(TextReport(await _in_gdb(console, argument)))
+    console.show(TextReport(await console.ask_gdb(argument)))
 
 
 @command(
     "info i",
-    "breakpoints | threads | locals | registers | frame | libs",
+    "breakpoints | threads | locals | args | registers | frame | libs",
     "show something of the session",
     completes="info",
 )
@@ -81,35 +80,16 @@ async def _breakpoints(console: Console, argument: str) -> None:
     console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
 
 
-async def _registers(console: Console, argument: str) -> None:
-    console.show(TextReport(await _in_gdb(console, f"info registers {argument}".rstrip())))
-
-
 async def _libraries(console: Console, argument: str) -> None:
-    console.show(TextReport(await _in_gdb(console, f"info sharedlibrary {argument}".rstrip())))
-
-
-async def _in_gdb(console: Console, text: str) -> str:
-    """What gdb answers in the selected thread and frame; a running target is halted for it."""
-    session = console.session
-
-    async def ask() -> str:
-        if console.selection is not None and console.stopped:
-            number = await session.inspector.gdb_thread(console.selection.tid)
-            await session.native.console(f"thread {number}")
-            frame = await console.frame() if session.native_held.is_set() else None
-            if isinstance(frame, NativeFrame):
-                await session.native.console(f"frame {frame.level}")
-        return await session.native.console(text)
-
-    return str(await session.interrupted(ask))
+    console.show(TextReport(await console.ask_gdb(f"info sharedlibrary {argument}".rstrip())))
 
 
 _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
     "breakpoints": _breakpoints,
     "threads": threads_command,
     "locals": locals_,
-    "registers": _registers,
+    "registers": registers,
+    "args": args,
     "frame": frame_command,
     "libs": _libraries,
 }

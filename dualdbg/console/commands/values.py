@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError
-from ...model import Language, NativeFrame
+from ...errors import CommandError, EvaluationError
+from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...session.code import REGISTER_GROUPS, Code
+from ..parameters import parameter_names
 from ..reports import ValueReport, VariablesReport
 from .registry import command, no_argument
 
 if TYPE_CHECKING:
     from ..console import Console
 
+# debugpy's folders among the variables of a frame; they are no variables.
+_GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
+
 
 @command("locals", "", "show the variables of the selected frame")
 async def locals_(console: Console, argument: str) -> None:
     no_argument("locals", argument)
     frame = await console.frame()
-    values = await console.session.inspector.variables(console.selected().tid, frame)
-    empty = "No locals."
-    if isinstance(frame, NativeFrame) and frame.line is None:
-        empty = "No locals: this function has no debug info."
-    console.show(VariablesReport("locals", tuple(values), empty))
+    empty = "No locals." if _has_debug_info(frame) else "No locals: this function has no debug info."
+    console.show(VariablesReport("locals", tuple(await _variables(console, frame)), empty))
 
 
-@command("print p pp", "[/FORMAT] EXPRESSION", "show a value, in the language of the selected frame")
+@command("args a", "", "show the arguments of the selected frame's function")
+async def args(console: Console, argument: str) -> None:
+    no_argument("args", argument)
+    frame = await console.frame()
+    values = await _variables(console, frame)
+    if _has_debug_info(frame):  # without it the values are the argument registers already
+        names = await _argument_names(console, frame)
+        known = {value.name: value for value in values}
+        values = [known[name] for name in names if name in known]
+    console.show(VariablesReport("args", tuple(values), "No arguments."))
+
+
+@command(
+    "print p pp",
+    "[/FORMAT] EXPRESSION",
+    "show a value, in the language of the selected frame",
+    details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory.",
+)
 async def print_(console: Console, argument: str) -> None:
     frame = await console.frame()
     await _evaluate(console, "print", argument, frame.language)
@@ -43,24 +63,73 @@ async def cpp(console: Console, argument: str) -> None:
     await _evaluate(console, "cpp", argument, Language.NATIVE)
 
 
+async def registers(console: Console, argument: str) -> None:
+    """``info registers [GROUP | NAME…]``: those of the selected frame, which is native."""
+    frame = await console.frame()
+    if not isinstance(frame, NativeFrame):
+        raise CommandError("a Python frame has no registers of its own", "down selects a native frame")
+    group = argument if argument in REGISTER_GROUPS else REGISTER_GROUPS[0]
+    values = await Code(console.session).registers(console.selected().tid, frame, group)
+    if argument and argument not in REGISTER_GROUPS:
+        wanted = argument.replace("$", "").split()
+        values = [value for value in values if value.name in wanted]
+    empty = f"No register of this name. Groups: {', '.join(REGISTER_GROUPS)}."
+    console.show(VariablesReport("registers", tuple(values), empty))
+
+
+async def _variables(console: Console, frame: Frame) -> list[Value]:
+    values = await console.session.inspector.variables(console.selected().tid, frame)
+    return [value for value in values if value.type or value.name not in _GROUPS]
+
+
+def _has_debug_info(frame: Frame) -> bool:
+    return isinstance(frame, PythonFrame) or frame.line is not None
+
+
+async def _argument_names(console: Console, frame: Frame) -> list[str]:
+    if isinstance(frame, PythonFrame):
+        source = "".join(linecache.getlines(frame.file)) if frame.file else ""
+        return parameter_names(source, frame.function, frame.line or 0)
+    return re.findall(r"^(\w+) = ", await console.ask_gdb("info args"), re.MULTILINE)
+
+
 async def _evaluate(console: Console, name: str, argument: str, language: Language) -> None:
     format_, expression = _split_format(argument)
     if not expression:
         raise CommandError(f"{name} wants an expression", f"help {name}")
-    if format_ and language is Language.PYTHON:
-        if format_ not in _PYTHON_FORMATS:
-            raise CommandError(
-                f"there is no format /{format_} for Python values", f"formats: {', '.join(_PYTHON_FORMATS)}"
-            )
-        expression = _PYTHON_FORMATS[format_].format(expression)
-    inspector = console.session.inspector
-    value = await inspector.evaluate(expression, console.selected().tid, await console.frame(), language)
+    if language is Language.NATIVE and format_:
+        text = await console.ask_gdb(f"output/{format_} {expression}")
+        console.show(ValueReport(expression, Value(expression, "", text, language)))
+        return
+    wanted = _formatted(expression, format_)
+    frame = await console.frame()
+    try:
+        value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
+    except EvaluationError:
+        held = console.session.state is State.NATIVE_STOPPED and isinstance(frame, PythonFrame)
+        if not held or language is Language.NATIVE or not wanted.isidentifier():
+            raise
+        found = [one for one in await _variables(console, frame) if one.name == wanted]
+        if not found:
+            raise
+        value = found[0]
     console.show(ValueReport(expression, value))
 
 
 def _split_format(argument: str) -> tuple[str, str]:
     match = re.match(r"/(\w+)\s+", argument)
     return (match.group(1), argument[match.end() :]) if match else ("", argument)
+
+
+def _formatted(expression: str, format_: str) -> str:
+    """A Python expression with gdb's format letter put into Python's words."""
+    if not format_:
+        return expression
+    if format_ not in _PYTHON_FORMATS:
+        raise CommandError(
+            f"there is no format /{format_} for Python values", f"formats: {', '.join(_PYTHON_FORMATS)}"
+        )
+    return _PYTHON_FORMATS[format_].format(expression)
 
 
 _PYTHON_FORMATS = {

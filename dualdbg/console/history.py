@@ -1,0 +1,43 @@
+"""The history of the prompt: a file under the user's state folder, in prompt_toolkit's format."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+_MOST = 2000  # lines that are read back
+
+
+def history_path(state_folder: str | None = None) -> Path:
+    """Where it is (XDG Base Directory Specification)."""
+    folder = state_folder or os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
+    return Path(folder) / "dualdbg" / "history"
+
+
+def read_history(path: Path) -> list[str]:
+    """The commands, oldest first; empty when there is no file that can be read."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    commands: list[str] = []
+    lines: list[str] = []
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("+"):
+            lines.append(line[1:])
+        elif lines:
+            commands.append("\n".join(lines))
+            lines = []
+    return commands[-_MOST:]
+
+
+def add_to_history(path: Path, command: str) -> None:
+    """Append one; where the file cannot be written the history ends with the session."""
+    entry = "".join(f"+{line}\n" for line in command.split("\n"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"\n# {datetime.now()}\n{entry}")
+    except OSError:
+        pass
