@@ -21,6 +21,10 @@ COMMANDS = {
     "run": "start a Python program with both debuggers in it",
     "ps": "the Python processes, and what could be done with each",
     "stacks": "where every thread of a running process is, in both languages",
+    "ops": "an operator's way from Python to its kernels, with symbols and addresses",
+    "resolve": "the native functions behind a Python callable, and how to stop there",
+    "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",
+    "dap": "speak the Debug Adapter Protocol with an editor",
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
 }
 

@@ -1,0 +1,94 @@
+"""``dualdbg resolve``: the native functions that a call of a Python callable enters, and how to stop there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from ..arguments import Parser
+from .run import default_python
+
+if TYPE_CHECKING:
+    from ...symbols.native_entries import NativeEntry, Resolved
+
+_NOT_FOUND_STATUS = 3
+_SHOWN_NAME = 200  # characters of a function's name; templates go on for thousands
+
+
+def main(words: list[str]) -> int:
+    parser = Parser(
+        prog="dualdbg resolve",
+        allow_abbrev=False,
+        description="The native functions behind Python callables. What the names need is imported, nothing is called.",
+    )
+    parser.add_argument(
+        "names",
+        nargs="+",
+        metavar="CALLABLE",
+        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method",
+    )
+    parser.add_argument(
+        "--setup", metavar="CODE", help="run first in the interpreter, such as torch.ops.load_library(…)"
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="the folder to import from")
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a name")
+    given = parser.parse_args(words)
+    from ...symbols.native_entries import find_entries
+    from ...target import interpreter
+
+    python = interpreter.find(given.python or default_python(os.environ.get))
+    answers = find_entries(python, given.names, setup=given.setup, directory=given.cwd or Path.cwd())
+    for at, answer in enumerate(answers):
+        if given.json:
+            sys.stdout.write(json.dumps(_as_data(answer)) + "\n")
+        else:
+            sys.stdout.write(("\n" if at else "") + as_text(answer))
+    return _NOT_FOUND_STATUS if any(answer.error for answer in answers) else 0
+
+
+def as_text(answer: Resolved) -> str:
+    """One answer for people."""
+    lines = [f"{answer.name}  ({answer.kind})" if answer.kind else answer.name]
+    if answer.error:
+        lines.append(f"  {answer.error}")
+    if answer.operator:
+        operator = answer.operator.removeprefix("aten::")
+        lines.append(f"  the operator {answer.operator}: stop in its kernels with -b {operator}")
+    lines += [f"      {schema}" for schema in answer.overloads]
+    if answer.python is not None:
+        place = answer.python
+        lines.append(f"  Python, {place.file}:{place.line}: stop with -b py:{place.name}")
+    for entry in answer.entries:
+        lines += _entry_lines(entry)
+    return "\n".join(lines) + "\n"
+
+
+def _entry_lines(entry: NativeEntry) -> list[str]:
+    name = entry.function or "(no name)"
+    shown = name if len(name) <= _SHOWN_NAME else f"{name[:_SHOWN_NAME]}…"
+    lines = [f"  {entry.role}: {shown}"]
+    if entry.signature:
+        lines.append(f"      for {entry.signature}")
+    lines.append(f"      {PurePath(entry.library).name}+{entry.address:#x}")
+    lines.append(f"      stop with -b {_shell_word(entry.spec)}")
+    return lines
+
+
+def _shell_word(spec: str) -> str:
+    import shlex
+
+    return shlex.quote(spec)
+
+
+def _as_data(answer: Resolved) -> dict[str, Any]:
+    data = asdict(answer)
+    for entry in data["entries"]:
+        entry["address"] = hex(entry["address"])
+    return data
