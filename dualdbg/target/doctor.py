@@ -1,0 +1,273 @@
+"""What stands in the way of a session on this machine, looked up without starting one: one line a finding."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+
+from dualdbg.errors import DualdbgError, SymbolError
+
+from . import interpreter as interpreters
+from . import permission, ptrace
+from .interpreter import Interpreter
+from .launcher import debugpy_package, naming_us_as_tracer
+
+GDB_OLDEST, GDB_NEWEST = 12, 17  # what dualdbg is made for
+GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
+CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
+SECONDS = 20.0  # for gdb or the dynamic loader to answer
+
+SectionNames = Callable[[str], Collection[str]]
+"""The names of the sections of an ELF file; raises SymbolError when it cannot be read."""
+
+
+class Status(str, Enum):
+    OK = "ok"
+    WARNING = "warning"  # works, with a limit that the text names
+    ERROR = "error"  # a session cannot start, or shows nothing
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: ``text`` says what was found, ``fix`` what to type when it is not well."""
+
+    area: str
+    status: Status
+    text: str
+    fix: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {**asdict(self), "status": self.status.value}
+
+
+def examine(python: str | None, gdb: str | None, cache: Path, section_names: SectionNames) -> list[Finding]:
+    """Every finding, in the order of a session: gdb, permission, interpreter, debugpy, PyTorch, disk.
+
+    ``python`` and ``gdb`` are the user's choices. Takes about half a second.
+    """
+    findings = [*check_gdb(gdb), *check_ptrace()]
+    try:
+        interpreter = interpreters.inspect(interpreters.find(python), cache=cache)
+    except DualdbgError as error:
+        findings.append(Finding("python", Status.ERROR, error.message, error.hint))
+    else:
+        findings += check_interpreter(interpreter, section_names)
+        findings += check_debugpy(interpreter)
+        findings += check_torch(interpreter, section_names)
+    return [*findings, *check_disk(cache)]
+
+
+def check_gdb(chosen: str | None) -> list[Finding]:
+    """gdb: is it there, is it one of the versions we know, can it run our scripts."""
+    path = shutil.which(chosen or "gdb")
+    if path is None:
+        return [Finding("gdb", Status.ERROR, f"{chosen or 'gdb'} was not found", "apt-get install gdb")]
+    try:
+        shown = _output([path, "--version"])
+        script = "import gdb, sys; print('dualdbg', *sys.version_info[:2])"
+        scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [
+            Finding("gdb", Status.ERROR, f"{path} does not run: {error}", "apt-get install --reinstall gdb")
+        ]
+    version = re.search(r"^GNU gdb.* ((\d+)\.\d+\S*)$", shown.partition("\n")[0])
+    python = re.search(r"^dualdbg (\d+) (\d+)$", scripted, re.MULTILINE)
+    other = "install gdb 13 or later, or name one with --gdb PATH"
+    if version is None:
+        return [Finding("gdb", Status.ERROR, f"{path} is not gdb", other)]
+    name = f"{path}, version {version[1]}"
+    if int(version[2]) < GDB_OLDEST:
+        return [Finding("gdb", Status.ERROR, f"{name}: older than {GDB_OLDEST}", other)]
+    if python is None:
+        return [Finding("gdb", Status.ERROR, f"{name}: built without Python", other)]
+    if (int(python[1]), int(python[2])) < GDB_PYTHON_OLDEST:
+        return [
+            Finding("gdb", Status.ERROR, f"{name}: its Python is {python[1]}.{python[2]}, too old", other)
+        ]
+    if int(version[2]) > GDB_NEWEST:
+        return [Finding("gdb", Status.WARNING, f"{name}: newer than any that dualdbg was tried with")]
+    return [Finding("gdb", Status.OK, f"{name}, with Python {python[1]}.{python[2]}")]
+
+
+def check_ptrace() -> list[Finding]:
+    """May gdb trace a program that we start: tried on a child that names us as its tracer, like a target."""
+    scope = permission.yama_scope()
+    where = "no Yama" if scope is None else f"ptrace_scope {scope}"
+    if permission.in_container():
+        where += ", in a container"
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", "read _"], stdin=subprocess.PIPE, preexec_fn=naming_us_as_tracer()
+    )
+    try:
+        ptrace.check(child.pid)
+    except DualdbgError as error:
+        return [Finding("ptrace", Status.ERROR, f"{error.message} ({where})", error.hint)]
+    finally:
+        child.kill()
+        child.communicate()
+    us = permission.look(os.getpid())
+    if scope == 1 and us is not None and not us.capable:
+        text = f"{where}: programs that dualdbg starts can be traced; others need --fix-ptrace or root"
+        return [Finding("ptrace", Status.OK, text)]
+    return [Finding("ptrace", Status.OK, f"{where}: allowed")]
+
+
+def check_interpreter(interpreter: Interpreter, section_names: SectionNames) -> list[Finding]:
+    """The interpreter: version, and how much gdb will know about its own C code."""
+    kinds = [
+        *(["debug build"] if interpreter.debug_build else []),
+        *(["free-threaded"] if interpreter.free_threaded else []),
+    ]
+    binary = interpreter.libpython or interpreter.executable
+    text = f"CPython {interpreter.version_text}{''.join(f', {kind}' for kind in kinds)}, {interpreter.path}"
+    try:
+        names = section_names(binary)
+    except SymbolError as error:
+        return [Finding("python", Status.ERROR, f"{text}: {error.message}", error.hint)]
+    return [Finding("python", Status.OK, f"{text}; {Path(binary).name} has {_symbols(names)}")]
+
+
+def check_debugpy(interpreter: Interpreter) -> list[Finding]:
+    """debugpy that we bring along: its tracer is compiled for one version of Python, and slow in others."""
+    try:
+        package = debugpy_package()
+    except DualdbgError as error:
+        return [Finding("debugpy", Status.ERROR, error.message, error.hint)]
+    found = re.search(r'"version": "([^"]+)"', (package / "_version.py").read_text())
+    version = found[1] if found else "of unknown version"
+    pydevd = package / "_vendored" / "pydevd"
+    name = (
+        "_pydevd_sys_monitoring/_pydevd_sys_monitoring_cython"
+        if interpreter.version >= (3, 12)
+        else "_pydevd_bundle/pydevd_cython"
+    )
+    if (pydevd / (name + interpreter.extension_suffix)).exists():
+        return [Finding("debugpy", Status.OK, f"{version}, compiled for this Python")]
+    series = ".".join(map(str, interpreter.version[:2]))
+    text = f"{version}, not compiled for Python {series}: a program with breakpoints runs slower"
+    return [Finding("debugpy", Status.WARNING, text, f"install dualdbg with a Python {series}")]
+
+
+def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[Finding]:
+    """PyTorch: version, kind of build, ABI, symbols, and what the dynamic loader would miss."""
+    if interpreter.torch is None:
+        return [
+            Finding(
+                "torch", Status.OK, f"not installed for {interpreter.path}: operators have no short names"
+            )
+        ]
+    folder = Path(interpreter.torch)
+    facts = _assignments(folder / "version.py")
+    extension = folder / f"_C{interpreter.extension_suffix}"
+    python = folder / "lib" / "libtorch_python.so"
+    cpu = folder / "lib" / "libtorch_cpu.so"
+    text = f"{facts.get('__version__', 'of unknown version')}, {'debug' if facts.get('debug') else 'release'} build"
+    if not extension.exists():
+        built_for = ", ".join(sorted(path.name for path in folder.glob("_C.*.so"))) or "nothing"
+        fix = f"{interpreter.path} -m pip install --force-reinstall torch"
+        return [Finding("torch", Status.ERROR, f"{text}: built for another Python ({built_for})", fix)]
+    findings = []
+    try:
+        names = set(section_names(str(cpu))) & set(section_names(str(python)))
+        abi = "new" if b"__cxx11" in (folder / "lib" / "libc10.so").read_bytes() else "old"
+    except (SymbolError, OSError) as error:
+        return [Finding("torch", Status.ERROR, f"{text}: {error}", "reinstall PyTorch")]
+    text += f", {abi} C++ ABI, {_symbols(names)}, {folder}"
+    if ".symtab" in names:
+        findings.append(Finding("torch", Status.OK, text))
+    else:
+        fix = "use a wheel or a build that was not stripped"
+        findings.append(Finding("torch", Status.ERROR, f"{text}: operators cannot be found by name", fix))
+    return findings + [
+        Finding("torch", Status.ERROR, line, _remedy(line))
+        for line in missing_libraries(interpreter, extension)
+    ]
+
+
+def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
+    """What the dynamic loader does not find when the interpreter loads ``extension``, in the loader's words.
+
+    Asked of the loader itself, as ldd(1) does, but in the interpreter's process, whose own RPATH counts too.
+    """
+    env = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1", "LD_WARN": "1", "LD_PRELOAD": f"./{extension.name}"}
+    try:
+        done = subprocess.run(
+            [interpreter.executable],
+            cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [f"{interpreter.executable} does not run: {error}"]
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    lines = (" ".join(line.split()) for line in said.splitlines())
+    return list(dict.fromkeys(line for line in lines if "not found" in line or "cannot be preloaded" in line))
+
+
+def check_disk(cache: Path) -> list[Finding]:
+    """The cache folder: may we write there, and is there room."""
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        probe = cache / f".write-test-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        text = f"{cache} cannot be written ({error.strerror}): every session reads all symbols again"
+        return [
+            Finding("cache", Status.WARNING, text, "set XDG_CACHE_HOME to a folder that you may write to")
+        ]
+    free = shutil.disk_usage(cache).free
+    if free < CACHE_ROOM:
+        text = f"{cache}: {_megabytes(free)} free, less than the {_megabytes(CACHE_ROOM)} that PyTorch's tables need"
+        return [Finding("cache", Status.WARNING, text, "make room, or set XDG_CACHE_HOME to another disk")]
+    return [Finding("cache", Status.OK, f"{cache}, {_megabytes(free)} free")]
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+    return done.stdout.decode(errors="replace")
+
+
+def _symbols(names: Iterable[str]) -> str:
+    if ".debug_info" in names or ".zdebug_info" in names:
+        return "symbols and debug info"
+    return "symbols, no debug info" if ".symtab" in names else "no symbols"
+
+
+def _assignments(path: Path) -> dict[str, object]:
+    """The plain assignments of a Python file, without running it."""
+    found: dict[str, object] = {}
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return found
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        value = getattr(node, "value", None)
+        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+            found[target.id] = value.value
+    return found
+
+
+def _remedy(line: str) -> str:
+    """What to type about one complaint of the dynamic loader."""
+    if "GLIBCXX" in line or "CXXABI" in line:
+        return "a newer libstdc++: apt-get install libstdc++6, or conda install -c conda-forge libstdcxx-ng"
+    if "GLIBC_" in line:
+        return "a PyTorch built for this system, or a newer system: the C library cannot be exchanged"
+    if "libgomp" in line:
+        return "apt-get install libgomp1"
+    return "install the package that has it, or set LD_LIBRARY_PATH to its folder"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size // 1_000_000:,} MB"
