@@ -29,11 +29,14 @@ def cache_directory() -> Path:
 def _directory(cache_home: str, home: str) -> Path:
     for base in _bases(cache_home, home):
         folder = base / "dualdbg"
+        there_already = next((path for path in (base, *base.parents) if path.exists()), Path("/"))
+        if not _is_ours(there_already, may_be_shared=True):
+            continue
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             continue
-        if _is_ours(folder) and _is_ours(base, may_be_shared=True):
+        if _is_ours(folder):
             return folder
     return _private_directory()
 
@@ -93,17 +96,16 @@ def _write(folder: Path, name: str, chunks: list[bytes | memoryview]) -> Path:
 
 def look_up(name: str, size: int) -> Path | None:
     """The file of this name, if it is there with exactly ``size`` bytes; it then counts as just used."""
-    for folder in (
-        (cache_directory(), _private_directory())
-        if _private_directory.cache_info().currsize
-        else (cache_directory(),)
-    ):
+    folders = [cache_directory()]
+    if _private_directory.cache_info().currsize:
+        folders.append(_private_directory())
+    for folder in folders:
         path = folder / name
         try:
             if path.stat().st_size == size:
                 os.utime(path)
                 return path
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
     return None
 

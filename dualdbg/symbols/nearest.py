@@ -71,7 +71,7 @@ def _functions_named_like(word: str, strings: Iterable[tuple[bytes, bytes]]) -> 
 def _functions(strings: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
     for text in demangle_all(strings):
         name = parse(text)
-        if not name.special and not name.clones:
+        if not name.special and not name.clones and name.bases[-1].isidentifier():
             yield name.bases
 
 

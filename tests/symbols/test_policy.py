@@ -1,0 +1,114 @@
+"""The table that decides what gdb reads of each library."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import UsageError
+from dualdbg.symbols.library import Library
+from dualdbg.symbols.policy import Facts, Load, Policy, as_table, facts_of, human_size
+from tests.symbols.conftest import run, torch_library
+
+
+def facts(path: str, *, debug_info: bool = False, frame_table: bool = True) -> Facts:
+    return Facts(path, 1_000_000, debug_info, frame_table)
+
+
+@pytest.mark.parametrize(
+    ("path", "debug_info", "expected"),
+    [
+        ("/home/me/project/build/mine.cpython-311-x86_64-linux-gnu.so", True, Load.WHOLE),
+        ("/home/me/project/build/mine.cpython-311-x86_64-linux-gnu.so", False, Load.UNWIND),
+        ("/home/me/pytorch/torch/lib/libtorch_cpu.so", True, Load.WHOLE),
+        ("/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so", False, Load.UNWIND),
+        ("/usr/lib/python3/dist-packages/mine.so", True, Load.WHOLE),
+        ("/opt/python/lib/libpython3.11.so.1.0", True, Load.UNWIND),
+        ("/opt/python/lib/libpython3.13t.so.1.0", True, Load.UNWIND),
+        ("/opt/python/bin/python3.12", True, Load.UNWIND),
+        ("/opt/python/bin/python3.13t", True, Load.UNWIND),
+        ("/opt/python/lib/python3.11/lib-dynload/_ctypes.cpython-311-x86_64-linux-gnu.so", True, Load.UNWIND),
+        ("/usr/lib/x86_64-linux-gnu/libc.so.6", True, Load.UNWIND),
+        ("/lib64/libstdc++.so.6", False, Load.UNWIND),
+        ("/home/me/bin/pythonic", True, Load.WHOLE),
+    ],
+)
+def test_the_default(path: str, debug_info: bool, expected: Load) -> None:
+    decision = Policy().decide_by(facts(path, debug_info=debug_info))
+    assert decision.load is expected and decision.reason
+
+
+def test_without_a_frame_table_there_is_nothing_to_unwind_by() -> None:
+    assert Policy().decide_by(facts("/opt/data.so", frame_table=False)).load is Load.SKIP
+    whole = Policy().decide_by(facts("/home/me/mine.so", debug_info=True, frame_table=False))
+    assert whole.load is Load.WHOLE
+
+
+@pytest.mark.parametrize(
+    ("texts", "path", "expected"),
+    [
+        (["full"], "/lib/libc.so.6", Load.WHOLE),
+        (["lazy"], "/home/me/mine.so", Load.UNWIND),
+        (["libtorch_*=whole"], "/venv/lib/libtorch_cpu.so", Load.WHOLE),
+        (["libtorch_*=whole"], "/venv/lib/libc10.so", Load.UNWIND),
+        (["/venv/*=skip"], "/venv/lib/libc10.so", Load.SKIP),
+        (["full", "libtorch_cpu.so=unwind"], "/venv/lib/libtorch_cpu.so", Load.UNWIND),
+        (["libtorch_cpu.so=unwind", "full"], "/venv/lib/libtorch_cpu.so", Load.WHOLE),
+        (["lazy,mine.so=full"], "/home/me/mine.so", Load.WHOLE),
+        ([" ", ""], "/home/me/mine.so", Load.WHOLE),
+    ],
+)
+def test_overrides_the_last_that_fits_decides(texts: list[str], path: str, expected: Load) -> None:
+    decision = Policy.parse(texts).decide_by(facts(path, debug_info="mine" in path))
+    assert decision.load is expected
+
+
+@pytest.mark.parametrize("text", ["everything", "lib=", "=whole", "libc.so=half", "full=", "whole"])
+def test_an_override_that_is_none_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Policy.parse([text])
+    assert text in caught.value.message and "PATTERN=whole" in caught.value.hint
+
+
+def test_the_facts_of_real_libraries(build: Callable[..., Path]) -> None:
+    own = Policy().decide(Library.open(build("shapes.cpp", "-g")))
+    assert own.load is Load.WHOLE and "debug info" in own.reason
+    assert own.size == Path(own.path).stat().st_size
+    assert Policy().decide(Library.open(build("shapes.cpp"))).load is Load.UNWIND
+    assert Policy().decide(Library.open(os.path.realpath(sys.executable))).load is Load.UNWIND
+
+
+@pytest.mark.usefixtures("binutils")
+def test_a_split_debug_file_counts_as_debug_info(build: Callable[..., Path], tmp_path: Path) -> None:
+    library, debug = tmp_path / "own.so", tmp_path / "own.so.debug"
+    run("objcopy", "--only-keep-debug", build("shapes.cpp", "-g"), debug)
+    run("strip", "-o", library, build("shapes.cpp", "-g"))
+    assert not facts_of(Library.open(library)).has_debug_info
+    run("objcopy", f"--add-gnu-debuglink={debug}", library)
+    assert facts_of(Library.open(library)).has_debug_info
+
+
+@pytest.mark.torch
+def test_the_wheels_of_torch_are_only_unwound() -> None:
+    for name in ("libtorch_cpu.so", "libtorch_python.so", "libc10.so"):
+        assert Policy().decide(Library.open(torch_library(name))).load is Load.UNWIND
+
+
+def test_the_table_for_people() -> None:
+    decisions = [
+        Policy().decide_by(Facts("/a/small.so", 900, False, True)),
+        Policy().decide_by(Facts("/a/huge.so", 4_300_000_000, True, True)),
+    ]
+    assert as_table(decisions).splitlines() == [
+        "library     size  load    because",
+        "huge.so   4.3 GB  whole   it has debug info",
+        "small.so   900 B  unwind  it has no debug info",
+    ]
+
+
+def test_sizes_for_people() -> None:
+    assert [human_size(n) for n in (0, 999, 1000, 434_184_800)] == ["0 B", "999 B", "1.0 kB", "434.2 MB"]
