@@ -1,5 +1,7 @@
 """The target of a command: the selected inferior with its memory, files and layouts, made when it starts."""
 
+import gdb
+
 from . import inferior, settings
 from .layout import choose, installation
 from .target import Target
@@ -17,3 +19,33 @@ def current(max_length=None):
         return Target(memory, mapped, chain, inferior.demangle, found, limits)
 
     return make(choose.chain(found, make))
+
+
+_shared = []
+
+
+def shared():
+    """The :class:`Target` for printers: one for the many values of a stop, made anew when anything has changed."""
+    if not _shared:
+        _shared.append(current())
+    target = _shared[0]
+    target.renew()
+    return target
+
+
+def _forget(event=None):
+    _shared.clear()
+
+
+def register():
+    """Watches for what makes a target stale: the inferior runs, or its memory, registers or symbols change."""
+    for name in (
+        "cont",
+        "stop",
+        "exited",
+        "memory_changed",
+        "register_changed",
+        "new_objfile",
+        "clear_objfiles",
+    ):
+        getattr(gdb.events, name).connect(_forget)

@@ -7,13 +7,15 @@ from .errors import OutOfTime
 
 class Limits:
     """``max_depth`` levels of nesting, ``max_length`` elements of a container, ``max_string`` bytes of a
-    string, ``seconds`` for one command. 0 means no limit, except for the depth."""
+    string, ``seconds`` for one command; 0 means no limit, except for the depth. ``python_version`` is what
+    the user says the inferior's CPython is (None: to be told from the process)."""
 
-    def __init__(self, max_depth=20, max_length=200, max_string=2000, seconds=10.0):
+    def __init__(self, max_depth=20, max_length=200, max_string=2000, seconds=10.0, python_version=None):
         self.max_depth = max_depth
         self.max_length = max_length
         self.max_string = max_string
         self.seconds = seconds
+        self.python_version = python_version
 
 
 class Budget:

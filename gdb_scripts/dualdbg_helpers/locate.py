@@ -90,10 +90,10 @@ def tensor(target, expression):
             return Place(first, "" if name else "the address of an at::Tensor")
     except Unreadable as error:
         raise HelperError(f"There is no tensor at 0x{address:x}: {error}.") from None
-    raise HelperError(
-        f"There is no tensor at 0x{address:x}.",
-        "Expected an at::Tensor, a TensorImpl, an IValue with a tensor or a torch.Tensor object.",
-    )
+    hint = "Expected an at::Tensor, a TensorImpl, an IValue with a tensor or a torch.Tensor object."
+    if expression.text == "$rdi":
+        hint += "\n  A function that returns an object gets the place for it in $rdi: its first argument is in $rsi."
+    raise HelperError(f"There is no tensor at 0x{address:x}.", hint)
 
 
 def _of_ivalue(target, address, how):

@@ -1,8 +1,9 @@
 """Makes settings, commands, printers and MI commands known to gdb, once."""
 
-from . import settings
+from . import context, printers, settings
 from .commands import registry
-from .commands import dispatch as _dispatch  # noqa: F401  (its commands enter the table)
+from .commands import about as _about  # noqa: F401  (its commands enter the table)
+from .commands import dispatch as _dispatch  # noqa: F401
 from .commands import jit as _jit  # noqa: F401
 from .commands import values as _values  # noqa: F401
 
@@ -15,4 +16,6 @@ def register():
         return
     _done.append(True)
     settings.register()
+    context.register()
     registry.register()
+    printers.register()

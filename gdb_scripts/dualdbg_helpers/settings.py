@@ -14,6 +14,10 @@ class _Prefix(gdb.Command):
     def __init__(self, verb):
         super().__init__(verb + " dualdbg", gdb.COMMAND_DATA, prefix=True)
 
+    def invoke(self, argument, from_tty):
+        for name in _settings:
+            gdb.execute("show dualdbg " + name)
+
 
 class _Setting(gdb.Parameter):
     """One setting. gdb takes its documentation from the attributes of the class."""
@@ -65,7 +69,7 @@ _ROWS = (
         gdb.PARAM_STRING,
         "",
         "the version of the inferior's CPython.",
-        'Such as "3.9"; empty to tell it from the process.',
+        "Such as 3.9, or 3.13t for a free-threaded build; empty to tell it from the process.",
     ),
     (
         "compiler",
@@ -118,4 +122,5 @@ def limits(max_length=None):
         max_length=value("max-length") if max_length is None else max_length,
         max_string=value("max-string"),
         seconds=float(value("time-limit")),
+        python_version=value("python-version") or None,
     )

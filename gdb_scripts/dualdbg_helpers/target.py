@@ -25,6 +25,10 @@ class Target:
         self.cxx = Containers(memory, installation.cxx11_abi if installation else True)
         self._decoders = {}
 
+    def renew(self):
+        """Starts the clock of the time limit again."""
+        self.budget = Budget(self.limits)
+
     def decoder(self, kind):
         """The one decoder of class ``kind`` for this target, made when it is first asked for."""
         found = self._decoders.get(kind)

@@ -21,6 +21,15 @@ def execute(command):
     return record
 
 
+def break_at(symbol, library):
+    """Breaks at the first instruction of a function of a library whose symbols gdb has not read."""
+    from dualdbg_helpers import inferior
+
+    mapped = inferior.mappings(inferior.require_inferior())
+    address = mapped.address_of(symbol, library)
+    gdb.execute(f"break *{address:#x}")
+
+
 def read_published():
     try:
         with open(plan["published"], encoding="utf-8") as file:

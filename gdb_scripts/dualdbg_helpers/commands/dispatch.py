@@ -15,7 +15,7 @@ from .values import note, with_layout
 @command(
     "dispatch-keys",
     "EXPR",
-    "Show the dispatch keys of a tensor, or those in a DispatchKeySet (an object, or its 64 bits as a number).",
+    "Show the dispatch keys of a tensor, or those in a DispatchKeySet (an object, or its bits as a number).",
 )
 def dispatch_keys(text):
     arguments = Arguments(text, {})
@@ -35,7 +35,9 @@ def dispatch_keys(text):
             bits, how = expression.address, "taken as the bits of a DispatchKeySet"
     names = keys.names(bits)
     highest = names[-1] if names else "Undefined"
-    shown = note(locate.Place(0, how)) + "{}\nhighest: {}\nbits: 0x{:x}".format(keys.text(bits), highest, bits)
+    shown = note(locate.Place(0, how)) + "{}\nhighest: {}\nbits: 0x{:x}".format(
+        keys.text(bits), highest, bits
+    )
     data = {"keys": names, "highest": highest, "bits": f"0x{bits:x}", "taken": how or None}
     return with_layout(target, shown, data)
 
@@ -79,5 +81,3 @@ def op(text):
 
 def _named(name, wanted):
     return name == wanted or name.split(".")[0] == wanted
-
-

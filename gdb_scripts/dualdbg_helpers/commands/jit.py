@@ -45,8 +45,9 @@ def _state(target, expression):
 @command(
     "jit-frame",
     "[EXPR]",
-    "Show the frames of TorchScript's interpreter: functions, current instructions, registers, and the stack where it "
-    "is visible. Without EXPR, of the interpreter that the selected frame has entered or that its thread runs.",
+    "Show the frames of TorchScript's interpreter: functions, instructions, registers and the stack.\n"
+    "Without EXPR, of the interpreter that the selected frame has entered or that its thread runs. The stack is shown "
+    "where it is visible.",
 )
 def jit_frame(text):
     arguments = Arguments(text, {})
@@ -89,7 +90,7 @@ def _add_stack(target, lines, data):
 @command(
     "jit-code",
     "[EXPR]",
-    "Show the instructions of a TorchScript function, the current one marked.\n"
+    "Show the instructions of a TorchScript function, with the current one marked.\n"
     "EXPR is a Code or a CodeImpl; without it, the function that the interpreter of this thread runs.",
 )
 def jit_code(text):

@@ -47,8 +47,9 @@ def label(value):
 @command(
     "ivalue-stack",
     "[EXPR] [--limit N] [--full]",
-    "Show a torch::jit::Stack. Without EXPR it is looked for in the selected frame, at a function's entry in its "
-    "argument registers, and then in the frames above.\n--full shows tensors with their values.",
+    "Show a torch::jit::Stack, read from memory.\n"
+    "Without EXPR it is looked for in the selected frame, at a function's entry in its argument registers, and then "
+    "in the frames above.\n--full shows tensors with their values.",
 )
 def ivalue_stack(text):
     arguments = Arguments(text, {"limit": int, "full": True})

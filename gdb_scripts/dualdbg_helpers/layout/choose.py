@@ -7,7 +7,7 @@ from pathlib import Path
 import gdb
 
 from .. import settings
-from ..errors import HelperError, LayoutMissing
+from ..errors import LayoutMissing
 from . import selfcheck
 from .from_gdb import DebugInfo
 from .model import Chain, Layout
@@ -58,16 +58,16 @@ class _Object(Layout):
             self.enums.update(found.enums)
 
     def _build(self, part):
-        gdb.write(f"Compiling the types of PyTorch ({part}), once...")
-        gdb.flush()
+        gdb.write(f"Compiling the types of PyTorch ({part}), once...", gdb.STDERR)
+        gdb.flush(gdb.STDERR)
         start = time.monotonic()
         try:
             found = self._maker.build(part)
         except LayoutMissing as error:
-            gdb.write(" failed.\n")
+            gdb.write(" failed.\n", gdb.STDERR)
             self.problem = error.message
             return None
-        gdb.write(f" {time.monotonic() - start:.1f} s.\n")
+        gdb.write(f" {time.monotonic() - start:.1f} s.\n", gdb.STDERR)
         return found
 
     def find(self, name):
@@ -81,11 +81,10 @@ class _Object(Layout):
 
 def _debug_info():
     files = [f.filename for f in gdb.objfiles() if f.is_valid() and f.filename]
-    source = "debug info"
+    source = "debug info (knows no c10::IValue)"
     try:
         origin = gdb.lookup_type("c10::IValue").objfile
-        if origin is not None:
-            source = f"debug info of {Path(origin.filename).name}"
+        source = f"debug info of {Path(origin.filename).name}" if origin is not None else "debug info"
     except (gdb.error, AttributeError):
         pass
     return DebugInfo(source), tuple(files)
@@ -111,9 +110,7 @@ def _sources(installation, info, wanted, compiling, make_target):
     if installation is None:
         return [info] if wanted in ("auto", "debug-info") else []
     known = table(installation.version)
-    own = Path("/proc/self/exe")
-    gdb_program = str(own.resolve()) if own.exists() else "gdb"
-    maker = TypesObject(installation, settings.value("compiler"), gdb_program)
+    maker = types_object(installation)
     now = (
         compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and known is None)
     )
@@ -134,6 +131,14 @@ def _sources(installation, info, wanted, compiling, make_target):
     return found
 
 
+def types_object(installation):
+    """The :class:`TypesObject` of a PyTorch ``installation``, made with the user's compiler and this gdb."""
+    own = Path("/proc/self/exe")
+    return TypesObject(
+        installation, settings.value("compiler"), str(own.resolve()) if own.exists() else "gdb"
+    )
+
+
 def refusals():
     """``{source: why it is not believed}`` for the process looked at last."""
     return dict(_bad)
@@ -146,9 +151,3 @@ def _missing(installation):
     if table(installation.version) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
     return " " + "; ".join(reasons) + "." if reasons else ""
-
-
-def require(found, name):
-    """Raises :class:`HelperError` when the chain knows nothing of the type ``name``."""
-    if found.get(name) is None:
-        raise HelperError(f"The layout of {name} is not known.", "See `help dualdbg-layout`.")

@@ -102,10 +102,38 @@ def _schemas(target, nodes, offset, schema):
         for i in range(min(count, 20)):
             name = target.cxx.text(first + i * argument.size + argument["name_"], 200)
             _expect(name.isidentifier() or not name, "names of arguments")
+            default = target.cxx.optional(first + i * argument.size + argument["default_value_"], 16)
+            if default and target.layout.get("c10::IValue") is not None:
+                tag = memory_tag(target, default)
+                _expect(tag in _DEFAULT_TAGS, "default values of arguments")
+
+
+# What the default value of an operator's argument can be.
+_DEFAULT_TAGS = {
+    "None",
+    "Int",
+    "Double",
+    "ComplexDouble",
+    "Bool",
+    "String",
+    "GenericList",
+    "Device",
+    "Tuple",
+    "Tensor",
+}
+
+
+def memory_tag(target, address):
+    """The name of the tag of the IValue at ``address``, or None."""
+    number = target.memory.u32(address + target.layout.record("c10::IValue")["tag"])
+    return target.layout.enum("c10::IValue::Tag").get(number)
 
 
 _CHECKS = (
     # (check, the types of which at least one must come from the layout that is checked)
     (_undefined_tensor, ("c10::TensorImpl", "c10::impl::SizesAndStrides", "c10::ScalarType")),
-    (_operators, ("c10::Dispatcher", "c10::FunctionSchema", "c10::Argument")),
+    (
+        _operators,
+        ("c10::Dispatcher", "c10::FunctionSchema", "c10::Argument", "c10::IValue", "c10::IValue::Tag"),
+    ),
 )

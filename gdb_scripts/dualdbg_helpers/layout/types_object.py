@@ -74,6 +74,7 @@ class TypesObject:
         with tempfile.TemporaryDirectory(prefix="dualdbg-types-") as folder:
             self._compile(part, folder)
             found = self._read(part, folder)
+            self._keep_object(part, folder)
         self._keep(part, found)
         return Layout(self.source, found["records"], found["enums"])
 
@@ -116,8 +117,8 @@ class TypesObject:
         includes = (folder, self._include, self._include / "torch" / "csrc" / "api" / "include")
         return [
             "-std=" + standard,
-            *("-c", "types.cpp", "-o", "types.o", "-g", "-O0", "-w"),
-            # Every class whole, also where its vtable is elsewhere, and private types by name.
+            *("-c", "types.cpp", "-o", "types.o", "-g", "-O1", "-w"),
+            # Optimised, so that no inline function is left in it: types only. Every class whole, also where its vtable is elsewhere, and private types by name.
             *("-femit-class-debug-always", "-fno-access-control"),
             *("-DNDEBUG", "-DAT_PER_OPERATOR_HEADERS"),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(self._installation.cxx11_abi)}",
@@ -168,6 +169,24 @@ class TypesObject:
             raise LayoutMissing(f"{command[0]} took more than {TIMEOUT:.0f} s.") from None
         except OSError as error:
             raise LayoutMissing(f"{command[0]} cannot be run: {error}") from None
+
+    def object_file(self, part):
+        """The path of the object itself, for gdb to read types from; builds it when it is not there."""
+        path = self._path(part).with_suffix(".o")
+        if not path.exists():
+            self.build(part)
+        if not path.exists():
+            raise LayoutMissing(f"The compiled types cannot be kept in {path.parent}.")
+        return path
+
+    def _keep_object(self, part, folder):
+        path = self._path(part).with_suffix(".o")
+        with contextlib.suppress(OSError):  # the layout itself is what matters
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, beside = tempfile.mkstemp(dir=str(path.parent))
+            os.close(handle)
+            shutil.copyfile(str(Path(folder) / "types.o"), beside)
+            Path(beside).replace(path)
 
     def _keep(self, part, found):
         path = self._path(part)

@@ -6,5 +6,5 @@ from .version import find
 
 class Interpreter:
     def __init__(self, target):
-        self.version = find(target.memory, target.mappings)
+        self.version = find(target.memory, target.mappings, target.limits.python_version)
         self.layout = PythonLayout(self.version)

@@ -17,12 +17,17 @@ _FILE_NAMES = (
 )
 
 
-def find(memory, mappings):
-    """The :class:`Version` of the inferior's CPython.
+def find(memory, mappings, told=None):
+    """The :class:`Version` of the inferior's CPython; ``told`` ("3.9", "3.13t") is what the user says it is.
 
     Raises :class:`LayoutMissing` when the process runs none, or one whose objects are not known here.
     """
-    found = _from_runtime(memory, mappings) or _from_variable(memory, mappings) or _from_files(mappings)
+    found = (
+        _told(told)
+        or _from_runtime(memory, mappings)
+        or _from_variable(memory, mappings)
+        or _from_files(mappings)
+    )
     if found is None:
         raise LayoutMissing("No CPython interpreter is mapped in this process.")
     if not OLDEST <= found[:2] <= NEWEST:
@@ -31,6 +36,17 @@ def find(memory, mappings):
         )
         raise LayoutMissing(message)
     return found
+
+
+def _told(text):
+    if not text:
+        return None
+    match = re.match(r"^(\d+)\.(\d+)(t?)$", text)
+    if match is None:
+        raise LayoutMissing(
+            f"{text!r} is no version of CPython.", 'Such as: set dualdbg python-version "3.9".'
+        )
+    return Version(int(match.group(1)), int(match.group(2)), bool(match.group(3)))
 
 
 def _from_runtime(memory, mappings):

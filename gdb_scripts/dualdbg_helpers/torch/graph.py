@@ -235,7 +235,10 @@ _READERS = {
         "torch::jit::StringsAttr",
         lambda graphs, value: graphs._list(value, graphs._target.cxx.string_size, graphs._string),
     ),
-    "ScalarAttributeValue<at::Tensor, (torch::jit::AttributeKind)8>": ("torch::jit::TensorAttr", Graphs._tensor),
+    "ScalarAttributeValue<at::Tensor, (torch::jit::AttributeKind)8>": (
+        "torch::jit::TensorAttr",
+        Graphs._tensor,
+    ),
     "VectorAttributeValue<at::Tensor, (torch::jit::AttributeKind)9>": (
         "torch::jit::TensorsAttr",
         lambda graphs, value: graphs._list(value, 8, graphs._tensor),
@@ -249,5 +252,3 @@ _READERS = {
     ),
     "(torch::jit::AttributeKind)14>": ("torch::jit::IValueAttr", Graphs._ivalue),
 }
-
-

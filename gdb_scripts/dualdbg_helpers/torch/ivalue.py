@@ -118,6 +118,10 @@ class IValues:
         value.address = address
         return value
 
+    def payload(self, tag, address, depth=0):
+        """The value that an IValue with this ``tag`` and the payload at ``address`` would have; raises."""
+        return self._nested(self._readers[tag], tag, address, depth)
+
     def _nested(self, reader, tag, payload, depth):
         if tag not in _CONTAINERS:
             return reader(tag, payload, depth)

@@ -106,7 +106,9 @@ class Schemas:
         value = self._target.decoder(IValues).read(place)
         if value.kind == "String" and "StringType" in (kind, self._types.kind(inner)):
             return quoted(value.text)
-        integers = kind == "ListType" and self._types.kind(self._types.element(kind_address, kind)) == "IntType"
+        integers = (
+            kind == "ListType" and self._types.kind(self._types.element(kind_address, kind)) == "IntType"
+        )
         if integers and value.children and len({child.text for _, child in value.children}) == 1:
             return value.children[0][1].text if len(value.children) > 1 else value.text
         return value.text

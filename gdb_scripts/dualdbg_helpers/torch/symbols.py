@@ -14,7 +14,9 @@ class Symbols:
         self._known = {}
         address = target.mappings.address_of(_TABLE, "libtorch_cpu", "libtorch")
         if address is None:
-            raise LayoutMissing("The table of interned names is not in the symbols of libtorch_cpu (a stripped library).")
+            raise LayoutMissing(
+                "The table of interned names is not in the symbols of libtorch_cpu (a stripped library)."
+            )
         self._info = target.layout.record("c10::InternedStrings::SymbolInfo")
         table = target.layout.record("c10::InternedStrings")
         self._first, self._count = target.cxx.vector(address + table["sym_to_info_"], self._info.size)

@@ -11,7 +11,7 @@ UNDEFINED_TENSOR_IMPL = "N3c1019UndefinedTensorImplE"
 STORAGE_IMPL = "N3c1011StorageImplE"
 MAX_DIMENSIONS = 64  # torch itself refuses more than 64 in most places; a larger number is garbage
 
-_LAYOUTS = {
+LAYOUTS = {
     "Strided": "torch.strided",
     "Sparse": "torch.sparse_coo",
     "SparseCsr": "torch.sparse_csr",
@@ -197,16 +197,16 @@ class Tensors:
 
     def _layout(self, found):
         if "Sparse" in found.functions:
-            return _LAYOUTS["Sparse"]
+            return LAYOUTS["Sparse"]
         if "SparseCsr" in found.functions:
             record = self._target.layout.record("at::SparseCsrTensorImpl")
             number = self._memory.u8(found.address + record["layout_"])
-            return _LAYOUTS.get(
+            return LAYOUTS.get(
                 self._target.layout.enum("c10::Layout").get(number), f"unknown layout {number}"
             )
         if "MkldnnCPU" in found.functions:
-            return _LAYOUTS["Mkldnn"]
-        return _LAYOUTS["Strided"]
+            return LAYOUTS["Mkldnn"]
+        return LAYOUTS["Strided"]
 
     def _read_storage(self, address):
         if not address:

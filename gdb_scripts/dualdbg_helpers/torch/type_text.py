@@ -5,7 +5,13 @@ from .tensor import Tensors
 from .types import SCHEMA, TypeNames
 
 MAX_DEPTH = 20
-_BRACKETS = {"ListType": "{}[]", "OptionalType": "{}?", "FutureType": "Future[{}]", "RRefType": "RRef[{}]", "AwaitType": "Await[{}]"}
+_BRACKETS = {
+    "ListType": "{}[]",
+    "OptionalType": "{}?",
+    "FutureType": "Future[{}]",
+    "RRefType": "RRef[{}]",
+    "AwaitType": "Await[{}]",
+}
 
 
 class GraphTypes:
@@ -55,7 +61,10 @@ class GraphTypes:
         return f"NamedTuple({', '.join(named)})"
 
     def _tensor(self, address):
-        record, scalar_types = self._target.layout.record("c10::TensorType"), self._target.layout.enum("c10::ScalarType")
+        record, scalar_types = (
+            self._target.layout.record("c10::TensorType"),
+            self._target.layout.enum("c10::ScalarType"),
+        )
         place = self._optional(address, record, "scalar_type_")
         name = scalar_types.get(self._memory.u8(place), "?") if place else "Tensor"
         shape = self._shape(address + record["sizes_"])
@@ -71,7 +80,9 @@ class GraphTypes:
         return text + ("[Undefined]" if undefined and self._memory.u8(undefined) else "")
 
     def _optional(self, address, record, field):
-        return self._target.cxx.optional(address + record[field], record.sizes[field] // 2 if field != "device_" else 2)
+        return self._target.cxx.optional(
+            address + record[field], record.sizes[field] // 2 if field != "device_" else 2
+        )
 
     def _extra(self, address, record):
         found = []

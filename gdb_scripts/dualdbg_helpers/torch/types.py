@@ -95,7 +95,9 @@ class TypeNames:
         if kind in _SIMPLE:
             return _SIMPLE[kind][style]
         if kind in _WRAPPERS:
-            return _WRAPPERS[kind][2 + style].format(self._text(self.element(address, kind), style, depth + 1))
+            return _WRAPPERS[kind][2 + style].format(
+                self._text(self.element(address, kind), style, depth + 1)
+            )
         if kind in _SEVERAL:
             return self._several(address, kind, style, depth)
         if kind == "VarType":
@@ -154,4 +156,6 @@ class TypeNames:
         record, attribute = layout.record("c10::ClassType"), layout.record("c10::ClassAttribute")
         first, count = self._target.cxx.vector(address + record["attributes_"], attribute.size)
         place = attribute["attributeName_"]
-        return [self._target.cxx.text(first + i * attribute.size + place, 200) for i in range(min(count, limit))]
+        return [
+            self._target.cxx.text(first + i * attribute.size + place, 200) for i in range(min(count, limit))
+        ]

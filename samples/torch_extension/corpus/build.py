@@ -1,4 +1,4 @@
-"""Compiles the corpus of IValues for the installed torch, and prints the folder with ``sample_corpus.so``."""
+"""Compiles the corpus of IValues for the installed torch, and prints the folder with its libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
 
 
 def build(build_dir: Path = BUILD_DIR) -> Path:
-    """The folder with the library, compiled with ``-g -O0`` unless it is there."""
+    """The folder with the libraries, compiled with ``-g -O0`` unless it is there."""
     try:
         import torch
         from torch.utils.cpp_extension import include_paths, library_paths
@@ -25,8 +25,9 @@ def build(build_dir: Path = BUILD_DIR) -> Path:
     link = [option for folder in library_paths() for option in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
     link += ["-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
     version = Path(torch.__file__).parent / "version.py"
-    commands = {"sample_corpus.so": [*flags, str(HERE / "corpus.cpp"), *link]}
-    return compile_once("corpus", commands, [HERE / "corpus.cpp", version], build_dir)
+    sources = {"sample_corpus.so": HERE / "corpus.cpp", "sample_printed.so": HERE / "printed.cpp"}
+    commands = {library: [*flags, str(source), *link] for library, source in sources.items()}
+    return compile_once("corpus", commands, [*sources.values(), version], build_dir)
 
 
 def main() -> int:

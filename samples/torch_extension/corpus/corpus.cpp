@@ -255,7 +255,7 @@ std::vector<int64_t> use_counts() {
     return counts;
 }
 
-void boxed_sink(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+static void boxed_sink(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     TORCH_CHECK(op.schema().is_vararg() && stack != nullptr);
 }
 

@@ -1,0 +1,95 @@
+"""TorchScript's graphs, code and interpreter frames in a process without debug info."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
+
+pytestmark = [pytest.mark.torch]
+
+GRAPHS = [sys.executable, HERE / "targets" / "graphs.py"]
+RUN = "_ZN5torch3jit20InterpreterStateImpl11runTemplateILb0EEEbRSt6vectorIN3c106IValueESaIS5_EE"
+RELU = "_ZN2at6native4reluERKNS_6TensorE"
+NAMES = ("loop", "containers", "traced", "inlined", "optimized")
+
+
+def break_at(symbol: str) -> str:
+    return f"python break_at({symbol!r}, 'libtorch_cpu')"
+
+
+@pytest.fixture(scope="module")
+def graphs(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    # A pybind11 object has the pointer to its C++ object behind its head.
+    commands = [f"dualdbg-json jit-graph *(long*)({{{name}}}+16)" for name in NAMES]
+    commands += [f"dualdbg-json jit-graph *(long*)({{{name}_first}}+16)" for name in NAMES]
+    commands += [f"dualdbg-json jit-graph *(long*)({{{name}_input}}+16)" for name in NAMES]
+    return run_gdb(GRAPHS, commands, tmp_path_factory.mktemp("graphs"))
+
+
+def test_graphs_are_what_str_says(graphs: Outcome) -> None:
+    for i, name in enumerate(NAMES):
+        assert graphs.data(i)["graph"] == graphs.published["more"]["graphs"][name], name
+
+
+def test_nodes_and_values(graphs: Outcome) -> None:
+    more = graphs.published["more"]
+    for i, name in enumerate(NAMES):
+        assert graphs.data(5 + i)["graph"] + "\n" == more["nodes"][f"{name}_first"]
+        expected = f"%{more['values'][f'{name}_input']} : {more['types'][f'{name}_input']}"
+        assert graphs.data(10 + i)["graph"] == expected
+
+
+def test_at_the_entry_of_the_interpreter(tmp_path: Path) -> None:
+    commands = [
+        "dualdbg-json ivalue-stack",
+        "dualdbg-json jit-frame",
+        "dualdbg-json jit-code",
+        "jit-graph",
+        "stepi 10",
+        "ivalue-stack",
+        "dualdbg-json ivalue-stack $rsi",
+    ]
+    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=["run", break_at(RUN), "continue"])
+    stack = outcome.data(0)
+    where = "register rsi at the entry of torch::jit::InterpreterStateImpl::runTemplate<false>"
+    assert stack["found"] == where
+    assert [(v["kind"], v["text"]) for v in stack["values"][1:]] == [("Int", "2"), ("String", "again")]
+    assert stack["layout"] == "table for torch 2.13.0, checked against the process"
+    frame = outcome.data(1)
+    assert [f["function"] for f in frame["frames"]] == ["loop"]
+    assert frame["frames"][0]["pc"] == 0
+    assert frame["frames"][0]["instruction"] == "STOREN 1 3"
+    assert [v["text"] for v in frame["stack"]][1:] == ["2", "again"]
+    code = outcome.data(2)
+    assert code["function"] == "loop" and code["pc"] == 0
+    assert code["instructions"][-1] == "RET"
+    assert any(line.startswith("LOADC ") and line.endswith("# 2.5") for line in code["instructions"])
+    assert any("aten::cat" in line for line in code["instructions"] if line.startswith("OP "))
+    assert outcome.output(3).startswith("graph(%x.1 : Tensor,\n      %n.1 : int,")
+    assert "is past its entry (0x1a bytes), where the arguments were in registers" in outcome.error(5)
+    assert "ivalue-stack $rsi" in outcome.error(5)
+
+
+def test_inside_an_operator_that_the_interpreter_calls(tmp_path: Path) -> None:
+    commands = ["dualdbg-json jit-frame", "dualdbg-json tensor $rsi", "jit-code", "tensor $rdi"]
+    setup = ["run", break_at(RELU), "continue"]
+    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=setup)
+    found = outcome.data(0)
+    assert found["found"] == "the interpreter that this thread runs"
+    assert found["frames"][0]["instruction"].startswith("OP 1  # %6 : Tensor = aten::relu(%5)")
+    assert outcome.data(1)["sizes"] == [2, 2]
+    assert outcome.data(1)["taken"] == "the address of an at::Tensor"
+    current = [line for line in outcome.output(2).splitlines() if line.startswith("->")]
+    assert len(current) == 1 and "aten::relu" in current[0]
+    assert "A function that returns an object" in outcome.error(3)
+
+
+def test_no_interpreter(tmp_path: Path) -> None:
+    outcome = run_gdb(GRAPHS, ["jit-frame", "jit-code 0x10", "jit-graph $sp"], tmp_path)
+    assert outcome.error(0) == "This thread does not run TorchScript's interpreter."
+    assert outcome.error(1).startswith("There is no code of TorchScript at 0x10")
+    assert outcome.error(2).startswith("There is no graph, node or value of TorchScript at 0x")
