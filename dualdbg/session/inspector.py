@@ -113,10 +113,8 @@ class Inspector:
 
     async def thread(self, tid: int) -> Thread:
         """One thread, with what is known of its Python side (gdb holds the target)."""
-        python = next((one for one in await self.reader.python_threads() if one.tid == tid), None)
-        return Thread(
-            tid, self.thread_name(tid), python.name if python else None, python.holds_gil if python else None
-        )
+        python = next((one for one in self.reader.python_threads() if one.tid == tid), None)
+        return Thread(tid, self.thread_name(tid), holds_gil=python.holds_gil if python else None)
 
     async def threads(self) -> list[Thread]:
         """Every thread, the current one first; a running target is halted for a moment."""
@@ -168,7 +166,7 @@ class Inspector:
 
     async def holds_gil(self, tid: int) -> bool:
         """Whether the thread holds the GIL (gdb holds the target)."""
-        return any(one.tid == tid and one.holds_gil for one in await self.reader.python_threads())
+        return any(one.tid == tid and one.holds_gil for one in self.reader.python_threads())
 
     async def gdb_thread(self, tid: int) -> int:
         threads = await self._session.native.threads()

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 
 from ..errors import DualdbgError
-from ..memory.python_frames import PythonThread, read_python_threads
 from ..model import NativeFrame, Stack
+from ..snapshot.python_side import PythonSide, PythonThread
 from ..stacks.merge import merge
 from ..stacks.roles import RoleRules
 from ..symbols.image import Module, ProcessImage
@@ -30,7 +30,7 @@ class StackReader:
         policy: SymbolPolicy,
         hidden: tuple[str, ...],
     ) -> None:
-        self._pid = pid
+        self.python_side = PythonSide(pid, lambda: image.modules)
         self._native = native
         self._image = image
         self._policy = policy
@@ -98,12 +98,11 @@ class StackReader:
             return replace(frame, library=library)
         return replace(frame, function=function or frame.function, library=library)
 
-    async def python_threads(self) -> list[PythonThread]:
+    def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread; empty, with the reason kept for the note, when it cannot be read."""
         if self._python is None:
-            loop = asyncio.get_running_loop()
             try:
-                self._python = await loop.run_in_executor(None, read_python_threads, self._pid)
+                self._python = self.python_side.threads()
                 self._python_trouble = None
             except DualdbgError as error:
                 self._python = []
@@ -112,6 +111,7 @@ class StackReader:
 
     async def stack(self, tid: int, gdb_thread: int) -> Stack:
         """The merged stack of one thread."""
-        native, python = await asyncio.gather(self.native_frames(gdb_thread), self.python_threads())
+        native = await self.native_frames(gdb_thread)
+        python = self.python_threads()
         frames = next((list(thread.frames) for thread in python if thread.tid == tid), [])
         return merge(tid, native, frames, self.rules, self._python_trouble if not python else None)

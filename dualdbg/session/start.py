@@ -14,8 +14,7 @@ from typing import Any, Protocol
 from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..errors import EngineError, EngineTimeout, TargetError
-from ..memory import python_frames
+from ..errors import CommandError, EngineError, EngineTimeout, TargetError
 from ..model import BreakpointKind, BreakpointSpec, Exit, SessionStarted, State
 from ..resources import resource_directory
 from ..symbols.image import ProcessImage
@@ -29,6 +28,7 @@ from .inspector import Inspector
 from .judge import Judge
 from .native_breakpoints import Candidates, NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
+from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .stack_reader import StackReader
 from .symbol_policy import SymbolPolicy
@@ -118,7 +118,7 @@ async def launch(
         session.end_target = target.kill
         session.target = target
         session.log = WireLog(options.log_dir, "session", started).received
-        _furnish(session, options, operators, what)
+        furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
         await _start_engines(session, native, python, gdb_ready, meeting, options, configure)
@@ -132,7 +132,7 @@ async def launch(
     return session
 
 
-def _furnish(session: Session, options: Options, operators: OperatorTable | None, what: Launch) -> None:
+def furnish(session: Session, options: Options, operators: OperatorTable | None, what: Launch) -> None:
     image = ProcessImage(session.pid)
     policy = options.symbols
     hidden = (str(debugpy_package()), str(BOOTSTRAP))
@@ -185,8 +185,14 @@ async def _start_engines(
     options: Options,
     configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
-    await gdb_ready
-    await native.attach(session.pid)
+    try:
+        await gdb_ready
+    except (EngineError, CommandError) as error:
+        raise gdb_unusable(find_gdb(options.gdb), error) from error
+    try:
+        await native.attach(session.pid)
+    except (EngineError, CommandError) as error:
+        raise attach_refused(session.pid, error) from error
     await native.console("catch load")
     await native.console("catch exec")
     for command in options.gdb_commands:
@@ -198,7 +204,6 @@ async def _start_engines(
     session.state = State.RUNNING
     session.run()
     await native.resume()
-    asyncio.get_running_loop().run_in_executor(None, python_frames.preload)
     await _connect(session, python, meeting, options)
     session.emit(SessionStarted(session.pid, python.python_version, native.version))
     await session.breakpoints.python_connected()

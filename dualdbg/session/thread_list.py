@@ -12,10 +12,11 @@ from ..model import State, Thread
 if TYPE_CHECKING:
     from .session import Session
 
-# OS thread id, name, and whether the thread is pydevd's own, of every Python thread.
+# OS thread id, name, and whether the thread is pydevd's own, of every Python thread. threading.enumerate hides
+# pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not.
 _NAMES = (
     "[(t.native_id, t.name, bool(getattr(t, 'is_pydev_daemon_thread', False)))"
-    " for t in __import__('threading').enumerate()]"
+    " for t in list(__import__('threading')._active.values())]"
 )
 
 
@@ -38,7 +39,7 @@ class ThreadList:
         if session.state is State.PYTHON_STOPPED:
             await self._ask_python()
         elif session.state is State.NATIVE_STOPPED:
-            for one in await session.inspector.reader.python_threads():
+            for one in session.inspector.reader.python_threads():
                 gil[one.tid] = one.holds_gil
         numbers = self._numbers()
         self._ours &= numbers

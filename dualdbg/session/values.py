@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CommandError, EvaluationError, StaleHandle
-from ..memory.python_frames import read_python_locals
 from ..model import Frame, Language, NativeFrame, PythonFrame, State, Value
 
 if TYPE_CHECKING:
@@ -106,14 +104,13 @@ class ValueReader:
         return self._python_value(expression, answer, str(answer.get("result", "")))
 
     async def _memory_variables(self, tid: int, frame: PythonFrame) -> list[Value]:
-        loop = asyncio.get_running_loop()
-        rows = await loop.run_in_executor(None, read_python_locals, self._session.pid, tid)
-        stack = await self._inspector.stack_while_held(tid)
-        frames = [one for one in stack.frames if isinstance(one, PythonFrame)]
-        matches = [index for index, one in enumerate(frames) if _same_frame(one, frame)]
-        if not matches or matches[0] >= len(rows):
-            return []
-        return [Value(name, "", text, Language.PYTHON) for name, text in rows[matches[0]].items()]
+        """From memory: for a frame that was read there (of this stop's stack)."""
+        if frame.address is None:
+            stack = await self._inspector.stack_while_held(tid)
+            frames = [one for one in stack.frames if isinstance(one, PythonFrame)]
+            frame = next((one for one in frames if _same_frame(one, frame)), frame)
+        rows = self._inspector.reader.python_side.locals(frame)
+        return [Value(name, "", text, Language.PYTHON) for name, text in rows]
 
     # -- native ---------------------------------------------------------------------------------
 

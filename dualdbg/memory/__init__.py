@@ -1,1 +1,0 @@
-"""Reads the target's memory without running anything in it."""

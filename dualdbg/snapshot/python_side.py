@@ -1,0 +1,77 @@
+"""The Python side of a process that gdb holds: threads, frames and locals, read from its memory in a millisecond."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import TargetError, UnreadableMemory
+from ..model import PythonFrame
+from ..symbols.image import Module
+from .memory import ProcessMemory
+from .object_text import ObjectText
+from .procfs import MemoryMap
+from .python_reader import PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
+
+
+@dataclass(frozen=True)
+class PythonThread:
+    """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL."""
+
+    tid: int
+    frames: tuple[PythonFrame, ...]
+    holds_gil: bool
+
+
+class PythonSide:
+    """Reads the interpreter in process ``pid``, whose files ``modules`` tells. Nothing in the process is run.
+
+    Every method raises TargetError when there is no interpreter yet, or none that can be read.
+    """
+
+    def __init__(self, pid: int, modules: Callable[[], Sequence[Module]]) -> None:
+        self._pid = pid
+        self._modules = modules
+
+    def threads(self) -> list[PythonThread]:
+        """Every Python thread."""
+        state, states = self._read(self._reader())
+        return [
+            PythonThread(tid, thread.frames, thread.address == state.gil_holder)
+            for tid, thread in states.items()
+        ]
+
+    def names(self) -> dict[int, str]:
+        """The names of ``threading.Thread`` objects by OS thread id; other threads have none."""
+        reader = self._reader()
+        states = self._read(reader)[1]
+        texts = ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
+        return texts.thread_names(reader, states)
+
+    def locals(self, frame: PythonFrame) -> list[tuple[str, str]]:
+        """Name and text of the arguments and locals of a frame that :meth:`threads` returned."""
+        if frame.address is None:
+            return []
+        reader = self._reader()
+        texts = ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=True)
+        return list(texts.locals_of(reader, [frame]).get(frame.address, ()))
+
+    def _read(self, reader: PythonReader) -> tuple[PythonState, dict[int, PythonThreadState]]:
+        try:
+            state = reader.read()
+        except UnreadableMemory as error:
+            raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
+        return state, states_by_tid(state, {}, reader.memory, self._tids())
+
+    def _reader(self) -> PythonReader:
+        interpreter = find_interpreter(self._modules())
+        if interpreter is None:
+            raise TargetError(f"there is no Python interpreter in process {self._pid} yet")
+        return PythonReader(ProcessMemory(self._pid), interpreter)
+
+    def _tids(self) -> list[int]:
+        try:
+            return [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
+        except OSError as error:
+            raise TargetError(f"process {self._pid} has ended") from error
