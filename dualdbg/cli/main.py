@@ -19,6 +19,7 @@ from ..errors import DualdbgError  # noqa: E402
 # name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.
 COMMANDS = {
     "run": "start a Python program with both debuggers in it",
+    "attach": "debug a process that runs already; it goes on when you leave",
     "ps": "the Python processes, and what could be done with each",
     "stacks": "where every thread of a running process is, in both languages",
     "ops": "an operator's way from Python to its kernels, with symbols and addresses",

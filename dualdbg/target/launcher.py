@@ -130,12 +130,14 @@ async def spawn(
     cache: Path | None = None,
     follow_children: bool = False,
     terminal: Terminal | None = None,
+    tracer: int | None = None,
 ) -> Target:
     """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`.
 
     ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
     process group of its own and the foreground, as a shell would do. It does not outlive dualdbg,
     unless detached: a guard ends it, which unlike PR_SET_PDEATHSIG can be called off from outside.
+    ``tracer`` is the process that is to debug it, when that is not this one.
     Raises TargetError when the process cannot be started, UsageError for what cannot be debugged.
     """
     command = launch.command()
@@ -155,7 +157,7 @@ async def spawn(
             stdin=_popen_stream(launch.stdin),
             stdout=_popen_stream(launch.stdout),
             stderr=_popen_stream(launch.stderr),
-            preexec_fn=_between_fork_and_exec(guard.pipe, terminal, launch.own_terminal),
+            preexec_fn=_between_fork_and_exec(guard.pipe, terminal, launch.own_terminal, tracer),
             limit=2**20,
         )
     except OSError as error:
@@ -211,9 +213,9 @@ def _popen_stream(stream: Stream) -> int | None:
     return subprocess.PIPE if stream == "pipe" else int(stream)
 
 
-def naming_us_as_tracer() -> Callable[[], None]:
-    """For a child to call before exec: Yama then lets us and our descendants, such as gdb, trace it."""
-    us = os.getpid()
+def naming_us_as_tracer(tracer: int | None = None) -> Callable[[], None]:
+    """For a child to call before exec: Yama then lets us (or ``tracer``) and our descendants, such as gdb, trace it."""
+    us = tracer or os.getpid()
     prctl = ctypes.CDLL(None).prctl
 
     def name_us() -> None:
@@ -222,9 +224,11 @@ def naming_us_as_tracer() -> Callable[[], None]:
     return name_us
 
 
-def _between_fork_and_exec(guard: int, terminal: Terminal | None, own_terminal: bool) -> Callable[[], None]:
+def _between_fork_and_exec(
+    guard: int, terminal: Terminal | None, own_terminal: bool, tracer: int | None
+) -> Callable[[], None]:
     """What the child does to itself. Everything that imports is done here, before the fork."""
-    name_us = naming_us_as_tracer()
+    name_us = naming_us_as_tracer(tracer)
     ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
     reset = ignored - IGNORED_AT_START
 

@@ -1,0 +1,110 @@
+"""``dualdbg dap``: the debug adapter that editors speak to."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import UsageError
+from ..arguments import Parser, Program, split_program
+
+if TYPE_CHECKING:
+    from ...dap.configuration import Configuration
+
+
+def main(words: list[str]) -> int:
+    parser = _parser()
+    ours, program = split_program(parser, words)
+    given = parser.parse_args(ours)
+    wanted = program.script is not None or program.module is not None or program.code is not None
+    if wanted and given.listen is None:
+        raise UsageError("dap: a program needs --listen: without it the editor says what to run")
+    from ...dap.offer import Offer
+    from ...dap.server import serve_socket, serve_stdio
+
+    offer = Offer(
+        program=_configuration(given, program) if wanted else None,
+        log_dir=Path(given.log_dir) if given.log_dir else None,
+    )
+    if given.listen is None:
+        asyncio.run(serve_stdio(offer))
+        return 0
+    host, port = read_address(given.listen)
+    asyncio.run(serve_socket(host, port, offer, _say_ready))
+    return offer.exit_code or 0
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """``[HOST:]PORT``; an IPv6 host stands in brackets. Raises UsageError."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(
+            f"dap: {text!r} is no address to listen on", "for example --listen 5678 or 0.0.0.0:5678"
+        )
+    return host or "127.0.0.1", int(port)
+
+
+def _say_ready(host: str, port: int) -> None:
+    """The line that a VS Code task waits for (vscode_templates/*/tasks.json)."""
+    print(f"dualdbg: waiting for an editor on {host}:{port}", file=sys.stderr, flush=True)
+
+
+def _configuration(given: argparse.Namespace, program: Program) -> Configuration:
+    from ...dap.configuration import Configuration
+    from ...dap.configuration import Program as Wanted
+
+    return Configuration(
+        program=Wanted(program.script, program.module, program.code, program.args, given.python),
+        cwd=given.cwd or str(Path.cwd()),
+        stop_on_entry=given.stop_on_entry,
+        just_my_code=not given.all_code,
+        breakpoints=tuple(given.breakpoints),
+        symbols=tuple(given.symbols),
+        gdb=given.gdb,
+    )
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="dualdbg dap",
+        allow_abbrev=False,
+        usage="dualdbg dap [--log-dir DIR]\n"
+        "       dualdbg dap --listen [HOST:]PORT [OPTIONS] [SCRIPT | -m MODULE | -c CODE [ARGS…]]",
+        description="A debug adapter (Debug Adapter Protocol) on standard input and output, or on a port. With a "
+        "program, a client attaches to it: it starts on this terminal, and the server ends with it.",
+    )
+    add = parser.add_argument
+    add(
+        "--listen",
+        metavar="[HOST:]PORT",
+        help="wait for editors there (loopback by default; port 0: a free one)",
+    )
+    add(
+        "--log-dir", metavar="DIR", help="keep every message of the editor and both engines there, with times"
+    )
+    add(
+        "-b",
+        "--break",
+        dest="breakpoints",
+        metavar="SPEC",
+        action="append",
+        default=[],
+        help="a breakpoint; repeatable",
+    )
+    add(
+        "--symbols",
+        metavar="POLICY",
+        action="append",
+        default=[],
+        help="what gdb reads of the libraries; repeatable",
+    )
+    add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
+    add("--all-code", action="store_true", help="stop in the Python code of libraries too")
+    add("--python", metavar="PATH", help="the interpreter")
+    add("--cwd", metavar="DIR", help="where the program is to run")
+    add("--gdb", metavar="PATH", help="the gdb to use")
+    return parser

@@ -1,0 +1,300 @@
+"""One client's debug session: takes its requests in order, asks the session, and tells the client what happens."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import DualdbgError, EngineError, ProtocolError, UsageError, WrongState
+from ..model import Frame
+from ..protocol import dap
+from ..session.code import Code
+from ..session.memory import Memory
+from ..session.session import Session
+from ..session.thread_list import ThreadList
+from .arguments import Arguments
+from .client import Client
+from .connection import Connection
+from .handles import Handles
+from .paths import PathMap
+from .prompt import Prompt
+from .registry import Request, Stage, requests
+from .values import Container, Values
+
+if TYPE_CHECKING:
+    from .breakpoints import BreakpointBook
+    from .events import Pump
+    from .offer import Offer
+    from .requests.start import StartRequest
+    from .sources import SourceBook
+
+_T = TypeVar("_T")
+
+_QUEUE = 256  # requests that wait for their turn; past it the client's socket is not read
+
+# What to say when a request comes before, or after, its time.
+_WHEN = {
+    Stage.NEW: ("the client has not sent initialize yet", ""),
+    Stage.INITIALIZED: ("there is no program yet", "send launch or attach first"),
+    Stage.STARTING: ("the program is being started", "wait for the initialized event"),
+    Stage.CONFIGURING: ("the program does not run yet", "send configurationDone first"),
+    Stage.LIVE: ("the program runs already", ""),
+    Stage.ENDED: ("the debug session has ended", "start it again"),
+}
+
+
+@dataclass(frozen=True)
+class FrameHandle:
+    """What a frame id stands for: ``frame`` of thread ``tid`` in the stop ``epoch``."""
+
+    tid: int
+    frame: Frame
+    epoch: int
+
+
+@dataclass
+class Waiting:
+    """A request under way: in the queue, or being answered by ``task``."""
+
+    message: dap.Message
+    request: Request
+    task: asyncio.Task[None] | None = None
+    cancelled: bool = False
+
+
+@dataclass
+class Tables:
+    """The numbers that this client knows."""
+
+    frames: Handles[FrameHandle] = field(default_factory=lambda: Handles("frame"))
+    variables: Handles[Container] = field(default_factory=lambda: Handles("variables reference"))
+
+    def clear(self) -> None:
+        self.frames.clear()
+        self.variables.clear()
+
+
+class Adapter:
+    """The state of one client. ``offer`` is what the server lets a client start or attach to."""
+
+    def __init__(self, connection: Connection, offer: Offer) -> None:
+        from .breakpoints import BreakpointBook
+        from .events import Pump
+        from .sources import SourceBook
+
+        self.connection = connection
+        self.offer = offer
+        self.client = Client()
+        self.paths = PathMap()
+        self.stage = Stage.NEW
+        self.tables = Tables()
+        self.breakpoints: BreakpointBook = BreakpointBook(self)
+        self.sources: SourceBook = SourceBook(self)
+        self.pump: Pump = Pump(self)
+        self.values = Values(self)
+        self.session_or_none: Session | None = None
+        self.code: Code
+        self.memory: Memory
+        self.threads: ThreadList
+        self.configured = asyncio.Event()
+        self.launched = False
+        self.process_name = ""
+        self.start: StartRequest | None = None
+        self.end_session: Callable[[], Awaitable[None]] | None = None
+        self._prompt: Prompt | None = None
+        self._under_way: dict[int, Waiting] = {}
+        self._queue: asyncio.Queue[Waiting] = asyncio.Queue(_QUEUE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._finished = asyncio.Event()
+
+    # -- life -----------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Serve the client until it is gone or has disconnected; the target is left as it is to be left then."""
+        worker = asyncio.create_task(self._take_turns(), name="requests")
+        reader = asyncio.create_task(self._read(), name="client")
+        finished = asyncio.create_task(self._finished.wait())
+        try:
+            await asyncio.wait({reader, finished, worker}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (reader, finished, worker, *self._tasks):
+                task.cancel()
+            await asyncio.gather(reader, finished, worker, *self._tasks, return_exceptions=True)
+            await self.end()
+            await self.connection.close()
+
+    def finish(self) -> None:
+        """The client has disconnected in good order: the connection is closed once its answer is sent."""
+        self._finished.set()
+
+    async def end(self) -> None:
+        """Let go of the target: a launched one ends, an attached one runs on."""
+        self.stage = Stage.ENDED
+        end, self.end_session = self.end_session, None
+        if end is not None:
+            await end()
+        self.forget()
+
+    @property
+    def prompt(self) -> Prompt:
+        """The prompt's commands; made when the first is typed."""
+        if self._prompt is None:
+            self._prompt = Prompt(self)
+        return self._prompt
+
+    def begin(self, session: Session) -> None:
+        """There is a session; nothing has happened in it yet."""
+        self.session_or_none = session
+        self.code = Code(session)
+        self.memory = Memory(session)
+        self.threads = ThreadList(session)
+        self.pump.follow(session)
+
+    def forget(self) -> None:
+        """There is no session any more."""
+        self.pump.close()
+        self.tables.clear()
+        if self._prompt is not None:
+            self.background(self._prompt.close())
+            self._prompt = None
+        self.session_or_none = None
+
+    @property
+    def session(self) -> Session:
+        """Raises WrongState while there is none."""
+        if self.session_or_none is None:
+            raise WrongState(*_WHEN[self.stage])
+        return self.session_or_none
+
+    def background(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        """Run beside the requests; an error of it is told to the user, never lost."""
+        task = asyncio.ensure_future(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except DualdbgError as error:
+            self.connection.output("important", f"{error}\n")
+        except Exception:
+            self.connection.output("important", f"{_internal_error().message}\n")
+
+    # -- requests -------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        async for item in self.connection.messages():
+            if isinstance(item, ProtocolError):
+                self.connection.refuse({}, UsageError(item.message))
+            elif item["type"] == "request":
+                await self._accept(item)
+            elif item["type"] == "response":
+                self.connection.answered(item)
+            else:
+                self.connection.refuse(item, UsageError(f"a client sends no {item['type'][:40]!r}"))
+
+    async def _accept(self, message: dap.Message) -> None:
+        command = message.get("command")
+        seq = message.get("seq")
+        row = requests().get(command) if isinstance(command, str) else None
+        if row is None:
+            shown = command[:80] if isinstance(command, str) else "without a command"
+            self.connection.refuse(message, UsageError(f"dualdbg does not know the request {shown!r}"))
+            return
+        if not isinstance(seq, int) or isinstance(seq, bool):
+            self.connection.refuse(message, UsageError(f"{command}: the request has no seq"))
+            return
+        waiting = Waiting(message, row)
+        self._under_way[seq] = waiting
+        if row.aside:
+            self._begin(waiting)
+        else:
+            await self._queue.put(waiting)
+
+    async def _take_turns(self) -> None:
+        while True:
+            waiting = await self._queue.get()
+            if not waiting.cancelled:
+                await asyncio.wait({self._begin(waiting)})
+
+    def _begin(self, waiting: Waiting) -> asyncio.Task[None]:
+        waiting.task = asyncio.create_task(self._answer(waiting), name=waiting.request.command)
+        self._tasks.add(waiting.task)
+        waiting.task.add_done_callback(self._tasks.discard)
+        return waiting.task
+
+    async def _answer(self, waiting: Waiting) -> None:
+        message, row = waiting.message, waiting.request
+        arguments = message.get("arguments")
+        try:
+            if self.stage not in row.stages:
+                raise WrongState(f"{row.command}: {_WHEN[self.stage][0]}", _WHEN[self.stage][1])
+            if row.resumes:
+                async with self.pump.quiet:
+                    self.pump.implied.add(self.session.epoch + 1)
+                    self.connection.respond(
+                        message, await row.answer(self, Arguments(row.command, arguments))
+                    )
+            else:
+                self.connection.respond(message, await row.answer(self, Arguments(row.command, arguments)))
+        except DualdbgError as error:
+            self.connection.refuse(message, error, show=row.command in ("launch", "attach"))
+        except asyncio.CancelledError:
+            self.connection.refuse_cancelled(message)
+            raise
+        except Exception:
+            self.connection.refuse(message, _internal_error())
+        finally:
+            self._under_way.pop(message["seq"], None)
+        if row.command == "disconnect":
+            self.finish()
+
+    def cancel(self, seq: int) -> None:
+        """The client takes back its request ``seq``; one that is answered already is not touched."""
+        waiting = self._under_way.get(seq)
+        if waiting is None:
+            return
+        if waiting.task is not None:
+            waiting.task.cancel()
+            return
+        waiting.cancelled = True
+        del self._under_way[seq]
+        self.connection.refuse_cancelled(waiting.message)
+
+    # -- what requests share ----------------------------------------------------------------------
+
+    def frame(self, arguments: Arguments, name: str = "frameId") -> FrameHandle:
+        """The frame that a request names. Raises StaleHandle for one of an earlier stop."""
+        handle = self.tables.frames.get(arguments.number(name))
+        self.session.inspector.check_epoch(handle.epoch)
+        return handle
+
+    def over(self) -> None:
+        """The target is gone, or goes its own way."""
+        if self.stage is not Stage.ENDED:
+            self.stage = Stage.ENDED
+            self.connection.event("terminated")
+
+    def gone(self) -> bool:
+        return self.connection.closed.is_set()
+
+
+async def within(seconds: float, work: Awaitable[_T], otherwise: _T) -> _T:
+    """The result of ``work``, or ``otherwise`` when it takes longer."""
+    with contextlib.suppress(asyncio.TimeoutError):
+        return await asyncio.wait_for(work, seconds)
+    return otherwise
+
+
+def _internal_error() -> DualdbgError:
+    """For what should not have happened: the traceback goes to stderr, which editors keep in a log."""
+    traceback.print_exc(file=sys.stderr)
+    kind, value, _ = sys.exc_info()
+    name = kind.__name__ if kind else "error"
+    return EngineError(f"something went wrong in dualdbg: {name}: {value}", "its log has the details")

@@ -1,0 +1,210 @@
+"""The client's lists of breakpoints against the session's one table: what was added, what stays, what goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Union
+
+from ..errors import CommandError, DualdbgError
+from ..model import Breakpoint, BreakpointKind, BreakpointSpec
+from ..session.hit_conditions import check_hit_condition
+from ..symbols.specs import same_place
+from . import translate
+from .arguments import Arguments
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+PYTHON_SUFFIXES = frozenset({".py", ".pyw", ".pyi", ".ipynb", ""})
+
+Wanted = Union[BreakpointSpec, DualdbgError]
+"""A row of a list, or why it could not be understood."""
+
+_WAITS = {
+    BreakpointKind.PYTHON_LINE: "waits until debugpy has read the file",
+    BreakpointKind.NATIVE_LINE: "waits for a library that has this file, with debug information",
+}
+_WAITS_FOR_FUNCTION = "waits for a library that has it"
+
+
+@dataclass
+class _Row:
+    """One breakpoint of the client's. ``session_id`` is its number in the session's table."""
+
+    spec: BreakpointSpec
+    session_id: int
+    told: dict[str, Any] | None = None
+
+
+class BreakpointBook:
+    """Which of the session's breakpoints belongs to which list of the client's.
+
+    A list is a file, or one word for each of the other kinds; the client sends a whole list, never a change. The
+    client's numbers stay when the program is started again, and the session's table is a new one then.
+    """
+
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self._lists: dict[str, list[int]] = {}
+        self._rows: dict[int, _Row] = {}
+        self._last_id = 0
+        self._adding = 0
+        self._python_filters: tuple[tuple[str, ...], tuple[dict[str, Any], ...]] = ((), ())
+
+    # -- what the client wants --------------------------------------------------------------------
+
+    async def replace_list(self, name: str, wanted: Sequence[Wanted]) -> list[dict[str, Any]]:
+        """Make the list ``name`` what the client wants; one answer for each row, in their order."""
+        self._adding += 1
+        try:
+            return await self._replace_list(name, wanted)
+        finally:
+            self._adding -= 1
+
+    async def _replace_list(self, name: str, wanted: Sequence[Wanted]) -> list[dict[str, Any]]:
+        old = list(self._lists.get(name, ()))
+        kept: list[int | DualdbgError | None] = []
+        for spec in wanted:
+            if isinstance(spec, DualdbgError):
+                kept.append(spec)
+                continue
+            same = next((id for id in old if _same(self._rows[id].spec, spec)), None)
+            if same is not None:
+                old.remove(same)
+            kept.append(same)
+        for id in old:
+            await self._remove(id)
+        answers: list[int | DualdbgError] = []
+        for spec, known in zip(wanted, kept, strict=True):
+            if known is None:
+                assert isinstance(spec, BreakpointSpec)
+                known = await self._add(spec)
+            answers.append(known)
+        self._lists[name] = [id for id in answers if isinstance(id, int)]
+        return [self._tell(id) if isinstance(id, int) else _refused(id) for id in answers]
+
+    async def _add(self, spec: BreakpointSpec) -> int | DualdbgError:
+        """Set it, or adopt one that the user set in another way."""
+        listed = {id for ids in self._lists.values() for id in ids}
+        for id, row in self._rows.items():
+            if id not in listed and _same(row.spec, spec):
+                return id
+        try:
+            added = await self._adapter.session.breakpoints.add_spec(spec)
+        except CommandError as error:
+            return error
+        return self._number(added)
+
+    async def _remove(self, id: int) -> None:
+        row = self._rows.pop(id)
+        try:
+            await self._adapter.session.breakpoints.remove(row.session_id)
+        except CommandError:
+            return  # a temporary one that was hit, or deleted in the console
+
+    async def set_python_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
+        self._python_filters = filters, options
+        await self._adapter.session.breakpoints.set_python_filters(filters, options)
+
+    async def set_again(self) -> None:
+        """The program was started again: the client's breakpoints are set in the new session's table."""
+        self._adding += 1
+        try:
+            listed = {id for ids in self._lists.values() for id in ids}
+            self._rows = {id: row for id, row in self._rows.items() if id in listed}
+            for row in self._rows.values():
+                row.session_id = (await self._adapter.session.breakpoints.add_spec(row.spec)).id
+        finally:
+            self._adding -= 1
+        await self._adapter.session.breakpoints.set_python_filters(*self._python_filters)
+        for now in self._adapter.session.breakpoints.all():
+            self.changed(now)
+
+    # -- what the session tells -------------------------------------------------------------------
+
+    def changed(self, now: Breakpoint) -> None:
+        """The session's table changed: a breakpoint that the client knows is told, another one introduced."""
+        table = {row.id: row for row in self._adapter.session.breakpoints.all()}
+        known = self._id_of(now.id)
+        if now.id not in table or (known is None and self._adding):
+            return  # gone by now, or the answer to the request under way will say it
+        id = self._number(now) if known is None else known
+        before = self._rows[id].told
+        body = self._tell(id)
+        if body != before:
+            reason = "new" if before is None else "changed"
+            self._adapter.connection.event("breakpoint", {"reason": reason, "breakpoint": body})
+
+    def sweep(self) -> None:
+        """Tell of what is gone without the client's doing: temporary ones that were hit, deleted in the console."""
+        table = {row.id for row in self._adapter.session.breakpoints.all()}
+        for id in [id for id, row in self._rows.items() if row.session_id not in table]:
+            del self._rows[id]
+            for ids in self._lists.values():
+                if id in ids:
+                    ids.remove(id)
+            body = {"id": id, "verified": False}
+            self._adapter.connection.event("breakpoint", {"reason": "removed", "breakpoint": body})
+
+    def ids(self, session_ids: Sequence[int]) -> list[int]:
+        """The client's numbers of breakpoints of the session's table."""
+        return [id for id in map(self._id_of, session_ids) if id is not None]
+
+    def _id_of(self, session_id: int) -> int | None:
+        return next((id for id, row in self._rows.items() if row.session_id == session_id), None)
+
+    def _number(self, row: Breakpoint) -> int:
+        """A number for a breakpoint of the session's: the same one, unless it was given away before."""
+        id = self._id_of(row.id)
+        if id is None:
+            id = row.id if row.id > self._last_id else self._last_id + 1
+            self._last_id = max(self._last_id, id)
+            self._rows[id] = _Row(row.spec, row.id)
+        return id
+
+    def _tell(self, id: int) -> dict[str, Any]:
+        adapter, row = self._adapter, self._rows[id]
+        now = adapter.session.breakpoints.get(
+            row.session_id
+        )  # as it is now, not as it was when the event came
+        waits = _WAITS.get(row.spec.kind, _WAITS_FOR_FUNCTION)
+        row.told = translate.breakpoint(
+            replace(now, id=id), adapter.client, adapter.sources.of_file, pending=waits
+        )
+        return row.told
+
+
+def line_spec(path: str, row: Arguments, our_line: Callable[[int], int]) -> BreakpointSpec:
+    """A row of ``setBreakpoints`` for the target's file ``path``."""
+    line = our_line(row.number("line"))
+    kind = BreakpointKind.PYTHON_LINE if is_python(path) else BreakpointKind.NATIVE_LINE
+    return with_suffixes(BreakpointSpec(f"{path}:{line}", kind, path, line=line), row)
+
+
+def is_python(path: str) -> bool:
+    return PurePath(path).suffix.lower() in PYTHON_SUFFIXES
+
+
+def with_suffixes(spec: BreakpointSpec, row: Arguments) -> BreakpointSpec:
+    """``spec`` with the condition, hit condition and log message of the client's row."""
+    hits = row.text("hitCondition", "").strip()
+    return replace(
+        spec,
+        condition=row.text("condition", "").strip() or spec.condition,
+        hit_condition=check_hit_condition(hits) if hits else spec.hit_condition,
+        log=row.text("logMessage", "") or spec.log,
+    )
+
+
+def _same(one: BreakpointSpec, other: BreakpointSpec) -> bool:
+    def suffixes(spec: BreakpointSpec) -> tuple[object, ...]:
+        return spec.condition, spec.hits, spec.hit_condition, spec.log, spec.temporary, spec.thread
+
+    return same_place(one, other) and suffixes(one) == suffixes(other)
+
+
+def _refused(error: DualdbgError) -> dict[str, Any]:
+    text = f"{error.message} ({error.hint})" if error.hint else error.message
+    return {"verified": False, "message": text, "reason": "failed"}

@@ -1,0 +1,255 @@
+"""Pure: what a launch or attach request asks for, from its arguments; every mistake in them is a UsageError."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+from ..errors import UsageError
+from .arguments import Arguments
+from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
+from .paths import Mapping as PathMapping
+
+_INTERPRETER_NAMES = ("python", "pypy")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run: exactly one of the first three; ``python`` None means the usual interpreter."""
+
+    script: str | None = None
+    module: str | None = None
+    code: str | None = None
+    args: tuple[str, ...] = ()
+    python: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A debug configuration. ``notes`` are things to tell the user: options that mean nothing here."""
+
+    program: Program | None = None
+    cwd: str | None = None
+    env: Mapping[str, str | None] = field(default_factory=dict)
+    env_file: str | None = None
+    console: str = "internalConsole"
+    title: str = "dualdbg"
+    stop_on_entry: bool = False
+    just_my_code: bool = True
+    breakpoints: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    gdb: str | None = None
+    gdb_commands: tuple[str, ...] = ()
+    log_dir: str | None = None
+    mappings: tuple[PathMapping, ...] = ()
+    follow_children: bool = False
+    interrupt_first: bool = False
+    no_debug: bool = False
+    debugpy: Mapping[str, Any] = field(default_factory=dict)
+    process_id: int | None = None
+    core: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_configuration(arguments: Arguments) -> Configuration:
+    """Raises UsageError for what cannot be meant."""
+    _check_names(arguments)
+    if arguments.text("MIMode", "gdb") != "gdb":
+        raise UsageError(
+            f"{arguments.where}: MIMode is {arguments.text('MIMode')!r}, but dualdbg works with gdb"
+        )
+    flags = set(arguments.texts("debugOptions"))
+    console = arguments.text("console", "internalConsole")
+    if console not in ("internalConsole", "integratedTerminal", "externalTerminal"):
+        raise UsageError(
+            f"{arguments.where}: console is {console!r}",
+            "internalConsole, integratedTerminal or externalTerminal",
+        )
+    stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
+    return Configuration(
+        program=_program(arguments),
+        cwd=arguments.text("cwd", None),
+        env=_environment(arguments),
+        env_file=arguments.text("envFile", None),
+        console="externalTerminal" if arguments.flag("externalConsole") else console,
+        title=arguments.text("consoleTitle", "dualdbg"),
+        stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
+        just_my_code=arguments.flag("justMyCode", "DebugStdLib" not in flags),
+        breakpoints=tuple(arguments.texts("breakpoints")),
+        symbols=tuple(arguments.texts("symbols")),
+        gdb=arguments.text("gdb", None) or arguments.text("miDebuggerPath", None),
+        gdb_commands=_gdb_commands(arguments),
+        log_dir=arguments.text("logDir", None),
+        mappings=_mappings(arguments),
+        follow_children=arguments.flag("subProcess", False),
+        interrupt_first=arguments.text("onTerminate", "kill") == "KeyboardInterrupt",
+        no_debug=arguments.flag("noDebug"),
+        debugpy={name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments},
+        process_id=_process_id(arguments),
+        core=arguments.text("core", None) or arguments.text("coreDumpPath", None) or None,
+        notes=_notes(arguments),
+    )
+
+
+def _check_names(arguments: Arguments) -> None:
+    for name, instead in UNSUPPORTED.items():
+        if arguments.values.get(name):
+            raise UsageError(f"{arguments.where}: {name} is not supported", instead)
+
+
+def _notes(arguments: Arguments) -> tuple[str, ...]:
+    notes = []
+    for name in arguments.values:
+        if name in BY_NAME or name in OF_EDITORS or name.startswith("_"):
+            continue
+        near = difflib.get_close_matches(name, BY_NAME, 1)
+        notes.append(f"the option {name!r} is not known{f'; did you mean {near[0]!r}?' if near else ''}")
+    return tuple(notes)
+
+
+def _program(arguments: Arguments) -> Program | None:
+    args = _words(arguments, "args")
+    python, flags = _interpreter(arguments)
+    given = [name for name in ("program", "module", "code") if arguments.values.get(name)]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise UsageError(f"{arguments.where}: {' and '.join(given)} are given", "give one of them")
+    if given == ["module"]:
+        return Program(module=arguments.text("module"), args=args, python=python, flags=flags)
+    if given == ["code"]:
+        code = "\n".join(_lines(arguments, "code"))
+        return Program(code=code, args=args, python=python, flags=flags)
+    program = arguments.text("program")
+    if python is None and PurePath(program).name.startswith(_INTERPRETER_NAMES) and args:
+        return _as_typed(program, args)
+    return Program(script=program, args=args, python=python, flags=flags)
+
+
+def _as_typed(python: str, words: tuple[str, ...]) -> Program:
+    """A command line of Python's: how cppdbg is told of a Python program (the interpreter is its ``program``)."""
+    flags: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+        flags.append(rest.pop(0))
+        if flags[-1] in ("-X", "-W") and rest:
+            flags.append(rest.pop(0))
+    if not rest or (rest[0] in ("-m", "-c") and len(rest) < 2):
+        raise UsageError(
+            "launch: args of the interpreter name nothing to run", "give a script, -m MODULE or -c CODE"
+        )
+    chosen = {"-m": "module", "-c": "code"}.get(rest[0])
+    if chosen is None:
+        return Program(script=rest[0], args=tuple(rest[1:]), python=python, flags=tuple(flags))
+    return Program(**{chosen: rest[1]}, args=tuple(rest[2:]), python=python, flags=tuple(flags))
+
+
+def _interpreter(arguments: Arguments) -> tuple[str | None, tuple[str, ...]]:
+    words = _lines(arguments, "python") or _lines(arguments, "pythonPath")
+    flags = [*words[1:], *arguments.texts("pythonArgs")]
+    return (words[0] if words else None), tuple(flags)
+
+
+def _lines(arguments: Arguments, name: str) -> list[str]:
+    """One text or a list of texts."""
+    value = arguments.values.get(name)
+    if isinstance(value, str):
+        return [value] if value else []
+    return arguments.texts(name)
+
+
+def _words(arguments: Arguments, name: str) -> tuple[str, ...]:
+    """A list of words, or one text that is split as a shell splits it."""
+    value = arguments.values.get(name)
+    if isinstance(value, str):
+        try:
+            return tuple(shlex.split(value))
+        except ValueError as error:
+            raise UsageError(f"{arguments.where}: {name} cannot be split into words: {error}") from None
+    return tuple(arguments.texts(name))
+
+
+def _environment(arguments: Arguments) -> dict[str, str | None]:
+    environment: dict[str, str | None] = {}
+    for row in arguments.objects("environment"):
+        environment[row.text("name")] = row.text("value", "")
+    for name, value in arguments.object("env").values.items():
+        if value is not None and not isinstance(value, (str, int, float)):
+            raise UsageError(f"{arguments.where}.env: {name} is not a text")
+        environment[name] = None if value is None else str(value)
+    if arguments.flag("gevent"):
+        environment["GEVENT_SUPPORT"] = "True"
+    return environment
+
+
+def _gdb_commands(arguments: Arguments) -> tuple[str, ...]:
+    commands = []
+    for row in arguments.objects("setupCommands"):
+        text = row.text("text").strip()
+        if text == "-enable-pretty-printing":
+            continue  # they are always on
+        if text.startswith("-gdb-set "):
+            text = "set " + text[len("-gdb-set ") :]
+        elif text.startswith("-"):
+            escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+            text = f'interpreter-exec mi "{escaped}"'
+        commands.append(text)
+    return tuple(commands)
+
+
+def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:
+    mappings = [
+        PathMapping(row.text("localRoot"), row.text("remoteRoot"))
+        for row in arguments.objects("pathMappings")
+    ]
+    for compiled, local in arguments.object("sourceFileMap").values.items():
+        target = local.get("editorPath") if isinstance(local, dict) else local
+        if not isinstance(target, str):
+            raise UsageError(f"{arguments.where}.sourceFileMap: {compiled} is not mapped to a path")
+        mappings.append(PathMapping(target, compiled))
+    return tuple(mapping for mapping in mappings if mapping.local and mapping.remote)
+
+
+def _process_id(arguments: Arguments) -> int | None:
+    value = arguments.values.get("processId")
+    if value is None or value == "":
+        return None
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 1 << 31:
+        raise UsageError(f"{arguments.where}: processId is {str(value)[:40]!r}, which is no process id")
+    return value
+
+
+def read_env_file(text: str, lookup: Callable[[str], str | None]) -> dict[str, str]:
+    """The variables of an ``envFile``: NAME=VALUE lines, quotes, comments, ``${NAME}`` of earlier ones and ours."""
+    found: dict[str, str] = {}
+    for raw in text.splitlines():
+        line = raw.strip().removeprefix("export ").strip()
+        name, equals, value = line.partition("=")
+        if not line or line.startswith("#") or not equals or not name.strip():
+            continue
+        value = value.strip()
+        quoted = value[:1] if len(value) > 1 and value[:1] in "'\"" and value.endswith(value[:1]) else ""
+        if quoted:
+            value = value[1:-1]
+        elif " #" in value:
+            value = value[: value.index(" #")].rstrip()
+        if quoted != "'":
+            value = _expanded(value, lambda name: found.get(name) or lookup(name))
+        found[name.strip()] = value
+    return found
+
+
+def _expanded(text: str, lookup: Callable[[str], str | None]) -> str:
+    parts = text.split("${")
+    result = parts[0]
+    for part in parts[1:]:
+        name, closed, rest = part.partition("}")
+        result += (lookup(name) or "") + rest if closed else "${" + part
+    return result

@@ -1,0 +1,265 @@
+"""The options of launch and attach, one table: for the adapter, for what the extension declares, and for the docs.
+
+Names of debugpy (github.com/microsoft/debugpy, "Debug configuration settings") and of cppdbg
+(code.visualstudio.com/docs/cpp/launch-json-reference) are taken where they mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+LAUNCH, ATTACH, CORE = "launch", "attach", "core"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option. ``schema`` is its JSON schema, without the description; ``of`` says where its name comes from."""
+
+    name: str
+    schema: dict[str, Any]
+    description: str
+    requests: tuple[str, ...] = (LAUNCH, ATTACH)
+    of: str = "dualdbg"
+    hidden: bool = False  # understood, but not offered: the old or foreign spelling of another
+    default: Any = field(default=None)
+
+
+_TEXT = {"type": "string"}
+_FLAG = {"type": "boolean"}
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_ONE_OR_MORE = {"type": ["string", "array"], "items": {"type": "string"}}
+_OBJECT = {"type": "object"}
+
+OPTIONS = (
+    # what to run
+    Option("program", _TEXT, "The Python file to run.", (LAUNCH, CORE), "debugpy", default="${file}"),
+    Option(
+        "module", _TEXT, "The module to run instead of a file, as with `python -m`.", (LAUNCH,), "debugpy"
+    ),
+    Option(
+        "code", _ONE_OR_MORE, "The code to run instead of a file, as with `python -c`.", (LAUNCH,), "debugpy"
+    ),
+    Option("args", _ONE_OR_MORE, "The program's own arguments.", (LAUNCH,), "debugpy", default=[]),
+    Option(
+        "python",
+        _ONE_OR_MORE,
+        "The interpreter, with options of its own where it needs some. Nothing has to be installed in it.",
+        (LAUNCH,),
+        "debugpy",
+    ),
+    Option("pythonPath", _TEXT, "The interpreter (old name of `python`).", (LAUNCH,), "debugpy", hidden=True),
+    Option("pythonArgs", _TEXTS, "More options of the interpreter.", (LAUNCH,), "debugpy"),
+    Option(
+        "cwd",
+        _TEXT,
+        "The folder in which the program runs.",
+        (LAUNCH,),
+        "debugpy",
+        default="${workspaceFolder}",
+    ),
+    Option(
+        "env",
+        {"type": "object", "additionalProperties": {"type": ["string", "null"]}},
+        "Variables of the program's environment; null takes one out.",
+        (LAUNCH,),
+        "debugpy",
+        default={},
+    ),
+    Option("envFile", _TEXT, "A file with NAME=VALUE lines for the environment.", (LAUNCH,), "debugpy"),
+    Option(
+        "environment",
+        {"type": "array", "items": {"type": "object"}},
+        "The environment as cppdbg words it: objects with `name` and `value`.",
+        (LAUNCH,),
+        "cppdbg",
+        hidden=True,
+    ),
+    Option(
+        "console",
+        {"type": "string", "enum": ["internalConsole", "integratedTerminal", "externalTerminal"]},
+        "Where the program runs: its output in the debug console, or a terminal of its own.",
+        (LAUNCH,),
+        "debugpy",
+        default="integratedTerminal",
+    ),
+    Option("consoleTitle", _TEXT, "The title of the terminal.", (LAUNCH,), "debugpy"),
+    Option("externalConsole", _FLAG, "Run in an external terminal.", (LAUNCH,), "cppdbg", hidden=True),
+    # what to attach to
+    Option(
+        "processId",
+        {"type": ["integer", "string"]},
+        "The process to attach to.",
+        (ATTACH,),
+        "debugpy",
+        default="${command:pickProcess}",
+    ),
+    Option(
+        "connect",
+        {
+            "type": "object",
+            "properties": {"host": {"type": "string"}, "port": {"type": "integer"}},
+        },
+        "Where `dualdbg dap --listen` waits. VS Code itself connects there; the adapter only takes note of it.",
+        (ATTACH,),
+        "debugpy",
+    ),
+    Option("host", _TEXT, "The host of `connect` (old name).", (ATTACH,), "debugpy", hidden=True),
+    Option(
+        "port", {"type": "integer"}, "The port of `connect` (old name).", (ATTACH,), "debugpy", hidden=True
+    ),
+    Option("core", _TEXT, "The core file to look at.", (CORE, ATTACH)),
+    Option("coreDumpPath", _TEXT, "The core file to look at.", (LAUNCH, CORE), "cppdbg", hidden=True),
+    # what to stop at
+    Option(
+        "stopOnEntry",
+        _FLAG,
+        "Stop before the first line of the program.",
+        (LAUNCH,),
+        "debugpy",
+        default=False,
+    ),
+    Option("stopAtEntry", _FLAG, "Stop before the first line.", (LAUNCH,), "cppdbg", hidden=True),
+    Option(
+        "breakpoints",
+        _TEXTS,
+        "Breakpoint specs to begin with: `randn` (an operator), `at::native::mm`, `file.cpp:12`, `throw`, ...",
+        default=[],
+    ),
+    Option(
+        "justMyCode",
+        _FLAG,
+        "Stop and step only in Python code of the user's own.",
+        of="debugpy",
+        default=True,
+    ),
+    # how
+    Option(
+        "symbols",
+        _TEXTS,
+        "What gdb reads of the libraries: `full`, `lazy`, or PATTERN=whole, unwind or skip.",
+    ),
+    Option("gdb", _TEXT, "The gdb to use."),
+    Option("miDebuggerPath", _TEXT, "The gdb to use.", of="cppdbg", hidden=True),
+    Option("logDir", _TEXT, "A folder for every message of the engines and of the editor, with times."),
+    Option(
+        "setupCommands",
+        {"type": "array", "items": {"type": "object"}},
+        "Commands of gdb's own, run before the program: objects with `text`.",
+        of="cppdbg",
+    ),
+    Option(
+        "pathMappings",
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"localRoot": {"type": "string"}, "remoteRoot": {"type": "string"}},
+                "required": ["localRoot", "remoteRoot"],
+            },
+        },
+        "Folders of the editor (`localRoot`) and what they are called where the program runs (`remoteRoot`).",
+        of="debugpy",
+        default=[],
+    ),
+    Option(
+        "sourceFileMap",
+        _OBJECT,
+        "Folders as the debug information names them, and where the source is now.",
+        of="cppdbg",
+    ),
+    Option("subProcess", _FLAG, "Debug child processes too.", of="debugpy", default=True),
+    Option(
+        "onTerminate",
+        {"type": "string", "enum": ["kill", "KeyboardInterrupt"]},
+        "What `Stop` does to the program first.",
+        of="debugpy",
+    ),
+    # handed on to debugpy as they are
+    Option(
+        "showReturnValue", _FLAG, "Show what functions returned when stepping.", of="debugpy", default=True
+    ),
+    Option("django", _FLAG, "Debug Django templates.", of="debugpy"),
+    Option("jinja", _FLAG, "Debug Jinja templates.", of="debugpy"),
+    Option("flask", _FLAG, "Debug Flask applications.", of="debugpy", hidden=True),
+    Option("gevent", _FLAG, "Debug code that gevent has patched.", of="debugpy"),
+    Option("guiEventLoop", _TEXT, "The GUI event loop to run while stopped.", of="debugpy"),
+    Option(
+        "rules", {"type": "array", "items": {"type": "object"}}, "Which Python files to debug.", of="debugpy"
+    ),
+    Option("variablePresentation", _OBJECT, "How groups of Python variables are shown.", of="debugpy"),
+    Option("autoReload", _OBJECT, "Reload changed Python files.", of="debugpy"),
+    Option("maxExceptionStackFrames", {"type": "integer"}, "Frames of an exception's stack.", of="debugpy"),
+    Option("debugOptions", _TEXTS, "Options of debugpy as flags.", of="debugpy", hidden=True),
+    Option("clientOS", _TEXT, "The editor's operating system.", of="debugpy", hidden=True),
+    Option("redirectOutput", _FLAG, "Output always reaches the editor.", of="debugpy", hidden=True),
+    # taken, and without meaning here
+    Option("MIMode", {"type": "string", "enum": ["gdb"]}, "gdb it is.", of="cppdbg", hidden=True),
+    Option("symbolLoadInfo", _OBJECT, "See `symbols`.", of="cppdbg", hidden=True),
+    Option("stopAtConnect", _FLAG, "See `stopOnEntry`.", of="cppdbg", hidden=True),
+    Option("logging", _OBJECT, "See `logDir`.", of="cppdbg", hidden=True),
+    Option("targetArchitecture", _TEXT, "The process tells.", of="cppdbg", hidden=True),
+    Option("logToFile", _FLAG, "See `logDir`.", of="debugpy", hidden=True),
+    Option("noDebug", _FLAG, "Run without debugging.", (LAUNCH,), "the protocol", hidden=True),
+)
+
+BY_NAME = {option.name: option for option in OPTIONS}
+
+# What debugpy itself is to be told.
+FOR_DEBUGPY = (
+    "showReturnValue",
+    "django",
+    "jinja",
+    "flask",
+    "guiEventLoop",
+    "rules",
+    "variablePresentation",
+    "autoReload",
+    "maxExceptionStackFrames",
+    "debugOptions",
+    "clientOS",
+)
+
+# What editors add to every configuration.
+OF_EDITORS = frozenset(
+    {
+        "name",
+        "type",
+        "request",
+        "debugServer",
+        "preLaunchTask",
+        "postDebugTask",
+        "presentation",
+        "internalConsoleOptions",
+        "suppressMultipleSessionWarning",
+        "linux",
+        "osx",
+        "windows",
+        "workspaceFolder",
+        "purpose",
+        "processName",
+        "restart",
+        "timeout",
+        "cwd",
+        "adapterID",
+        "serverReadyAction",
+        "autoStartBrowser",
+        "debugAdapterPython",
+        "debugLauncherPython",
+        "debugAdapterPath",
+        "isOutputRedirected",
+    }
+)
+
+UNSUPPORTED = {
+    "sudo": "start dualdbg itself with sudo where it must be",
+    "listen": "let dualdbg wait instead: dualdbg dap --listen PORT SCRIPT",
+    "pipeTransport": "run dualdbg dap --listen on the other machine, and connect to it",
+    "miDebuggerServerAddress": "run dualdbg dap --listen on the other machine, and connect to it",
+}
+
+
+def of_request(request: str) -> Iterator[Option]:
+    """The options that an editor is to offer for ``launch`` or ``attach``."""
+    return (option for option in OPTIONS if request in option.requests and not option.hidden)

@@ -1,0 +1,84 @@
+"""The table of requests: which function answers which command, and when it may be asked."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Union
+
+from .arguments import Arguments
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
+Body = Union[dict[str, Any], None]
+Handler = Callable[["Adapter", Arguments], Awaitable[Body]]
+
+
+class Stage(IntEnum):
+    """How far a client's debug session is; the specification's "initialization" and "launch sequencing"."""
+
+    NEW = 0  # nothing was said yet
+    INITIALIZED = 1
+    STARTING = 2  # launch or attach was asked for; the engines are not ready
+    CONFIGURING = 3  # `initialized` was sent: breakpoints come now
+    LIVE = 4
+    ENDED = 5
+
+
+@dataclass(frozen=True)
+class Request:
+    """One row.
+
+    A request that is ``aside`` does not wait for those before it, nor they for it. The answer of one that
+    ``resumes`` the target is sent before anything is told of what the target does then: clients take the answer
+    as "it runs", and would forget a stop that came before it.
+    """
+
+    command: str
+    answer: Handler
+    stages: frozenset[Stage]
+    aside: bool = False
+    resumes: bool = False
+
+
+LIVE = (Stage.LIVE,)
+CONFIGURABLE = (Stage.CONFIGURING, Stage.LIVE)
+ANY = tuple(Stage)
+
+_AREAS = (
+    "breakpoints",
+    "console",
+    "execution",
+    "exceptions",
+    "life",
+    "memory",
+    "movement",
+    "sources",
+    "stacks",
+    "start",
+    "values",
+)
+_TABLE: dict[str, Request] = {}
+
+
+def request(
+    command: str, stages: tuple[Stage, ...] = LIVE, *, aside: bool = False, resumes: bool = False
+) -> Callable[[Handler], Handler]:
+    """Register the function that answers ``command``."""
+
+    def register(handler: Handler) -> Handler:
+        assert command not in _TABLE, command
+        _TABLE[command] = Request(command, handler, frozenset(stages), aside, resumes)
+        return handler
+
+    return register
+
+
+def requests() -> dict[str, Request]:
+    """Every request by its command."""
+    for area in _AREAS:
+        importlib.import_module(f"{__package__}.requests.{area}")
+    return _TABLE

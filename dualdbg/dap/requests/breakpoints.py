@@ -1,0 +1,159 @@
+"""The five requests that set breakpoints, each with the whole of its list; and what a data breakpoint could watch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DualdbgError, SpecError, UsageError
+from ...model import BreakpointKind, BreakpointSpec
+from ..arguments import Arguments
+from ..breakpoints import Wanted, line_spec, with_suffixes
+from ..registry import CONFIGURABLE, Body, request
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+_ACCESSES = ("write", "readWrite", "read")
+_LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8 (Intel SDM 17.2)
+
+
+def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpec]) -> list[Wanted]:
+    """Each row as a spec, or why it is none."""
+    specs: list[Wanted] = []
+    for row in rows:
+        try:
+            specs.append(read(row))
+        except SpecError as error:
+            specs.append(error)
+    return specs
+
+
+@request("setBreakpoints", CONFIGURABLE)
+async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    source = arguments.object("source")
+    path = source.text("path", "")
+    rows = arguments.objects("breakpoints")
+    if not path:
+        error = SpecError(
+            "this source is in no file: dualdbg cannot stop in it by line", "use a function breakpoint"
+        )
+        return {"breakpoints": await adapter.breakpoints.replace_list("without a file", [error] * len(rows))}
+    theirs = adapter.sources.remember(path)
+    specs = _understood(rows, lambda row: line_spec(theirs, row, adapter.client.our_line))
+    return {"breakpoints": await adapter.breakpoints.replace_list(f"file {theirs}", specs)}
+
+
+@request("setFunctionBreakpoints", CONFIGURABLE)
+async def set_function_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    """Names in the whole spec language."""
+
+    def read(row: Arguments) -> BreakpointSpec:
+        specs = adapter.session.breakpoints.read(row.text("name"))
+        if len(specs) != 1:
+            raise SpecError(f"{row.text('name')} stands for {len(specs)} breakpoints", "add them one by one")
+        return with_suffixes(specs[0], row)
+
+    specs = _understood(arguments.objects("breakpoints"), read)
+    return {"breakpoints": await adapter.breakpoints.replace_list("functions", specs)}
+
+
+@request("setInstructionBreakpoints", CONFIGURABLE)
+async def set_instruction_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    def read(row: Arguments) -> BreakpointSpec:
+        address = row.address("instructionReference") + row.number("offset", 0)
+        if not 0 <= address < 1 << 64:
+            raise SpecError(f"{address:#x} is no address", "")
+        spec = BreakpointSpec(f"{address:#x}", BreakpointKind.ADDRESS, f"{address:#x}")
+        return with_suffixes(spec, row)
+
+    specs = _understood(arguments.objects("breakpoints"), read)
+    return {"breakpoints": await adapter.breakpoints.replace_list("instructions", specs)}
+
+
+@request("dataBreakpointInfo")
+async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> Body:
+    """Where the variable or expression lives; what is not in memory of its own cannot be watched."""
+    name = arguments.text("name")
+    try:
+        address, size = await _place(adapter, arguments, name)
+    except DualdbgError as error:
+        return {"dataId": None, "description": error.message}
+    size = arguments.number("bytes", size)
+    if not 0 < size <= _LARGEST_WATCH:
+        return {
+            "dataId": None,
+            "description": f"{name} has {size} bytes; at most {_LARGEST_WATCH} can be watched",
+        }
+    return {
+        "dataId": f"{address:#x}:{size}",
+        "description": f"{name} ({size} bytes at {address:#x})",
+        "accessTypes": list(_ACCESSES),
+        "canPersist": False,
+    }
+
+
+async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int, int]:
+    if arguments.flag("asAddress"):
+        return arguments.address("name"), arguments.number("bytes", _LARGEST_WATCH)
+    if arguments.number("variablesReference", 0):
+        return await adapter.tables.variables.get(arguments.number("variablesReference")).place(name)
+    handle = adapter.frame(arguments)
+    return await adapter.values.place_of_expression(handle, name)
+
+
+@request("setDataBreakpoints", CONFIGURABLE)
+async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    def read(row: Arguments) -> BreakpointSpec:
+        address, _, size = row.text("dataId").partition(":")
+        access = row.text("accessType", "write")
+        try:
+            subject = f"{int(address, 16):#x}:{int(size)}:{access}"
+        except ValueError:
+            raise SpecError(
+                f"{row.text('dataId')[:80]!r} is no data id", "ask dataBreakpointInfo for one"
+            ) from None
+        if access not in _ACCESSES:
+            raise SpecError(f"{access[:40]!r} is no kind of access", "read, write or readWrite")
+        return with_suffixes(BreakpointSpec(f"data:{subject}", BreakpointKind.DATA, subject), row)
+
+    specs = _understood(arguments.objects("breakpoints"), read)
+    return {"breakpoints": await adapter.breakpoints.replace_list("data", specs)}
+
+
+@request("setExceptionBreakpoints", CONFIGURABLE)
+async def set_exception_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    """Filters of either language; debugpy's ``exceptionOptions`` are handed on to it."""
+    filters = [(name, "") for name in arguments.texts("filters")]
+    filters += [
+        (row.text("filterId"), row.text("condition", "")) for row in arguments.objects("filterOptions")
+    ]
+    specs = []
+    python: list[str] = []
+    for name, condition in filters:
+        if name == "cpp_throw":
+            types = [text.strip() for text in condition.split(",") if text.strip()] or [""]
+            specs += [_throw(text) for text in types]
+        elif name == "raised" and condition.strip():
+            specs += [_raise(text.strip()) for text in condition.split(",") if text.strip()]
+        elif name in ("raised", "uncaught", "userUnhandled"):
+            python.append(name)
+        else:
+            raise UsageError(
+                f"there is no exception filter {name[:80]!r}", "raised, uncaught, userUnhandled, cpp_throw"
+            )
+    await adapter.breakpoints.set_python_filters(tuple(python), _exception_options(arguments))
+    await adapter.breakpoints.replace_list("exceptions", specs)
+    return None
+
+
+def _throw(type_name: str) -> BreakpointSpec:
+    return BreakpointSpec(f"throw:{type_name}" if type_name else "throw", BreakpointKind.THROW, type_name)
+
+
+def _raise(type_name: str) -> BreakpointSpec:
+    return BreakpointSpec(f"raise:{type_name}", BreakpointKind.RAISE, type_name)
+
+
+def _exception_options(arguments: Arguments) -> tuple[dict[str, Any], ...]:
+    return tuple(row.values for row in arguments.objects("exceptionOptions"))

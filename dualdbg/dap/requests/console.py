@@ -1,0 +1,127 @@
+"""evaluate and completions: expressions of either language, and the prompt's commands in the debug console."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CommandError, EvaluationError
+from ...model import NativeFrame, PythonFrame, State
+from ..adapter import FrameHandle
+from ..arguments import Arguments
+from ..prompt import PREFIXES, command_of
+from ..registry import Body, request
+from ..values import as_evaluation
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+_DEADLINE = 3600.0  # seconds; an expression may run as long as the user has patience, and can be cancelled
+_NAME = re.compile(r"[^\W\d]\w*")
+_NATIVE_WORD = re.compile(r"[A-Za-z_$][\w$:]*$")
+_MOST = 200  # completions are for people
+
+
+@request("evaluate", aside=True)
+async def evaluate(adapter: Adapter, arguments: Arguments) -> Body:
+    expression = arguments.text("expression")
+    context = arguments.text("context", "repl")
+    handle = await _frame(adapter, arguments)
+    command = command_of(expression) if context == "repl" else None
+    if command is not None:
+        return {"result": await adapter.prompt.run(command, handle), "variablesReference": 0}
+    if handle is None:
+        adapter.session.require_stopped()
+        raise EvaluationError("there is no frame to evaluate in", "select one")
+    frame = handle.frame
+    if isinstance(frame, PythonFrame) and adapter.session.state is State.NATIVE_STOPPED:
+        return await _from_memory(adapter, handle, expression)
+    if isinstance(frame, PythonFrame) and frame.engine_id is not None:
+        return await _in_python(adapter, frame.engine_id, expression, context, arguments)
+    value = await adapter.session.inspector.evaluate(expression, handle.tid, frame, frame.language)
+    return adapter.values.result(handle, value)
+
+
+async def _frame(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
+    """The frame that the client names, else the innermost one of the stop, if the target is stopped."""
+    session = adapter.session
+    if "frameId" in arguments:
+        return adapter.frame(arguments)
+    if session.stop is None:
+        return None
+    frames = (await session.inspector.stack()).visible()
+    return FrameHandle(session.stop.thread.tid, frames[0], session.epoch) if frames else None
+
+
+async def _in_python(
+    adapter: Adapter, engine_id: int, expression: str, context: str, arguments: Arguments
+) -> dict[str, Any]:
+    asked: dict[str, Any] = {"expression": expression, "frameId": engine_id, "context": context}
+    if "format" in arguments:
+        asked["format"] = arguments.values["format"]
+    try:
+        answer = await adapter.session.inspector.ask("evaluate", asked, _DEADLINE)
+    except CommandError as error:
+        raise as_evaluation(error) from error
+    return adapter.values.python_row(answer)
+
+
+async def _from_memory(adapter: Adapter, handle: FrameHandle, expression: str) -> dict[str, Any]:
+    """While gdb holds the target a plain name can be looked up in memory; anything more is the session's to judge."""
+    if _NAME.fullmatch(expression.strip()):
+        for value in await adapter.session.inspector.variables(handle.tid, handle.frame):
+            if value.name == expression.strip():
+                return adapter.values.result(handle, value)
+    value = await adapter.session.inspector.evaluate(
+        expression, handle.tid, handle.frame, handle.frame.language
+    )
+    return adapter.values.result(handle, value)
+
+
+@request("completions")
+async def completions(adapter: Adapter, arguments: Arguments) -> Body:
+    text = arguments.text("text")
+    line = arguments.number("line", None)
+    row = adapter.client.our_line(line) if line is not None else 1
+    lines = text.split("\n")
+    if not 1 <= row <= len(lines):
+        row = len(lines)
+    column = adapter.client.our_column(arguments.number("column"))
+    cursor = min(max(column - 1, 0), len(lines[row - 1]))
+    written = lines[row - 1][:cursor]
+    command = command_of(written)
+    if command is not None or written.strip() in [prefix.strip() for prefix in PREFIXES]:
+        return {"targets": _of_prompt(adapter, written, cursor)}
+    handle = await _frame(adapter, arguments)
+    if handle is None:
+        return {"targets": []}
+    if isinstance(handle.frame, NativeFrame):
+        return {"targets": await _of_native(adapter, handle, written, cursor)}
+    if handle.frame.engine_id is None or adapter.session.state is not State.PYTHON_STOPPED:
+        return {"targets": []}
+    asked = {"text": text, "column": cursor + 1, "line": row, "frameId": handle.frame.engine_id}
+    answer = await adapter.session.inspector.ask("completions", asked)
+    return {"targets": answer.get("targets", [])[:_MOST]}
+
+
+def _of_prompt(adapter: Adapter, written: str, cursor: int) -> list[dict[str, Any]]:
+    command = command_of(written) or ""
+    if command and written[-1:].isspace():
+        command += " "
+    return [
+        {"label": text, "start": adapter.client.column(cursor - length + 1), "length": length}
+        for text, length in list(adapter.prompt.candidates(command))[:_MOST]
+    ]
+
+
+async def _of_native(
+    adapter: Adapter, handle: FrameHandle, written: str, cursor: int
+) -> list[dict[str, Any]]:
+    assert isinstance(handle.frame, NativeFrame)
+    match = _NATIVE_WORD.search(written)
+    word = match.group() if match else ""
+    before = written[: len(written) - len(word)]
+    found = await adapter.memory.completions(handle.tid, handle.frame, written)
+    rows = [text[len(before) :] for text in found if text.startswith(before)]
+    start = adapter.client.column(cursor - len(word) + 1)
+    return [{"label": text, "start": start, "length": len(word)} for text in rows[:_MOST]]

@@ -1,0 +1,38 @@
+"""exceptionInfo: what was raised, thrown or signalled at this stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import WrongState
+from ...model import Language, Reason
+from ..arguments import Arguments
+from ..registry import Body, request
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+
+@request("exceptionInfo")
+async def exception_info(adapter: Adapter, arguments: Arguments) -> Body:
+    session = adapter.session
+    stop = session.require_stopped()
+    tid = arguments.number("threadId")
+    if stop.origin is Language.PYTHON:
+        number = session.inspector.debugpy_thread(tid)
+        if stop.reason is not Reason.EXCEPTION or number is None:
+            raise WrongState(f"thread {tid} did not stop for an exception")
+        return await session.inspector.ask("exceptionInfo", {"threadId": number})
+    if tid != stop.thread.tid or not stop.description:
+        raise WrongState(f"thread {tid} did not stop for an exception")
+    if stop.reason is Reason.SIGNAL:
+        name, _, meaning = stop.description.partition(", ")
+        return {"exceptionId": name, "description": meaning or name, "breakMode": "unhandled"}
+    kind = stop.description.removeprefix("throw").strip()
+    name, _, what = kind.partition(": ")
+    return {
+        "exceptionId": name or "C++ exception",
+        "description": what or stop.description,
+        "breakMode": "always",
+        "details": {"typeName": name, "message": what},
+    }

@@ -1,0 +1,88 @@
+"""readMemory, writeMemory and disassemble."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UsageError
+from ...session.code import Instruction
+from ...session.memory import MAXIMUM
+from ..arguments import Arguments
+from ..registry import Body, request
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+_MOST_INSTRUCTIONS = 5000
+
+
+@request("readMemory")
+async def read_memory(adapter: Adapter, arguments: Arguments) -> Body:
+    address = arguments.address("memoryReference") + arguments.number("offset", 0)
+    count = arguments.number("count")
+    if count < 0:
+        raise UsageError(f"readMemory: count is {count}")
+    data = await adapter.memory.read(address, count) if count else b""
+    body: dict[str, Any] = {"address": f"{address:#x}"}
+    if data:
+        body["data"] = base64.b64encode(data).decode("ascii")
+    if len(data) < min(count, MAXIMUM):
+        body["unreadableBytes"] = min(count, MAXIMUM) - len(data)
+    return body
+
+
+@request("writeMemory")
+async def write_memory(adapter: Adapter, arguments: Arguments) -> Body:
+    address = arguments.address("memoryReference") + arguments.number("offset", 0)
+    try:
+        data = base64.b64decode(arguments.text("data"), validate=True)
+    except binascii.Error:
+        raise UsageError("writeMemory: data is not base64") from None
+    return {"bytesWritten": await adapter.memory.write(address, data) if data else 0}
+
+
+@request("disassemble")
+async def disassemble(adapter: Adapter, arguments: Arguments) -> Body:
+    """Exactly as many rows as were asked for: where there is no code, rows that say so."""
+    address = arguments.address("memoryReference") + arguments.number("offset", 0)
+    first = arguments.number("instructionOffset", 0)
+    count = arguments.number("instructionCount")
+    if not 0 < count <= _MOST_INSTRUCTIONS or abs(first) > _MOST_INSTRUCTIONS:
+        raise UsageError(f"disassemble: {count} instructions from number {first} on are too many or too few")
+    found = await adapter.code.around(address, max(-first, 0), max(first + count, 0))
+    at = next((index for index, row in enumerate(found) if row.address >= address), len(found))
+    rows = []
+    for number in range(at + first, at + first + count):
+        if 0 <= number < len(found):
+            rows.append(_row(adapter, found[number]))
+        else:
+            # Before the first and after the last: addresses that stay different and in order.
+            edge = (
+                found[0].address + number
+                if found and number < 0
+                else address + max(number - len(found), 0) + 1
+            )
+            rows.append(
+                {"address": f"{max(edge, 0):#x}", "instruction": "(no code)", "presentationHint": "invalid"}
+            )
+    return {"instructions": rows}
+
+
+def _row(adapter: Adapter, row: Instruction) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "address": f"{row.address:#x}",
+        "instruction": row.text,
+        "instructionBytes": " ".join(row.bytes[i : i + 2] for i in range(0, len(row.bytes), 2)),
+    }
+    if row.function is not None:
+        body["symbol"] = f"{row.function}+{row.offset}" if row.offset else row.function
+    if row.file is not None and row.line is not None:
+        body["location"] = {
+            "name": PurePath(row.file).name,
+            "path": adapter.sources.of_file(row.file)["path"],
+        }
+        body["line"] = adapter.client.line(row.line)
+    return body

@@ -1,0 +1,97 @@
+"""threads, stackTrace and scopes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...model import Frame, NativeFrame, PythonFrame, State
+from .. import translate
+from ..adapter import FrameHandle
+from ..arguments import Arguments
+from ..registry import CONFIGURABLE, Body, request
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """A label between two frames of different languages; it stands for the frame below it."""
+
+    above: Frame
+    below: Frame
+
+
+@request("threads", CONFIGURABLE)
+async def threads(adapter: Adapter, arguments: Arguments) -> Body:
+    rows = await adapter.threads.all()
+    adapter.pump.threads_are({row.tid for row in rows})
+    return {"threads": [translate.thread(row) for row in rows]}
+
+
+@request("stackTrace")
+async def stack_trace(adapter: Adapter, arguments: Arguments) -> Body:
+    tid = arguments.number("threadId")
+    start = max(arguments.number("startFrame", 0), 0)
+    levels = arguments.number("levels", 0)
+    stack = await adapter.session.inspector.stack(tid)
+    rows = _with_boundaries(stack.visible())
+    page = rows[start : start + levels if levels > 0 else None]
+    references = await _references(adapter, tid, page)
+    wanted = arguments.object("format").values
+    return {
+        "stackFrames": [_body(adapter, tid, row, references, wanted) for row in page],
+        "totalFrames": len(rows),
+    }
+
+
+def _with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | _Boundary]:
+    rows: list[Frame | _Boundary] = []
+    for index, frame in enumerate(frames):
+        if index and frames[index - 1].language is not frame.language:
+            rows.append(_Boundary(frames[index - 1], frame))
+        rows.append(frame)
+    return rows
+
+
+def _body(
+    adapter: Adapter, tid: int, row: Frame | _Boundary, references: dict[int, int], wanted: dict[str, Any]
+) -> dict[str, Any]:
+    frame = row.below if isinstance(row, _Boundary) else row
+    id = adapter.tables.frames.add(FrameHandle(tid, frame, adapter.session.epoch))
+    if isinstance(row, _Boundary):
+        return translate.boundary(id, row.above, row.below)
+    reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None
+    source, line = adapter.sources.of_frame(frame, reference)
+    body = translate.frame(id, frame, source, line, adapter.client)
+    if wanted:
+        body["name"] = translate.formatted_name(frame, wanted)
+    return body
+
+
+async def _references(adapter: Adapter, tid: int, page: list[Frame | _Boundary]) -> dict[int, int]:
+    """debugpy's source references, by its frame ids, of the frames whose code is in no file."""
+    without = [
+        row
+        for row in page
+        if isinstance(row, PythonFrame)
+        and row.engine_id is not None
+        and not adapter.sources.is_file(row.file)
+    ]
+    number = adapter.session.inspector.debugpy_thread(tid)
+    if not without or number is None or adapter.session.state is not State.PYTHON_STOPPED:
+        return {}
+    answer = await adapter.session.inspector.ask("stackTrace", {"threadId": number})
+    return {
+        int(row["id"]): int((row.get("source") or {}).get("sourceReference") or 0)
+        for row in answer.get("stackFrames", ())
+    }
+
+
+@request("scopes")
+async def scopes(adapter: Adapter, arguments: Arguments) -> Body:
+    handle = adapter.frame(arguments)
+    if isinstance(handle.frame, NativeFrame):
+        return {"scopes": adapter.values.native_scopes(handle)}
+    return {"scopes": await adapter.values.python_scopes(handle)}

@@ -1,0 +1,133 @@
+"""Starts the program of a client's configuration under a session, and lets go of it in the way that is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..cli.commands.run import default_python
+from ..errors import UsageError
+from ..session.session import Session
+from ..session.start import Options, launch
+from ..session.symbol_policy import SymbolPolicy
+from ..symbols.cache import cache_directory
+from ..symbols.operators import OperatorTable
+from ..symbols.policy import Policy
+from ..target import interpreter
+from ..target.launcher import Launch
+from .configuration import Configuration, Program, read_env_file
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
+    from .streams import Streams
+
+
+async def start(
+    adapter: Adapter, wanted: Configuration, streams: Streams, configure: Callable[[Session], Awaitable[None]]
+) -> None:
+    """Start the program; ``configure`` is awaited before its first line runs, and the call returns when it runs.
+
+    Raises DualdbgError when it cannot be started; nothing is left behind then.
+    """
+
+    try:
+        loop = asyncio.get_running_loop()
+        what, options, operators = await loop.run_in_executor(None, prepare, wanted, adapter.offer.log_dir)
+    except BaseException:
+        streams.close()
+        raise
+
+    def subscribe(session: Session) -> None:
+        adapter.process_name = what.script or (f"-m {what.module}" if what.module else "-c")
+        adapter.begin(session)
+        adapter.pump.drain_output = streams.drain
+        streams.begun(session)
+
+    try:
+        session = await launch(
+            streams.launch(what),
+            replace(options, terminal=streams.terminal),
+            operators,
+            subscribe=subscribe,
+            configure=configure,
+            start_target=streams.start_target,
+        )
+    except BaseException:
+        adapter.forget()
+        streams.close()
+        raise
+
+    async def end() -> None:
+        try:
+            await session.close()
+            await adapter.pump.caught_up()
+        finally:
+            streams.close()
+
+    adapter.end_session = end
+
+
+def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Options, OperatorTable | None]:
+    """Everything that is known before the start. Raises UsageError for what cannot be run."""
+    program = wanted.program
+    if program is None:
+        raise UsageError("launch: nothing to run is given", "give program, module or code")
+    what = Launch(
+        python=interpreter.find(program.python or default_python(os.environ.get)),
+        script=_script(program, wanted.cwd),
+        module=program.module,
+        code=program.code,
+        args=program.args,
+        cwd=_folder(wanted, program),
+        env=environment(wanted),
+        flags=program.flags,
+    )
+    options = Options(
+        gdb=wanted.gdb,
+        log_dir=Path(wanted.log_dir) if wanted.log_dir else log_dir,
+        just_my_code=wanted.just_my_code,
+        stop_on_entry=wanted.stop_on_entry,
+        breakpoints=wanted.breakpoints,
+        symbols=SymbolPolicy(Policy.parse(wanted.symbols)),
+        debugpy=wanted.debugpy,
+        gdb_commands=wanted.gdb_commands,
+    )
+    variables = {name: value for name, value in {**os.environ, **what.env}.items() if value is not None}
+    facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory())
+    return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
+
+
+def environment(wanted: Configuration) -> dict[str, str | None]:
+    """What is added to the environment, and (None) taken out of it. Raises UsageError for an unreadable envFile."""
+    added: dict[str, str | None] = {}
+    if wanted.env_file:
+        try:
+            text = Path(wanted.env_file).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise UsageError(f"launch: envFile {wanted.env_file}: {error.strerror}") from error
+        added.update(read_env_file(text, os.environ.get))
+    return {**added, **wanted.env}
+
+
+def _script(program: Program, cwd: str | None) -> str | None:
+    if program.script is None:
+        return None
+    path = Path(cwd or ".").absolute() / Path(program.script).expanduser()
+    if not path.exists():
+        raise UsageError(f"launch: there is no file {path}", "program names the Python file to run")
+    return str(path)
+
+
+def _folder(wanted: Configuration, program: Program) -> str | None:
+    """debugpy's rule: the folder that is asked for, else the script's own."""
+    if wanted.cwd:
+        if not Path(wanted.cwd).is_dir():
+            raise UsageError(f"launch: there is no folder {wanted.cwd}", "cwd is where the program is to run")
+        return wanted.cwd
+    if program.script is not None and "/" in program.script:
+        return str(Path(program.script).expanduser().absolute().parent)
+    return None

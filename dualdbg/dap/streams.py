@@ -1,0 +1,104 @@
+"""Where the program's standard streams go: the debug console, the server's own terminal, or one of the editor's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from ..cli.output_pipes import OutputPipes
+from ..model import Output
+from ..session.session import Session
+from ..session.start import StartTarget
+from ..target.launcher import Launch, spawn
+from ..target.terminal import Terminal
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+
+class Streams(Protocol):
+    """One program's streams, from before it starts until it is gone."""
+
+    @property
+    def terminal(self) -> Terminal | None:
+        """A terminal of ours that is lent to the program."""
+
+    @property
+    def start_target(self) -> StartTarget:
+        """What starts the process."""
+
+    def launch(self, what: Launch) -> Launch:
+        """``what`` with the streams filled in."""
+
+    def begun(self, session: Session) -> None:
+        """The process is there."""
+
+    def drain(self) -> None:
+        """Tell the client what was written until now."""
+
+    def close(self) -> None:
+        """The process is gone."""
+
+
+class DebugConsole:
+    """Output goes to the client as output events; there is nothing to read."""
+
+    terminal: Terminal | None = None
+    start_target: StartTarget = staticmethod(spawn)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._pipes = OutputPipes(self._show)
+        self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _show(self, output: Output) -> None:
+        self._connection.output(output.stream, output.text)
+
+    def launch(self, what: Launch) -> Launch:
+        return replace(
+            what,
+            stdin=self._null,
+            stdout=self._pipes.write_ends["stdout"],
+            stderr=self._pipes.write_ends["stderr"],
+            # What the program prints is to be seen when it is printed, as on a terminal.
+            env={"PYTHONUNBUFFERED": "1", **what.env},
+        )
+
+    def begun(self, session: Session) -> None:
+        self._pipes.close_write_ends()
+        os.close(self._null)
+        self._null = -1
+
+    def drain(self) -> None:
+        self._pipes.drain()
+
+    def close(self) -> None:
+        self._pipes.close()
+        if self._null >= 0:
+            os.close(self._null)
+            self._null = -1
+
+
+class OwnTerminal:
+    """The program has the terminal on which the server was started, all the time."""
+
+    start_target: StartTarget = staticmethod(spawn)
+
+    def __init__(self) -> None:
+        self.terminal = Terminal.open()
+
+    def launch(self, what: Launch) -> Launch:
+        return what
+
+    def begun(self, session: Session) -> None:
+        """Nothing to do: the launcher has lent the terminal."""
+
+    def drain(self) -> None:
+        """Nothing to do: the program writes to the terminal itself."""
+
+    def close(self) -> None:
+        if self.terminal is not None:
+            self.terminal.take()
+            self.terminal.close()
+            self.terminal = None

@@ -1,0 +1,82 @@
+"""Runs in a terminal that is not dualdbg's: starts the program there, and tells dualdbg how it fares.
+
+``python in_terminal.py SOCKET TOKEN``. An editor runs this in its terminal for us (DAP's runInTerminal). It asks the
+session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
+and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
+
+    > {"token": …}                    < {"launch": …, "meeting": …, "tracer": PID} or {"refused": …}
+    > {"pid": …} or {"error": …}      < {"kill": true} or {"detach": true}
+    > {"code": …, "signal": …}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+if __name__ == "__main__":  # run by its path: the terminal's folder and environment are the user's
+    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+
+from dualdbg.errors import DualdbgError
+from dualdbg.target.launcher import Launch, Meeting, Target, spawn
+from dualdbg.target.terminal import Terminal
+
+_TROUBLE_STATUS = 3
+_SIGNAL_BASE = 128
+
+
+async def run(path: str, token: str) -> int:
+    """Start what the session wants; returns the exit status that the shell is to see."""
+    reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
+    _send(writer, {"token": token})
+    wanted = json.loads(await reader.readline() or b"{}")
+    if "launch" not in wanted:
+        print("dualdbg: the debug session is over", file=sys.stderr)
+        return _TROUBLE_STATUS
+    terminal = Terminal.open()
+    try:
+        target = await spawn(
+            Launch(**{**wanted["launch"], "args": tuple(wanted["launch"]["args"])}),
+            Meeting(**wanted["meeting"]),
+            terminal=terminal,
+            tracer=wanted["tracer"],
+        )
+    except DualdbgError as error:
+        _send(writer, {"error": error.message, "hint": error.hint})
+        print(f"dualdbg: {error}", file=sys.stderr)
+        return _TROUBLE_STATUS
+    _send(writer, {"pid": target.pid})
+    obeying = asyncio.create_task(_obey(reader, target))
+    exit = await target.wait()
+    obeying.cancel()
+    if terminal is not None:
+        terminal.take()
+    _send(writer, {"code": exit.code, "signal": exit.signal})
+    try:
+        await writer.drain()
+    except OSError:
+        pass  # the session has gone; the shell still learns the status
+    return exit.code if exit.code is not None else _SIGNAL_BASE + (exit.signal or 0)
+
+
+async def _obey(reader: asyncio.StreamReader, target: Target) -> None:
+    """Do what the session says; a session that is gone takes its program with it, unless it was detached."""
+    while line := await reader.readline():
+        order = json.loads(line)
+        if order.get("detach"):
+            target.detach()
+            return
+        if order.get("kill"):
+            target.kill()
+    target.kill()
+
+
+def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:
+    writer.write(json.dumps(row).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run(sys.argv[1], sys.argv[2])))
