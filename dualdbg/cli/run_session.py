@@ -10,8 +10,11 @@ from pathlib import Path
 from ..console.completion import Names
 from ..session.session import Session
 from ..session.start import Options, launch
+from ..session.symbol_policy import SymbolPolicy, glue_patterns
 from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
+from ..symbols.policy import Policy
+from ..symbols.presets import available
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal
@@ -90,7 +93,12 @@ def _session_options(options: RunOptions, terminal: Terminal | None) -> Options:
         just_my_code=options.just_my_code,
         stop_on_entry=options.stop_on_entry,
         breakpoints=options.breakpoints,
+        symbols=SymbolPolicy(Policy.parse(options.symbols), glue_patterns(options.config.glue)),
+        presets=available(options.config.presets),
         terminal=terminal,
+        gdb_commands=tuple(
+            f'set substitute-path "{built}" "{here}"' for built, here in options.config.source_maps
+        ),
     )
 
 

@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpecReader:
-    """Turns text into specs: presets are expanded, operators are told from functions."""
+    """Turns text into specs: presets are expanded, operators are told from functions.
+
+    ``optional`` are the members of presets of which it is no fault when they are not there.
+    """
 
     is_operator: Callable[[str], bool] | None
     expand_preset: Callable[[str], list[str]]
+    optional: frozenset[str] = frozenset()
 
     def read(self, text: str) -> list[BreakpointSpec]:
         spec = parse_spec(text, self.is_operator)
@@ -61,6 +65,7 @@ class BreakpointTable:
         self._nearest = nearest
         self._rows: dict[int, Breakpoint] = {}
         self._next_id = 1
+        self._optional: set[int] = set()  # members of presets that a release build has inlined
 
     def all(self) -> list[Breakpoint]:
         return list(self._rows.values())
@@ -83,8 +88,12 @@ class BreakpointTable:
     async def add(self, text: str, temporary: bool = False) -> list[Breakpoint]:
         """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read."""
         added = []
-        for spec in self.read(text):
-            added.append(await self.add_spec(replace(spec, temporary=spec.temporary or temporary)))
+        specs = self.read(text)
+        for spec in specs:
+            row = await self.add_spec(replace(spec, temporary=spec.temporary or temporary))
+            if spec.text != text and spec.text in self._reader.optional:
+                self._optional.add(row.id)
+            added.append(row)
         return added
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
@@ -182,7 +191,7 @@ class BreakpointTable:
     def report_unbound(self) -> None:
         """At the end: what never bound, with the nearest names that exist."""
         for row in self._rows.values():
-            if row.state is not BreakpointState.PENDING or row.hit_count:
+            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
             names = self._nearest(row.spec)
             hint = f"nearest names: {', '.join(names)}" if names else ""

@@ -20,7 +20,7 @@ from ..resources import resource_directory
 from ..symbols.image import ProcessImage
 from ..symbols.nearest import nearest_names
 from ..symbols.operators import OperatorTable
-from ..symbols.presets import Preset, expand, shipped
+from ..symbols.presets import Preset, expand, only_in_debug_builds, shipped
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
 from .breakpoint_table import BreakpointTable, SpecReader
@@ -140,7 +140,11 @@ def furnish(session: Session, options: Options, operators: OperatorTable | None,
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
     python = PythonBreakpoints(session.python, _source_folders(what), session.native_held)
-    specs = SpecReader(operators.is_operator if operators else None, partial(expand, presets=options.presets))
+    specs = SpecReader(
+        operators.is_operator if operators else None,
+        partial(expand, presets=options.presets),
+        only_in_debug_builds(options.presets),
+    )
     session.breakpoints = BreakpointTable(
         session, specs, native, python, image, _nearest_in(image, operators)
     )

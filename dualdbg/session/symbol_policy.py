@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..stacks.roles import GLUE_PATTERNS
 from ..symbols.image import Module
 from ..symbols.policy import Decision, Policy
+
+
+def glue_patterns(own: Iterable[str]) -> tuple[str, ...]:
+    """The user's own patterns of function names (``mylib::detail::*``) and the built-in ones."""
+    return (*(fnmatch.translate(pattern) for pattern in own), *GLUE_PATTERNS)
 
 
 @dataclass

@@ -69,6 +69,11 @@ def expand(name: str, presets: Mapping[str, Preset]) -> list[str]:
     return list(dict.fromkeys(specs + inlined))
 
 
+def only_in_debug_builds(presets: Mapping[str, Preset]) -> frozenset[str]:
+    """The specs that presets list as inlined in release builds."""
+    return frozenset(spec for preset in presets.values() for spec in preset.inlined)
+
+
 def _expand(
     name: str, presets: Mapping[str, Preset], outer: tuple[str, ...], inlined: list[str]
 ) -> list[str]:

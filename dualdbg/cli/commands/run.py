@@ -7,9 +7,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...config import Config, find_config
 from ...errors import DualdbgError, UsageError
 from ...target import interpreter
 from ..arguments import Parser, Program, split_program
@@ -31,6 +32,8 @@ class RunOptions:
     json: bool
     gdb: str | None
     log_dir: Path | None
+    symbols: tuple[str, ...] = ()
+    config: Config = field(default_factory=Config)
 
 
 def main(words: list[str]) -> int:
@@ -57,19 +60,22 @@ def read_options(words: list[str]) -> RunOptions:
     if program.script is None and program.module is None and program.code is None:
         raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
     _check_paths(given, program)
+    config = find_config(Path.cwd())
     return RunOptions(
         program=program,
         python=interpreter.find(given.python or default_python(os.environ.get)),
-        breakpoints=tuple(given.breakpoints),
+        breakpoints=(*config.breakpoints, *given.breakpoints),
         cwd=given.cwd,
         env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
         stop_on_entry=given.stop_on_entry,
-        just_my_code=not given.all_code,
+        just_my_code=not given.all_code and config.just_my_code is not False,
         commands=tuple(given.commands),
         batch=given.batch,
         json=given.json,
         gdb=given.gdb,
         log_dir=Path(given.log_dir) if given.log_dir else None,
+        symbols=(*config.symbols, *given.symbols),
+        config=config,
     )
 
 
@@ -135,6 +141,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PASSES",
         default="",
         help="set PYTORCH_JIT_LOG_LEVEL, e.g. dead_code_elimination",
+    )
+    add(
+        "--symbols",
+        metavar="POLICY",
+        action="append",
+        default=[],
+        help="what gdb reads: full, lazy or PATTERN=whole|unwind|skip; repeatable, the last that fits decides",
     )
     add("--gdb", metavar="PATH", help="the gdb to use")
     add("--log-dir", metavar="DIR", help="write every message of both engines there")
