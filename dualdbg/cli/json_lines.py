@@ -10,6 +10,8 @@ from ..console.reports import (
     BreakpointsReport,
     ErrorReport,
     FrameReport,
+    LibrariesReport,
+    Mapped,
     Report,
     SourceReport,
     StackReport,
@@ -181,6 +183,10 @@ def _source(report: SourceReport) -> Json:
     }
 
 
+def _mapped(row: Mapped) -> Json:
+    return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
+
+
 _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     SessionStarted: ("session", lambda e: {"pid": e.pid, "python": e.python, "gdb": e.gdb}),
     BreakpointChanged: ("breakpoint", lambda e: _breakpoint(e.breakpoint)),
@@ -200,6 +206,7 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
         lambda r: {"threads": [_thread(thread) for thread in r.threads], "current": r.current},
     ),
     BreakpointsReport: ("breakpoints", lambda r: {"breakpoints": [_breakpoint(b) for b in r.breakpoints]}),
+    LibrariesReport: ("libraries", lambda r: {"libraries": [_mapped(row) for row in r.libraries]}),
     SourceReport: ("source", _source),
     TextReport: ("output", lambda r: {"stream": "console", "text": r.text}),
     ErrorReport: ("error", lambda r: {"message": r.message, "hint": r.hint}),

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
-from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Stack, State, Stopped
+from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Notice, Output, Stack, State, Stopped
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, Report
 
+# How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
+_SKIPPED = "Frame skipped from debugging during step-in."
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
 
 
@@ -119,6 +121,10 @@ class Console:
             self.exit = event.exit
         elif isinstance(event, Detached):
             self.detached = True
+        elif isinstance(event, Output) and event.text.startswith(_SKIPPED):
+            event = Notice(
+                "info", "code of a library was passed over", "dualdbg run --all-code steps into it"
+            )
         self._before_event()
         if not self.leaving:
             self.show(event)

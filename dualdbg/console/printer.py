@@ -35,6 +35,7 @@ from .reports import (
     BreakpointsReport,
     ErrorReport,
     FrameReport,
+    LibrariesReport,
     Report,
     SourceReport,
     StackReport,
@@ -193,6 +194,10 @@ class Printer:
             rows.append(f"{mark}{self.style.paint('number', str(number).rjust(width))}  {text}".rstrip())
         return "".join(f"{row}\n" for row in rows)
 
+    def _libraries(self, report: LibrariesReport) -> str:
+        rows = [f"{row.start:#x}-{row.end:#x}  {row.path}\n" for row in report.libraries]
+        return "".join(rows) or "No such library.\n"
+
     # -- breakpoints ------------------------------------------------------------------------------
 
     def _breakpoint_changed(self, event: BreakpointChanged) -> str:
@@ -314,6 +319,7 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     VariablesReport: Printer._variables,
     ThreadsReport: Printer._threads,
     BreakpointsReport: Printer._breakpoints,
+    LibrariesReport: Printer._libraries,
     SourceReport: Printer._source,
     TextReport: lambda _printer, report: report.text,
     ErrorReport: Printer._error,

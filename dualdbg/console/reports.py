@@ -71,6 +71,20 @@ class SourceReport:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """A file that is mapped in the target, from address ``start`` up to ``end``."""
+
+    start: int
+    end: int
+    path: str
+
+
+@dataclass(frozen=True)
+class LibrariesReport:
+    libraries: tuple[Mapped, ...]
+
+
+@dataclass(frozen=True)
 class TextReport:
     """Text for the user that is no event: help, what gdb printed."""
 
@@ -93,6 +107,7 @@ Report = Union[
     VariablesReport,
     ThreadsReport,
     BreakpointsReport,
+    LibrariesReport,
     SourceReport,
     TextReport,
     ErrorReport,

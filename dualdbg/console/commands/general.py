@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ..reports import BreakpointsReport, TextReport
+from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .registry import Command, all_commands, command, find_command
 from .stacks import frame as frame_command
 from .threads import threads as threads_command
@@ -81,7 +81,9 @@ async def _breakpoints(console: Console, argument: str) -> None:
 
 
 async def _libraries(console: Console, argument: str) -> None:
-    console.show(TextReport(await console.ask_gdb(f"info sharedlibrary {argument}".rstrip())))
+    modules = sorted(console.session.breakpoints.image.modules, key=lambda module: module.start)
+    rows = [Mapped(module.start, module.end, module.path) for module in modules if argument in module.path]
+    console.show(LibrariesReport(tuple(rows)))
 
 
 _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {

@@ -1,0 +1,231 @@
+"""Runs the real command line for a test: to its end, over JSON lines, or on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import psutil
+
+from tests.support import ROOT
+
+SECONDS = 60.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
+DUALDBG = [sys.executable, "-m", "dualdbg"]
+PROMPT = "(dualdbg)"
+# ECMA-48 control sequences, and what a terminal does with the cursor.
+_CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+Event = dict[str, Any]
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours, with this checkout on the path, whatever the working folder is; an interpreter as by default."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **(extra or {})}
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "NO_COLOR", "COLUMNS"):
+        env.pop(name, None)
+    return {**env, **(extra or {})}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command line that ran to its end."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def events(self) -> list[Event]:
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+    def of(self, name: str) -> list[Event]:
+        return [event for event in self.events if event["event"] == name]
+
+    def complains(self, *parts: str) -> None:
+        """Fails unless standard error is one message of ours with a hint, with all of ``parts`` in it."""
+        assert self.stderr.startswith("dualdbg: "), self
+        assert "Traceback" not in self.stdout + self.stderr, self
+        assert "did not foresee" not in self.stderr, self
+        for part in parts:
+            assert part in self.stderr, (part, self)
+
+
+def dualdbg(
+    *words: str | Path,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    prefix: Sequence[str] = (),
+) -> Done:
+    """Run the command line to its end, with ``stdin`` as its input."""
+    command = [*prefix, *DUALDBG, *map(os.fspath, words)]
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment(env),
+        input=stdin.encode(),
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    return Done(
+        done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+    )
+
+
+class JsonRun:
+    """``dualdbg run --json``, steered line by line. Every event is in ``seen``."""
+
+    def __init__(self, *words: str | Path, cwd: Path | str | None = None) -> None:
+        self.process = subprocess.Popen(
+            [*DUALDBG, "run", "--json", *map(os.fspath, words)],
+            cwd=cwd,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.seen: list[Event] = []
+        self._queue: queue.Queue[Event | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._queue.put(json.loads(line))
+        self._queue.put(None)
+
+    def next(self, name: str) -> Event:
+        """The next event of this name; fails when the stream ends first."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            event = self._queue.get(timeout=max(deadline - time.monotonic(), 0.001))
+            assert event is not None, f"no more events while waiting for {name}: {self.seen}"
+            self.seen.append(event)
+            if event["event"] == name:
+                return event
+
+    def send(self, line: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def finish(self) -> int:
+        """Read the rest of the events and return the exit status."""
+        while (event := self._queue.get(timeout=SECONDS)) is not None:
+            self.seen.append(event)
+        return self.process.wait(SECONDS)
+
+    def gdb(self) -> psutil.Process:
+        """The gdb of this session."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return next(child for child in children if child.name() == "gdb")
+
+    def family(self) -> list[psutil.Process]:
+        """dualdbg and everything that it started."""
+        us = psutil.Process(self.process.pid)
+        return [us, *us.children(recursive=True)]
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            for process in self.family()[::-1]:
+                process.kill()
+        self.process.wait(SECONDS)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+@contextmanager
+def json_run(*words: str | Path, cwd: Path | str | None = None) -> Iterator[JsonRun]:
+    run = JsonRun(*words, cwd=cwd)
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+class Terminal:
+    """``dualdbg`` on a terminal of its own."""
+
+    def __init__(
+        self,
+        *words: str | Path,
+        cwd: Path | str | None = None,
+        columns: int = 100,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.child = pexpect.spawn(
+            DUALDBG[0],
+            [*DUALDBG[1:], *map(os.fspath, words)],
+            cwd=None if cwd is None else os.fspath(cwd),
+            env=environment(env),
+            encoding="utf-8",
+            timeout=SECONDS,
+            dimensions=(40, columns),
+        )
+        self.child.delaybeforesend = None
+
+    def expect(self, text: str) -> str:
+        """Wait for ``text``; returns what came before it, without control sequences."""
+        self.child.expect_exact(text)
+        return plain(self.child.before)
+
+    def prompt(self) -> str:
+        """Wait for a prompt that is ready for input; returns what came before it."""
+        before = self.expect(PROMPT)
+        self.child.expect_exact("\x1b[?25h")  # the cursor is shown again: the line editor has drawn itself
+        return before
+
+    def send(self, line: str) -> None:
+        self.child.send(line + "\r")
+
+    def ask(self, line: str) -> str:
+        """Type a line at the prompt; returns what is written until the next prompt."""
+        self.send(line)
+        return self.prompt()
+
+    def control(self, letter: str) -> None:
+        self.child.sendcontrol(letter)
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for the end; returns the exit status and the last that was written."""
+        self.child.expect(pexpect.EOF)
+        rest = plain(self.child.before)
+        self.child.close()
+        assert self.child.signalstatus is None, f"dualdbg was ended by signal {self.child.signalstatus}"
+        return self.child.exitstatus, rest
+
+
+def plain(text: str) -> str:
+    return _CONTROL.sub("", text)
+
+
+@contextmanager
+def terminal(
+    *words: str | Path,
+    cwd: Path | str | None = None,
+    columns: int = 100,
+    env: Mapping[str, str] | None = None,
+) -> Iterator[Terminal]:
+    one = Terminal(*words, cwd=cwd, columns=columns, env=env)
+    try:
+        yield one
+    finally:
+        if one.child.isalive():
+            for process in psutil.Process(one.child.pid).children(recursive=True):
+                process.kill()
+        one.child.close(force=True)

@@ -1,0 +1,59 @@
+"""The way to the first stop is short: nothing is imported that it does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dualdbg import __version__
+from tests.cli.driver import dualdbg
+
+# What the first stop of a batch needs is asyncio, gdb's and debugpy's protocols and the symbol search.
+LATER = ("prompt_toolkit", "pygments", "textual", "pystack", "psutil", "yaml", "dualdbg.tui", "dualdbg.dap")
+
+
+def imported_by(code: str) -> set[str]:
+    report = f"import sys; {code}; print('\\n'.join(sys.modules))"
+    command = [sys.executable, "-c", report]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["dualdbg.cli.main", "dualdbg.cli.run_session"])
+def test_what_is_needed_later_is_imported_later(module: str) -> None:
+    modules = imported_by(f"import {module}")
+    assert module in modules
+    assert not modules.intersection(LATER)
+
+
+def test_the_entry_imports_next_to_nothing() -> None:
+    ours = {name for name in imported_by("import dualdbg.cli.main") if name.startswith("dualdbg")}
+    assert ours == {"dualdbg", "dualdbg.cli", "dualdbg.cli.main", "dualdbg.errors"}
+
+
+def test_version_and_help() -> None:
+    assert dualdbg("--version").stdout == f"dualdbg {__version__}\n"
+    shown = dualdbg("--help")
+    assert shown.status == 0
+    assert "dualdbg COMMAND" in shown.stdout and "run" in shown.stdout and "doctor" in shown.stdout
+    assert dualdbg("run", "--help").stdout.startswith("usage: dualdbg run [OPTIONS] SCRIPT")
+
+
+def test_nothing_at_all_is_wrong_usage() -> None:
+    done = dualdbg()
+    assert done.status == 2
+    assert done.stdout.startswith("usage: dualdbg")
+
+
+def test_a_mistyped_command_has_a_hint() -> None:
+    done = dualdbg("rnu")
+    assert done.status == 2
+    done.complains("there is no command 'rnu'", "did you mean run?")
+
+
+def test_a_script_in_place_of_a_command_has_a_hint() -> None:
+    done = dualdbg("train.py")
+    assert done.status == 2
+    done.complains("dualdbg run train.py")
