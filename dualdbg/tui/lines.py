@@ -1,0 +1,230 @@
+"""A scrolling list of lines with a cursor and search: what every pane with text in it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from .looks import LOOKS, Part
+
+_WHEEL = 3  # lines
+
+
+class LineView(ScrollView, can_focus=True):
+    """Lines that are made when they are shown. A subclass gives ``line_count`` and ``parts``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"look--{name}" for name in LOOKS}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor(-1)", "Up", show=False),
+        Binding("down,j", "cursor(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "edge(0)", "First line", show=False),
+        Binding("end", "edge(1)", "Last line", show=False),
+        Binding("shift+left", "sideways(-8)", "Left", show=False),
+        Binding("shift+right", "sideways(8)", "Right", show=False),
+        Binding("enter", "choose", "Choose", show=False),
+        Binding("y", "copy", "Copy the line", show=False),
+    ]
+
+    cursor = reactive(0)
+
+    class Chosen(Message):
+        """Enter, or a double click, on the cursor's line."""
+
+        def __init__(self, view: LineView, line: int) -> None:
+            super().__init__()
+            self.view = view
+            self.line = line
+
+        @property
+        def control(self) -> LineView:
+            return self.view
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.found = ""  # what was searched for: marked where it stands
+
+    # -- for subclasses ---------------------------------------------------------------------------
+
+    def line_count(self) -> int:
+        raise NotImplementedError
+
+    def parts(self, line: int, width: int) -> Sequence[Part]:
+        """The pieces of a line and how each looks; ``width`` is what the view has room for."""
+        raise NotImplementedError
+
+    def line_look(self, line: int) -> str:
+        """A look for a whole line, under those of its parts."""
+        return ""
+
+    def content_width(self) -> int:
+        """Columns that can be scrolled to; 0 when lines are made to fit."""
+        return 0
+
+    def clicked(self, line: int, x: int) -> bool:
+        """A click at column ``x`` of a line; True when that was all it meant."""
+        return False
+
+    def empty(self) -> Sequence[Part]:
+        """What is shown when there are no lines."""
+        return ()
+
+    # -- lines ------------------------------------------------------------------------------------
+
+    def text(self, line: int) -> str:
+        return "".join(text for text, _ in self.parts(line, self.content_width() or 10_000)).rstrip()
+
+    def lines_changed(self) -> None:
+        """The lines are others now."""
+        count = self.line_count()
+        self.virtual_size = Size(max(self.content_width(), 1), max(count, 1))
+        self.set_reactive(LineView.cursor, min(self.cursor, max(count - 1, 0)))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        left, top = self.scroll_offset
+        width, line = self.size.width, top + y
+        base = self.rich_style
+        if self.line_count() == 0 and y == 0:
+            return self._strip(self.empty(), base, 0, width)
+        if line >= self.line_count():
+            return Strip.blank(width, base)
+        look = self.line_look(line)
+        if look:
+            base += self.look(look)
+        if line == self.cursor and self.shows_cursor:
+            base += self.look("cursor" if self.has_focus else "cursor-away")
+        return self._strip(self.parts(line, width), base, left, width)
+
+    @property
+    def shows_cursor(self) -> bool:
+        return True
+
+    def look(self, name: str) -> Style:
+        return self.get_component_rich_style(f"look--{name}", partial=True)
+
+    def _strip(self, parts: Sequence[Part], base: Style, left: int, width: int) -> Strip:
+        segments = [Segment(text, base + self.look(look) if look else base) for text, look in parts if text]
+        if self.found:
+            segments = mark(segments, self.found, self.look("found"))
+        return Strip(segments).crop_extend(left, left + width, base)
+
+    # -- moving -----------------------------------------------------------------------------------
+
+    def validate_cursor(self, line: int) -> int:
+        return min(max(line, 0), max(self.line_count() - 1, 0))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        self.show_line(new)
+        self.refresh()
+
+    def show_line(self, line: int, centre: bool = False) -> None:
+        """Scroll so that a line is in sight."""
+        height = self.size.height
+        top = self.scroll_offset.y
+        if not height or (top <= line < top + height and not centre):
+            return
+        middle = centre or not top - height <= line < top + 2 * height
+        wanted = line - height // 2 if middle else line if line < top else line - height + 1
+        self.scroll_to(y=max(wanted, 0), animate=False, immediate=True)
+
+    def action_cursor(self, by: int) -> None:
+        self.cursor += by
+
+    def action_page(self, by: int) -> None:
+        self.cursor += by * max(self.size.height - 1, 1)
+
+    def action_edge(self, last: int) -> None:
+        self.cursor = self.line_count() - 1 if last else 0
+
+    def action_sideways(self, by: int) -> None:
+        self.scroll_to(x=max(self.scroll_offset.x + by, 0), animate=False)
+
+    def action_choose(self) -> None:
+        if self.line_count():
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def action_copy(self) -> None:
+        if self.line_count():
+            self.app.copy_to_clipboard(self.text(self.cursor).strip())
+
+    # -- the mouse --------------------------------------------------------------------------------
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        line = offset.y + self.scroll_offset.y
+        if line >= self.line_count():
+            return
+        self.cursor = line
+        if not self.clicked(line, offset.x + self.scroll_offset.x) and event.chain >= 2:
+            self.action_choose()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_to(y=self.scroll_offset.y + _WHEEL, animate=False)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_to(y=self.scroll_offset.y - _WHEEL, animate=False)
+
+    # -- search -----------------------------------------------------------------------------------
+
+    def search(self, text: str, forward: bool = True, again: bool = False) -> bool:
+        """Go to the next line that holds ``text`` (small letters stand for capitals too); False when none does."""
+        self.found = text
+        self.refresh()
+        count = self.line_count()
+        if not text or not count:
+            return not text
+        step = 1 if forward else -1
+        start = self.cursor + (step if again else 0)
+        for distance in range(count):
+            line = (start + step * distance) % count
+            if _position(self.text(line), text, 0) >= 0:
+                self.cursor = line
+                return True
+        return False
+
+    def refresh_line(self, line: int) -> None:
+        self.refresh(Region(0, line - self.scroll_offset.y, self.size.width, 1))
+
+
+def _position(line: str, text: str, start: int) -> int:
+    return line.find(text, start) if text != text.lower() else line.lower().find(text, start)
+
+
+def mark(segments: list[Segment], text: str, style: Style) -> list[Segment]:
+    """The same segments with every occurrence of ``text`` marked, also across their borders."""
+    line = "".join(segment.text for segment in segments)
+    cuts = []
+    at = _position(line, text, 0)
+    while at >= 0:
+        cuts.append((at, at + len(text)))
+        at = _position(line, text, at + len(text))
+    if not cuts:
+        return segments
+    marked: list[Segment] = []
+    at = 0
+    for segment in segments:
+        end = at + len(segment.text)
+        borders = sorted({at, end, *(edge for cut in cuts for edge in cut if at < edge < end)})
+        for start, stop in pairwise(borders):
+            inside = any(first <= start < last for first, last in cuts)
+            base = segment.style or Style.null()
+            marked.append(Segment(segment.text[start - at : stop - at], base + style if inside else base))
+        at = end
+    return marked

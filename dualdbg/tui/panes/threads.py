@@ -1,0 +1,50 @@
+"""The threads pane: what each thread is doing, and which holds the GIL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from ...model import Thread
+from ..looks import Part, fit
+from ..rows import Row, RowsView
+
+
+def thread_rows(threads: Sequence[Thread], current: int | None) -> list[Row]:
+    width = max((len(str(thread.tid)) for thread in threads), default=0)
+    return [
+        Row(
+            thread.tid,
+            partial(_thread, thread, width, thread.tid == current),
+            thread.tid,
+            "selected" if thread.tid == current else "",
+        )
+        for thread in threads
+    ]
+
+
+def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Part]:
+    gil = "GIL " if thread.holds_gil else "wait" if thread.waits_for_gil else "    "
+    name = thread.name
+    if thread.python_name and thread.python_name != thread.name:
+        name = f"{thread.python_name} ({thread.name})"
+    start = f"{'▸' if current else ' '}{thread.tid:>{width}} "
+    state = thread.state or ""
+    room -= len(start) + 5
+    name = fit(name, max(room // 2 if state else room, 8))
+    return (
+        (start, "number"),
+        (f"{gil} ", "good" if thread.holds_gil else "warning"),
+        (f"{name} ", "name"),
+        (fit(state, max(room - len(name) - 1, 0)), "dim"),
+    )
+
+
+class ThreadsView(RowsView):
+    """Enter on a thread selects it."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__("Threads are listed when the target stops.", id=id)
+
+    def show_threads(self, threads: Sequence[Thread], current: int | None) -> None:
+        self.show_rows(thread_rows(threads, current))

@@ -1,0 +1,201 @@
+"""The variables pane: a tree whose branches are asked for when they are opened; what has changed is marked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from ...console.names import without_template_arguments
+from ...errors import DualdbgError
+from ...model import Value
+from ..changes import Memory, Path, changed
+from ..looks import Part, fit
+from ..rows import Row, RowsView
+
+Fetch = Callable[[int], Awaitable[Sequence[Value]]]
+"""Gets the children of a value by its reference."""
+
+
+@dataclass
+class Branch:
+    """A value in the tree. ``children`` is None until they were asked for."""
+
+    value: Value
+    path: Path
+    changed: bool = False
+    opened: bool = False
+    children: list[Branch] | None = None
+    trouble: str = ""
+
+    @property
+    def can_open(self) -> bool:
+        return self.value.reference != 0
+
+
+@dataclass
+class Tree:
+    """The variables of one frame."""
+
+    scope: Hashable
+    branches: list[Branch] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, scope: Hashable, values: Sequence[Value], last: Mapping[Path, str]) -> Tree:
+        return cls(scope, grow((), values, last))
+
+    def lines(self) -> list[tuple[Branch, int]]:
+        """Every branch that is shown and how deep it is."""
+        result: list[tuple[Branch, int]] = []
+
+        def walk(branches: Sequence[Branch], depth: int) -> None:
+            for branch in branches:
+                result.append((branch, depth))
+                if branch.opened:
+                    walk(branch.children or (), depth + 1)
+
+        walk(self.branches, 0)
+        return result
+
+    def texts(self) -> dict[Path, str]:
+        return {branch.path: branch.value.value for branch, _ in self.lines()}
+
+
+def grow(path: Path, values: Sequence[Value], last: Mapping[Path, str]) -> list[Branch]:
+    return [
+        Branch(value, (*path, value.name), changed(last, (*path, value.name), value.value))
+        for value in values
+    ]
+
+
+def branch_row(branch: Branch, depth: int) -> Row:
+    return Row(branch.path, partial(_draw, branch, depth), branch)
+
+
+def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
+    value = branch.value
+    fold = ("▾" if branch.opened else "▸") if branch.can_open else " "
+    mark = "*" if branch.changed else " "
+    start = f"{mark}{'  ' * depth}{fold}"
+    type_name = without_template_arguments(value.type)
+    name = fit(value.name, max(room // 2, 8))
+    room -= len(start) + len(name) + 3
+    if len(type_name) > room // 3:
+        type_name = fit(type_name, max(room // 3, 6))
+    text = branch.trouble or value.value.replace("\n", " ")
+    shown = fit(text, max(room - len(type_name) - 1, 4))
+    look = "error" if branch.trouble else "changed" if branch.changed else ""
+    return (
+        (start, "changed" if branch.changed else "number"),
+        (name, "name"),
+        (" = ", "dim"),
+        (shown, look),
+        (f" {type_name}", "type"),
+    )
+
+
+class VariablesView(RowsView):
+    """Right and left open and close a value, space both; enter shows the whole of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,l", "open", "Open", show=False, id="variables.open"),
+        Binding("left,h", "close", "Close", show=False, id="variables.close"),
+        Binding("space", "turn", "Open/close", id="variables.toggle"),
+    ]
+
+    def __init__(self, fetch: Fetch, *, id: str | None = None) -> None:
+        super().__init__("No variables.", id=id)
+        self._fetch = fetch
+        self._memory = Memory()
+        self._opened: dict[Hashable, set[Path]] = {}
+        self.values: Tree | None = None
+
+    def new_stop(self) -> None:
+        """Values are compared with what was shown until now."""
+        self._memory.turn()
+
+    async def show_values(self, scope: Hashable, values: Sequence[Value], nothing: str) -> None:
+        """The variables of a frame; what was open there at the last stop is opened again."""
+        last = self._memory.last(scope)
+        tree = self.values = Tree.of(scope, values, last)
+        self.nothing = nothing
+        self._show(tree)
+        for path in sorted(self._opened.get(scope, ()), key=len):
+            branch = next((branch for branch, _ in tree.lines() if branch.path == path), None)
+            if branch is not None and self.values is tree:
+                await self._open(tree, branch)
+        if self.values is tree:
+            self._memory.keep(scope, tree.texts())
+
+    def clear(self, why: str) -> None:
+        self.values, self.nothing = None, why
+        self.show_rows(())
+
+    def _show(self, tree: Tree) -> None:
+        self.show_rows([branch_row(branch, depth) for branch, depth in tree.lines()])
+
+    async def _open(self, tree: Tree, branch: Branch) -> None:
+        if branch.children is None and branch.can_open:
+            try:
+                values = await self._fetch(branch.value.reference)
+            except DualdbgError as error:
+                branch.trouble = error.message
+                values = ()
+            branch.children = grow(branch.path, values, self._memory.last(tree.scope))
+        branch.opened = branch.can_open
+        self._opened.setdefault(tree.scope, set()).add(branch.path)
+        if self.values is tree:
+            self._show(tree)
+
+    def _close(self, tree: Tree, branch: Branch) -> None:
+        branch.opened = False
+        self._opened.get(tree.scope, set()).discard(branch.path)
+        self._show(tree)
+
+    @property
+    def branch(self) -> Branch | None:
+        row = self.current
+        return row.thing if row is not None else None
+
+    def action_open(self) -> None:
+        branch, tree = self.branch, self.values
+        if branch is None or tree is None:
+            return
+        if branch.opened or not branch.can_open:
+            self.cursor += 1
+        else:
+            self.run_worker(self._open_here(tree, branch))
+
+    async def _open_here(self, tree: Tree, branch: Branch) -> None:
+        await self._open(tree, branch)
+        if self.values is tree:
+            self._memory.keep(tree.scope, tree.texts())
+
+    def action_close(self) -> None:
+        branch, tree = self.branch, self.values
+        if branch is None or tree is None:
+            return
+        if branch.opened:
+            self._close(tree, branch)
+            return
+        parent = branch.path[:-1]
+        for line, row in enumerate(self.rows):
+            if row.key == parent:
+                self.cursor = line
+
+    def action_turn(self) -> None:
+        if self.branch is not None and self.branch.opened:
+            self.action_close()
+        else:
+            self.action_open()
+
+    def clicked(self, line: int, x: int) -> bool:
+        branch = self.rows[line].thing
+        depth = len(branch.path) - 1
+        if x <= 1 + 2 * depth and branch.can_open:
+            self.action_turn()
+            return True
+        return False

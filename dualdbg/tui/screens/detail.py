@@ -1,0 +1,40 @@
+"""The whole of one value, in a window over the panes."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+
+class Detail(ModalScreen[None]):
+    """Escape, enter or q close it; y copies the value."""
+
+    CSS = """
+    Detail { align: center middle; }
+    Detail > VerticalScroll { width: 90%; max-width: 120; height: auto; max-height: 80%; background: $surface;
+                              border: round $primary; padding: 0 1; }
+    Detail Static { width: 100%; height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,q", "dismiss", "Close"),
+        Binding("y", "copy", "Copy"),
+    ]
+
+    def __init__(self, name: str, type_name: str, text: str) -> None:
+        super().__init__()
+        self._title = f"{name}: {type_name}" if type_name else name
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        box = VerticalScroll(Static(self._text, markup=False))
+        box.border_title = self._title.replace("[", "\\[")
+        box.border_subtitle = "esc closes, y copies"
+        yield box
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard(self._text)
