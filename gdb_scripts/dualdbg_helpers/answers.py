@@ -54,17 +54,17 @@ def _listed(options):
 _CONTROL = {i: f"\\x{i:02x}" for i in [*range(32), 127] if chr(i) not in "\n\t"}
 
 
-def printable(text):
-    """``text`` without what a terminal would obey or gdb cannot print: control characters, lone surrogates."""
-    return text.translate(_CONTROL).encode("utf-8", "backslashreplace").decode("utf-8")
+def printable(text, encoding):
+    """``text`` without what a terminal would obey or gdb cannot print in ``encoding``: both become escapes."""
+    return text.translate(_CONTROL).encode(encoding, "backslashreplace").decode(encoding)
 
 
-def plain(value):
+def plain(value, encoding):
     """``value`` for MI: text, lists and dicts; members without a value are left out, booleans are words."""
     if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items() if entry is not None}
+        return {key: plain(entry, encoding) for key, entry in value.items() if entry is not None}
     if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
+        return [plain(entry, encoding) for entry in value]
     if isinstance(value, bool):
         return "true" if value else "false"
-    return printable(value) if isinstance(value, str) else "" if value is None else str(value)
+    return printable(value, encoding) if isinstance(value, str) else "" if value is None else str(value)

@@ -1,6 +1,8 @@
 """What gdb knows of the stopped inferior: memory, mapped files, registers. Reads only."""
 
+import codecs
 import contextlib
+import locale
 import re
 
 import gdb
@@ -111,6 +113,17 @@ def evaluate(expression):
     except gdb.error as error:
         hint = "Functions are never called here; give a variable, a register or an address."
         raise HelperError(f"gdb cannot evaluate {expression!r}: {error}", hint) from None
+
+
+def host_encoding():
+    """The encoding in which gdb writes; text that does not fit it would be refused."""
+    name = gdb.parameter("host-charset")
+    if not name or name.startswith("auto"):
+        name = locale.nl_langinfo(locale.CODESET)
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return "ascii"
 
 
 def register(frame, name):

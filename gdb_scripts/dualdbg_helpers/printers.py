@@ -1,4 +1,4 @@
-"""Pretty printers: ``print``, ``info locals`` and backtraces show PyTorch's and Python's objects as their own world does."""
+"""Pretty printers: ``print`` and ``info locals`` show the objects of PyTorch and Python as those print them."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ import gdb.printing
 from . import context
 from .answers import printable
 from .errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
-from .inferior import MASK
+from .inferior import MASK, host_encoding
 from .python.objects import Objects
 from .torch.autograd import Autograd
 from .torch.dispatch import DispatchKeys
@@ -37,7 +37,7 @@ class TextPrinter:
 
     def to_string(self):
         try:
-            return printable(self._write(context.shared(), self._address))
+            return printable(self._write(context.shared(), self._address), host_encoding())
         except Unreadable as error:
             return str(error)
         except _FAILURES as error:

@@ -1,11 +1,10 @@
 """Makes settings, commands, printers and MI commands known to gdb, once."""
 
 from . import context, printers, settings
-from .commands import registry
-from .commands import about as _about  # noqa: F401  (its commands enter the table)
-from .commands import dispatch as _dispatch  # noqa: F401
-from .commands import jit as _jit  # noqa: F401
-from .commands import values as _values  # noqa: F401
+from .commands import about, dispatch, jit, registry, values
+
+COMMAND_MODULES = (about, dispatch, jit, values)
+"""The modules with commands: to import one is to put its commands into the table."""
 
 _done = []
 

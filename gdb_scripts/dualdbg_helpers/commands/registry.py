@@ -8,6 +8,7 @@ import gdb
 
 from ..answers import plain, printable
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
+from ..inferior import host_encoding
 
 COMMANDS = {}
 
@@ -38,7 +39,7 @@ def answer(entry, text):
     try:
         return entry.run(text)
     except HelperError as error:
-        raise gdb.GdbError(printable(str(error))) from None
+        raise gdb.GdbError(printable(str(error), host_encoding())) from None
     except Unreadable as error:
         raise gdb.GdbError(f"Memory at 0x{error.address:x} cannot be read.") from None
     except Implausible as error:
@@ -67,7 +68,7 @@ class _Cli(gdb.Command):
         super().__init__(entry.name, gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
 
     def invoke(self, argument, from_tty):
-        text = printable(answer(self._entry, argument).text)
+        text = printable(answer(self._entry, argument).text, host_encoding())
         gdb.write(text if text.endswith("\n") else text + "\n")
 
 
@@ -99,6 +100,6 @@ def _register_mi(entry):
         def invoke(self, argv):
             as_json = "--json" in argv
             data = answer(entry, " ".join(a for a in argv if a != "--json")).data
-            return {"json": json.dumps(data)} if as_json else plain(data)
+            return {"json": json.dumps(data)} if as_json else plain(data, host_encoding())
 
     Mi(entry.mi_name)

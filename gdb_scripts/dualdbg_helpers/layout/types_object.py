@@ -118,7 +118,8 @@ class TypesObject:
         return [
             "-std=" + standard,
             *("-c", "types.cpp", "-o", "types.o", "-g", "-O1", "-w"),
-            # Optimised, so that no inline function is left in it: types only. Every class whole, also where its vtable is elsewhere, and private types by name.
+            # Optimised, so that no inline function is left in it. Every class whole, also where its vtable is
+            # elsewhere, and private types by name.
             *("-femit-class-debug-always", "-fno-access-control"),
             *("-DNDEBUG", "-DAT_PER_OPERATOR_HEADERS"),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(self._installation.cxx11_abi)}",

@@ -49,7 +49,7 @@ _OPERANDS = {
 
 
 class Frame:
-    """One running function: ``code`` its CodeImpl, ``pc`` the index of its current instruction, ``base`` of the stack."""
+    """One running function: ``code`` is its CodeImpl, ``pc`` the index of its current instruction."""
 
     __slots__ = ("base", "code", "pc", "registers")
 
