@@ -200,7 +200,7 @@ class Inspector:
             return self._python_only(tid, named, error.message)
         if named and not any(isinstance(frame, PythonFrame) for frame in stack.frames):
             return self._python_only(tid, named, stack.note)  # memory could not be read, but debugpy knows
-        return replace(stack, frames=_with_engine_ids(stack.frames, named))
+        return replace(stack, frames=_from_the_stop_on(_with_engine_ids(stack.frames, named), named))
 
     def _python_only(self, tid: int, named: list[PythonFrame], note: str | None) -> Stack:
         return Stack(tid, tuple(assign_roles(list(named), self.reader.rules)), Quality.PYTHON_ONLY, note)
@@ -293,6 +293,15 @@ def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tup
                     break
         result.append(frame)
     return tuple(result)
+
+
+def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
+    """A function that is just returning to where debugpy stopped is still there, and no news: it is folded away."""
+    ids = [frame.engine_id if isinstance(frame, PythonFrame) else None for frame in frames]
+    if not named or named[0].engine_id not in ids:
+        return frames
+    top = ids.index(named[0].engine_id)
+    return (*(replace(frame, role=Role.PLUMBING) for frame in frames[:top]), *frames[top:])
 
 
 def _same(frame: PythonFrame, named: PythonFrame) -> bool:
