@@ -26,6 +26,7 @@ from ..model import (
 from ..stacks.roles import assign_roles
 from ..symbols.demangle import demangle
 from .stack_reader import StackReader
+from .thread_list import ThreadList
 from .values import ValueReader
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Inspector:
         self._stacks: dict[int, Stack] = {}
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
         self.values = ValueReader(session, self)
+        self.thread_list = ThreadList(session)
 
     def forget(self) -> None:
         """The target runs: every handle of the stop before is stale."""
@@ -117,11 +119,12 @@ class Inspector:
         return Thread(tid, self.thread_name(tid), holds_gil=python.holds_gil if python else None)
 
     async def threads(self) -> list[Thread]:
-        """Every thread, the current one first; a running target is halted for a moment."""
+        """Every thread of the program, the current one first; a running target is halted for a moment."""
 
         async def read() -> list[Thread]:
             rows = []
-            for tid in (await self._session.native.threads()).values():
+            numbers = (await self._session.native.threads()).values()
+            for tid in (number for number in numbers if number not in self.thread_list.ours):
                 thread = await self.thread(tid)
                 stack = await self._stack_of(tid)
                 visible = stack.visible()

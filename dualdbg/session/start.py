@@ -215,6 +215,7 @@ async def _start_engines(
         await configure(session)
     await session.breakpoints.release()
     session.entry_expected = options.stop_on_entry
+    session.inspector.thread_list.program_begins()
     await python.configuration_done()
 
 

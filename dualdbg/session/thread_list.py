@@ -26,11 +26,11 @@ class ThreadList:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._names: dict[int, str] = {}
-        self._ours: set[int] = set()
+        self.ours: set[int] = set()  # OS thread ids
 
     def program_begins(self) -> None:
         """Before the program's first line: every thread but the main one is the debugger's."""
-        self._ours = self._numbers() - {self._session.pid}
+        self.ours = self._numbers() - {self._session.pid}
 
     async def all(self) -> list[Thread]:
         """The program's threads, the main one first; an ended process has none."""
@@ -42,10 +42,10 @@ class ThreadList:
             for one in session.inspector.reader.python_threads():
                 gil[one.tid] = one.holds_gil
         numbers = self._numbers()
-        self._ours &= numbers
+        self.ours &= numbers
         rows = [
             Thread(tid, session.inspector.thread_name(tid), self._names.get(tid), gil.get(tid))
-            for tid in numbers - self._ours
+            for tid in numbers - self.ours
         ]
         return sorted(rows, key=lambda thread: (thread.tid != session.pid, thread.tid))
 
@@ -68,4 +68,4 @@ class ThreadList:
         for tid, name, ours in rows:
             self._names[tid] = name
             if ours:
-                self._ours.add(tid)
+                self.ours.add(tid)
