@@ -12,7 +12,7 @@ from pathlib import Path
 from dualdbg.errors import SymbolError
 
 from .eh_frame import FrameTable
-from .elf import PF_X, ElfFile
+from .elf import PF_X, ElfFile, Section
 from .name_lookup import symbols_named
 from .search import Query
 from .split_debug import find_debug_file, mini_debug_info
@@ -147,11 +147,19 @@ class Library:
         result: dict[int, Symbol | None] = {}
         for vaddr, fde in frames.items():
             entries = by_start.get(fde.start, []) if fde is not None else []
-            if not any(_covers(entry, vaddr) for _, entry in entries):
+            if not any(_covers(entry, vaddr) for _, entry in entries) and not self._is_stub(vaddr):
                 entries = [found for table in self.tables for found in _containing(table, vaddr)] or entries
             merged = merge_aliases(symbol_of(table, entry, self.path) for table, entry in entries)
             result[vaddr] = merged[0] if merged else None
         return result
+
+    def _is_stub(self, vaddr: int) -> bool:
+        """True within the PLT, whose stubs have no symbols."""
+        return any(section.address <= vaddr < section.address + section.size for section in self._stubs)
+
+    @cached_property
+    def _stubs(self) -> list[Section]:
+        return [section for section in self.elf.sections if section.name.startswith(".plt")]
 
     # -- where it is loaded ------------------------------------------------------------------
 

@@ -16,8 +16,7 @@ from .demangle import demangle_all
 from .library import Library
 from .string_table import StringTable
 
-# A word is taken to be misspelt by at most so many letters too few or too many.
-_SLACK = 2
+_LONG = 8  # letters from which on a word may have two too few or too many, else one
 _HITS = 20_000  # looked at for each beginning or end
 _STRINGS = 24  # demangled for each likely word
 _WORDS = 12
@@ -31,23 +30,23 @@ def nearest_names(name: str, libraries: Iterable[Library], limit: int = 5) -> li
     wanted = parse(name.strip().removeprefix("::")).bases
     if not wanted[-1].isidentifier():
         return []
-    found: set[tuple[str, ...]] = set()
-    for library in libraries:
-        for table in library.tables:
-            found |= _similar_functions(table.strings, wanted)
+    tables = [table.strings for library in libraries for table in library.tables]
+    found = set().union(*(_similar_functions(strings, wanted) for strings in tables))
+    if not found and len(wanted[-1]) >= _ANY_CASE:  # dear, so only when all else fails
+        words = ((wanted[-1], _any_case(strings, wanted[-1].encode())) for strings in tables)
+        found = set().union(*(_functions_named_like(word, pairs) for word, pairs in words))
     ranked = sorted(found, key=lambda bases: (-_likeness(wanted, bases), len(bases), bases))
     return ["::".join(bases) for bases in ranked[:limit]]
 
 
 def _similar_functions(strings: StringTable, wanted: tuple[str, ...]) -> set[tuple[str, ...]]:
     word = wanted[-1]
-    found = _functions_named_like(word, _similar_strings(strings, word.encode()))
+    likely = _similar_strings(strings, word.encode(), may_be_c=len(wanted) == 1)
+    found = _functions_named_like(word, likely)
     if len(wanted) > 1 and wanted[-2].isidentifier():
         scope = str(len(wanted[-2])).encode() + wanted[-2].encode()
         members = _functions(string for _, string in islice(strings.holding(scope), _MEMBERS))
         found |= {bases for bases in members if bases[-2:-1] == wanted[-2:-1]}
-    if not found and len(word) >= _ANY_CASE:  # dear, so only when all else fails
-        found = _functions_named_like(word, _any_case(strings, word.encode()))
     return found
 
 
@@ -75,11 +74,16 @@ def _functions(strings: Iterable[bytes]) -> Iterator[tuple[str, ...]]:
             yield name.bases
 
 
-def _similar_strings(strings: StringTable, word: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """(identifier, string) for identifiers of about the length of ``word`` with its beginning or its end."""
-    part = max(2, len(word) // 3)
+def _similar_strings(strings: StringTable, word: bytes, may_be_c: bool) -> Iterator[tuple[bytes, bytes]]:
+    """(identifier, string) for identifiers of about the length of ``word`` with its beginning or its end.
+
+    Each size is a search of its own, and the shorter what is searched for, the slower: hence as few and as
+    long ones as will do.
+    """
+    half, slack = len(word) // 2, 1 if len(word) < _LONG else 2
+    part = max(2, half if len(word) < _LONG else half - 1)  # two swapped letters in the middle spoil neither
     head, tail = word[:part], word[-part:]
-    sizes = range(max(1, len(word) - _SLACK), len(word) + _SLACK + 1)
+    sizes = range(max(1, len(word) - slack), len(word) + slack + 1)
     for size in sizes:
         prefix = str(size).encode()
         for _, string in islice(strings.holding(prefix + head), _HITS):
@@ -91,7 +95,7 @@ def _similar_strings(strings: StringTable, word: bytes) -> Iterator[tuple[bytes,
                 for size in sizes:
                     if string.endswith(str(size).encode(), 0, start - size):
                         yield string[start - size : start], string
-    for c_names in (strings.starting(head), strings.ending(tail)):
+    for c_names in (strings.starting(head), strings.ending(tail)) if may_be_c else ():
         yield from ((string, string) for _, string in islice(c_names, _HITS) if len(string) in sizes)
 
 

@@ -11,11 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from string import ascii_letters, digits
 
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, parse, split_component
 from .cxx_types import canonical
 
 GLOB_CHARACTERS = frozenset("*?")
+_GLOB_LETTERS = GLOB_CHARACTERS | frozenset(ascii_letters + digits + "_")
 # Names that the mangling abbreviates (Itanium C++ ABI 5.1.10): St, Sa, Ss, Sb, Si, So, Sd.
 _ABBREVIATED = frozenset(
     {
@@ -138,8 +140,8 @@ class Query:
     @cached_property
     def glob(self) -> re.Pattern[str]:
         """``*`` is any text within one scope, ``**`` any text; matched from the start of a scope."""
-        pattern = "".join(_GLOB_PARTS.get(part, re.escape(part)) for part in _GLOB_TOKENS.findall(self.text))
-        return re.compile(("" if self.anchored else r"(?:.*::)?") + pattern + r"\Z", re.DOTALL)
+        before = "" if self.anchored else r"(?:.*::)?"
+        return re.compile(before + _glob_pattern(self.text) + r"\Z", re.DOTALL)
 
     @cached_property
     def _endings(self) -> tuple[str, ...]:
@@ -186,13 +188,22 @@ class Query:
         if any(needle not in mangled for needle in self.needles):
             return False
         if self.is_glob:
-            return True
+            leading = leading_name(mangled) if self._last_glob is not None else None
+            return leading is None or self._last_glob is None or self._last_glob.match(leading) is not None
         if self._last is None:
             return True
         if not self._ending.search(mangled) and not mangled.startswith(self._unscoped):
             return False
         leading = leading_name(mangled)
         return leading is None or leading == self._parts[-1][0].encode()
+
+    @cached_property
+    def _last_glob(self) -> re.Pattern[bytes] | None:
+        """A glob's last scope, which says no to most names before they are demangled; None with ``**`` in it."""
+        last = self.text.rpartition("::")[2]
+        if "**" in last or not set(last) <= _GLOB_LETTERS:
+            return None
+        return re.compile(_glob_pattern(last).encode() + rb"\Z")
 
     @cached_property
     def _last(self) -> bytes | None:
@@ -283,6 +294,10 @@ def leading_name(mangled: bytes) -> bytes | None:
 
 _HEAD = re.compile(rb"_Z(?:(N)[rVK]*[RO]?)?(?:St)?L?")
 _LENGTH = re.compile(rb"L?([1-9]\d*)")
+
+
+def _glob_pattern(text: str) -> str:
+    return "".join(_GLOB_PARTS.get(part, re.escape(part)) for part in _GLOB_TOKENS.findall(text))
 
 
 def _without_anonymous(pattern: str, name: CxxName) -> str:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress, count
 
 from .byte_search import Haystack
 from .elf import SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, ElfFile, Section
@@ -150,7 +151,7 @@ class _Column:
     def indices(self, wanted: set[int]) -> list[int]:
         """The indices of the entries whose word is one of ``wanted``, ascending."""
         if len(wanted) > _ONE_PASS:
-            return [i for i, value in enumerate(array("I", self._packed)) if value in wanted]
+            return list(compress(count(), map(wanted.__contains__, array("I", self._packed))))
         return sorted(i for value in wanted for i in self._search(value))
 
     def _search(self, value: int) -> Iterator[int]:
