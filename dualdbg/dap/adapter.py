@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import DualdbgError, EngineError, ProtocolError, UsageError, WrongState
-from ..model import Frame
+from ..model import Exit, Frame
 from ..protocol import dap
 from ..session.code import Code
 from ..session.memory import Memory
 from ..session.session import Session
 from ..session.thread_list import ThreadList
+from . import translate
 from .arguments import Arguments
 from .client import Client
 from .connection import Connection
@@ -168,7 +169,8 @@ class Adapter:
     def session(self) -> Session:
         """Raises WrongState while there is none."""
         if self.session_or_none is None:
-            raise WrongState(*_WHEN[self.stage])
+            plain = self.stage is Stage.LIVE
+            raise WrongState(*(("the program runs without a debugger", "") if plain else _WHEN[self.stage]))
         return self.session_or_none
 
     def background(self, work: Awaitable[None]) -> asyncio.Task[None]:
@@ -274,6 +276,15 @@ class Adapter:
         handle = self.tables.frames.get(arguments.number(name))
         self.session.inspector.check_epoch(handle.epoch)
         return handle
+
+    def exited(self, exit: Exit) -> None:
+        """The program has ended, and everything that it wrote has been told."""
+        text = translate.exit_text(exit.signal)
+        if text is not None:
+            self.connection.output("important", text)
+        self.offer.exit_code = translate.exit_code(exit.code, exit.signal)
+        self.connection.event("exited", {"exitCode": self.offer.exit_code})
+        self.over()
 
     def over(self) -> None:
         """The target is gone, or goes its own way."""

@@ -140,12 +140,7 @@ class Pump:
     async def _exited(self, event: Exited) -> None:
         adapter = self._adapter
         self.threads_are(set())
-        text = translate.exit_text(event.exit.signal)
-        if text is not None:
-            adapter.connection.output("important", text)
-        code = translate.exit_code(event.exit.code, event.exit.signal)
-        adapter.connection.event("exited", {"exitCode": code})
-        adapter.over()
+        adapter.exited(event.exit)
 
     async def _detached(self, event: Detached) -> None:
         self._adapter.over()

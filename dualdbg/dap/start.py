@@ -45,7 +45,8 @@ async def start(
         adapter.process_name = what.script or (f"-m {what.module}" if what.module else "-c")
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
-        streams.begun(session)
+        session.interrupt_pauses = streams.interrupt_pauses
+        streams.begun()
 
     try:
         session = await launch(
@@ -69,6 +70,31 @@ async def start(
             streams.close()
 
     adapter.end_session = end
+
+
+async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams) -> None:
+    """Run the program without a debugger in it (``noDebug``); its end is told when it comes."""
+    try:
+        loop = asyncio.get_running_loop()
+        what, _, _ = await loop.run_in_executor(None, prepare, wanted, None)
+        target = await streams.start_target(streams.launch(what), None, terminal=streams.terminal)
+    except BaseException:
+        streams.close()
+        raise
+    streams.begun()
+
+    async def end() -> None:
+        target.kill()
+        await target.wait()
+        streams.close()
+
+    async def watch() -> None:
+        exit = await target.wait()
+        streams.drain()
+        adapter.exited(exit)
+
+    adapter.end_session = end
+    adapter.background(watch())
 
 
 def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Options, OperatorTable | None]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..cli.output_pipes import OutputPipes
 from ..model import Output
-from ..session.session import Session
 from ..session.start import StartTarget
 from ..target.launcher import Launch, spawn
 from ..target.terminal import Terminal
@@ -25,13 +24,17 @@ class Streams(Protocol):
         """A terminal of ours that is lent to the program."""
 
     @property
+    def interrupt_pauses(self) -> bool:
+        """Whether Ctrl-C in the program's terminal stops it for the debugger, and does not reach it."""
+
+    @property
     def start_target(self) -> StartTarget:
         """What starts the process."""
 
     def launch(self, what: Launch) -> Launch:
         """``what`` with the streams filled in."""
 
-    def begun(self, session: Session) -> None:
+    def begun(self) -> None:
         """The process is there."""
 
     def drain(self) -> None:
@@ -45,6 +48,7 @@ class DebugConsole:
     """Output goes to the client as output events; there is nothing to read."""
 
     terminal: Terminal | None = None
+    interrupt_pauses = False
     start_target: StartTarget = staticmethod(spawn)
 
     def __init__(self, connection: Connection) -> None:
@@ -65,7 +69,7 @@ class DebugConsole:
             env={"PYTHONUNBUFFERED": "1", **what.env},
         )
 
-    def begun(self, session: Session) -> None:
+    def begun(self) -> None:
         self._pipes.close_write_ends()
         os.close(self._null)
         self._null = -1
@@ -83,6 +87,7 @@ class DebugConsole:
 class OwnTerminal:
     """The program has the terminal on which the server was started, all the time."""
 
+    interrupt_pauses = False
     start_target: StartTarget = staticmethod(spawn)
 
     def __init__(self) -> None:
@@ -91,7 +96,7 @@ class OwnTerminal:
     def launch(self, what: Launch) -> Launch:
         return what
 
-    def begun(self, session: Session) -> None:
+    def begun(self) -> None:
         """Nothing to do: the launcher has lent the terminal."""
 
     def drain(self) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
-from ..session.session import Session
 from ..target import in_terminal
 from ..target.launcher import Launch, Meeting
 from ..target.terminal import Terminal
@@ -33,6 +32,7 @@ class ClientTerminal:
     """Streams of the program are the terminal's own. Also knows how to start a program there (``start_target``)."""
 
     terminal: Terminal | None = None
+    interrupt_pauses = False  # Ctrl-C in that terminal is the program's, as without a debugger
 
     def __init__(self, adapter: Adapter, wanted: Configuration) -> None:
         if "RunInTerminalRequest" not in adapter.client.supports:
@@ -49,9 +49,8 @@ class ClientTerminal:
     def launch(self, what: Launch) -> Launch:
         return what
 
-    def begun(self, session: Session) -> None:
-        """Ctrl-C in that terminal is the program's, as without a debugger."""
-        session.interrupt_pauses = False
+    def begun(self) -> None:
+        """Nothing to do: the helper has everything."""
 
     def drain(self) -> None:
         """Nothing to do: the program writes to the terminal itself."""
@@ -60,7 +59,7 @@ class ClientTerminal:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def start_target(
-        self, launch: Launch, meeting: Meeting, *, terminal: Terminal | None = None
+        self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
     ) -> TerminalTarget:
         """Ask the editor to run the helper, and the helper to start the program. Raises TargetError."""
         path = str(self._folder / "session")
@@ -82,7 +81,7 @@ class ClientTerminal:
             server.close()
         wanted = {
             "launch": {**asdict(replace(launch, env={})), "env": dict(launch.env)},
-            "meeting": asdict(meeting),
+            "meeting": asdict(meeting) if meeting else None,
             "tracer": os.getpid(),
         }
         _send(writer, wanted)

@@ -4,7 +4,7 @@
 session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
 and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
 
-    > {"token": …}                    < {"launch": …, "meeting": …, "tracer": PID} or {"refused": …}
+    > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID}
     > {"pid": …} or {"error": …}      < {"kill": true} or {"detach": true}
     > {"code": …, "signal": …}
 """
@@ -40,7 +40,7 @@ async def run(path: str, token: str) -> int:
     try:
         target = await spawn(
             Launch(**{**wanted["launch"], "args": tuple(wanted["launch"]["args"])}),
-            Meeting(**wanted["meeting"]),
+            Meeting(**wanted["meeting"]) if wanted["meeting"] else None,
             terminal=terminal,
             tracer=wanted["tracer"],
         )

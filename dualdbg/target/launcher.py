@@ -125,14 +125,14 @@ class Target:
 
 async def spawn(
     launch: Launch,
-    meeting: Meeting,
+    meeting: Meeting | None,
     *,
     cache: Path | None = None,
     follow_children: bool = False,
     terminal: Terminal | None = None,
     tracer: int | None = None,
 ) -> Target:
-    """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`.
+    """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`; None: no pydevd.
 
     ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
     process group of its own and the foreground, as a shell would do. It does not outlive dualdbg,
@@ -147,7 +147,9 @@ async def spawn(
                 f"The interpreter's option {flag} keeps the debugger out of the program.",
                 f"Leave {flag} away; -P and -s are fine.",
             )
-    env = environment(launch, meeting, cache, follow_children)
+    env = (
+        plain_environment(launch) if meeting is None else environment(launch, meeting, cache, follow_children)
+    )
     guard = Guard(KILL_TARGET)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -170,6 +172,12 @@ async def spawn(
     return Target(process, guard, own_group=terminal is not None or launch.own_terminal)
 
 
+def plain_environment(launch: Launch) -> dict[str, str]:
+    """The environment that the program is to have."""
+    wanted = {**os.environ, **launch.env}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
 def environment(
     launch: Launch, meeting: Meeting, cache: Path | None, follow_children: bool
 ) -> dict[str, str]:
@@ -179,8 +187,7 @@ def environment(
             f"dualdbg is installed in {BOOTSTRAP.parent}, and PYTHONPATH cannot hold a path with a colon.",
             "Install dualdbg in a folder whose path has no colon.",
         )
-    wanted = {**os.environ, **launch.env}
-    env = {name: value for name, value in wanted.items() if value is not None}
+    env = plain_environment(launch)
     pythonpath = env.get("PYTHONPATH")
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *([pythonpath] if pythonpath else [])])
     env[SETTINGS] = json.dumps(

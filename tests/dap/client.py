@@ -1,4 +1,4 @@
-"""A debug adapter client for tests: sends requests, waits for events, checks every message against the official schema."""
+"""A debug adapter client for tests: requests, events, and every message checked against the official schema."""
 
 from __future__ import annotations
 
@@ -326,9 +326,7 @@ def _words_of(definition: Message, key: str) -> Iterator[str]:
 
 
 def _validator(schema: Message, name: str) -> Any:
-    return jsonschema.Draft4Validator(
-        {"$ref": f"#/definitions/{name}", "definitions": schema["definitions"]}
-    )
+    return jsonschema.Draft4Validator({"$ref": f"#/definitions/{name}", "definitions": schema["definitions"]})
 
 
 def check(message: Message) -> None:

@@ -13,7 +13,7 @@ from ..arguments import Arguments
 from ..configuration import Configuration, read_configuration
 from ..paths import PathMap
 from ..registry import CONFIGURABLE, Body, Stage, request
-from ..start import start
+from ..start import start, start_plain
 from ..streams import DebugConsole, OwnTerminal, Streams
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ class StartRequest:
         adapter.paths = PathMap(self.configuration.mappings, adapter.client.uris)
         for note in self.configuration.notes:
             adapter.connection.output("console", f"dualdbg: {note}\n")
-        await start(adapter, self.configuration, self._streams(adapter), self._configure(adapter))
+        if self.configuration.no_debug:
+            await start_plain(adapter, self.configuration, self._streams(adapter))
+        else:
+            await start(adapter, self.configuration, self._streams(adapter), self._configure(adapter))
 
     def _streams(self, adapter: Adapter) -> Streams:
         if self.own_terminal:
