@@ -53,17 +53,12 @@ asyncio.run(main())
 
 # Reads one line for each that it gets from its own control pipe.
 TARGET = """
-import sys, tty
+import os, signal, sys, tty
+signal.signal(signal.SIGINT, lambda number, frame: os.write(1, b"target interrupted\\n"))
 control = open(sys.argv[1])
 print("target is there", flush=True)
-while True:
-    try:
-        if not control.readline():
-            break
-        line = sys.stdin.readline().strip()
-    except KeyboardInterrupt:
-        print("target interrupted", flush=True)
-        continue
+while control.readline():
+    line = sys.stdin.readline().strip()
     print("target got", repr(line), flush=True)
     if line == "raw":
         tty.setcbreak(0)
