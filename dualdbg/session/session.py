@@ -7,10 +7,12 @@ run in their callers' tasks and end as soon as the engine has taken them; the st
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..backends import events as engine
@@ -37,6 +39,8 @@ from .judge import Judge
 from .stepping import Stepper
 
 INTERRUPT_DEADLINE = 10.0
+_DEATH_INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
+END_DEADLINE = 5.0
 PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
 
 
@@ -62,6 +66,14 @@ class NativeHold:
     tid: int
     gdb_thread: int
     innermost_matters: bool = False
+
+
+def is_dead(pid: int) -> bool:
+    """Whether the process has ended, reaped or not: field 3 of /proc/PID/stat, proc(5)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 class CommandLock:
@@ -103,10 +115,12 @@ class Session:
         self.stepper = Stepper(self)
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
+        self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.python_holds: dict[int, PythonHold] = {}
         self.native_hold: NativeHold | None = None
         self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
         self.entry_expected = False
+        self.interrupt_pauses = True  # Ctrl-C in the target's terminal is meant for us
         self._python_pause = False
         self._native_pause = False
         self._pause_natively = False  # debugpy was asked to pause and did not
@@ -145,6 +159,7 @@ class Session:
         self._task = asyncio.get_running_loop().create_task(self._take_reports(), name="session")
         if self.wait_for_exit is not None:
             self.background(self._watch_exit())
+            self.background(self._watch_death())
 
     def background(self, work: Any) -> None:
         """Run a coroutine beside the session; its failure is told to the user, never lost."""
@@ -252,6 +267,12 @@ class Session:
         self._native_pause = True
         await self.native.interrupt()
 
+    def expect_interrupt(self) -> asyncio.Future[bool]:
+        """The next stop is one of our own making: True once it is there, False when another one came instead."""
+        halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._interrupts.append(halted)
+        return halted
+
     async def interrupted(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
 
@@ -263,8 +284,7 @@ class Session:
             if self.native_held.is_set():
                 return await work()
             self.require(State.RUNNING, State.PYTHON_STOPPED)
-            halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            self._interrupts.append(halted)
+            halted = self.expect_interrupt()
             await self.native.interrupt()
             if not await asyncio.wait_for(halted, INTERRUPT_DEADLINE):
                 raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
@@ -283,10 +303,11 @@ class Session:
             elif self.python is not None and self.python.connected:
                 await self.python.request("disconnect", {"terminateDebuggee": False})
             if self.native.running:
-                halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-                self._interrupts.append(halted)
+                halted = self.expect_interrupt()
                 await self.native.interrupt()
                 await asyncio.wait_for(halted, INTERRUPT_DEADLINE)
+            for undo in self.before_detach:
+                await undo()
             for prepare in self.before_resume:
                 prepare()
             await self.native.detach()
@@ -305,14 +326,28 @@ class Session:
                 "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
             )
         self.end_target()
+        if self.state is State.NATIVE_STOPPED:
+            with contextlib.suppress(CommandError):  # gdb sees the end of what it lets run
+                await self.native.resume()
+        await self._wait_for_end()
+
+    async def _wait_for_end(self) -> None:
+        """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.ended.wait(), END_DEADLINE)
 
     async def close(self) -> None:
-        """End the session: the engines go, a launched target too unless it was detached."""
-        if self.state not in (State.EXITED, State.DETACHED) and self.end_target is not None:
-            self.end_target()
+        """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
+        if self.end_target is not None:
+            if self.state not in (State.EXITED, State.DETACHED):
+                self.end_target()
+        elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
+            await self._guarded(self.detach())
         await self.native.close()
         if self.python is not None:
             await self.python.close()
+        if self.end_target is not None and self._task is not None:
+            await self._wait_for_end()
         for task in [*self._background, self._task]:
             if task is not None:
                 task.cancel()
@@ -337,9 +372,8 @@ class Session:
             if ours:
                 return
             self._stray_interrupts += 1
-        if ours and not self._native_pause and not await self.judge.is_from_terminal():
-            await self.native.console("queue-signal SIGINT")
-            await self.native.resume()
+        if ours and not self._native_pause and not await self._pauses():
+            await self.native.console("signal SIGINT")  # goes on, with the signal; gdb itself would keep it
             return
         verdict = await self.judge.verdict(event)
         if verdict is None:
@@ -367,6 +401,10 @@ class Session:
         """After a stop that the user does not see."""
         self.inspector.forget()
         await self.native.resume()
+
+    async def _pauses(self) -> bool:
+        """Whether a SIGINT that we did not send is the user's Ctrl-C at us; else it belongs to the program."""
+        return self.interrupt_pauses and await self.judge.is_from_terminal()
 
     async def _pause_in_python(self, tid: int) -> bool:
         """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
@@ -402,6 +440,24 @@ class Session:
     async def _watch_exit(self) -> None:
         assert self.wait_for_exit is not None
         self._end(await self.wait_for_exit())
+
+    async def _watch_death(self) -> None:
+        """A process that is killed while gdb holds it stays a zombie until gdb looks: make it look.
+
+        Nothing tells of such a death: the kernel reports it to gdb, which does not ask while its target is stopped,
+        and a pidfd waits for the threads that only gdb can reap. So this looks, but only during native stops.
+        """
+        while not self.ended.is_set():
+            await self.native_held.wait()
+            if not is_dead(self.pid):
+                await asyncio.sleep(_DEATH_INTERVAL)
+                continue
+            self.native_held.clear()
+            try:
+                await self.native.resume()
+            except DualdbgError:
+                await self.native.close(grace=0.0)  # it holds nothing alive any more
+            return
 
     def _end(self, exit: Exit) -> None:
         if self.state in (State.EXITED, State.DETACHED):
