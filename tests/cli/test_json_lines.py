@@ -1,4 +1,4 @@
-"""Every event and report as JSON: the published schema accepts it, and the words of the scripted interface are in it."""
+"""Every event and report as JSON: the published schema accepts it, and its words are in it."""
 
 from __future__ import annotations
 
