@@ -1,4 +1,4 @@
-"""A debug adapter client for tests: requests, events, and every message checked against the official schema."""
+"""A debug adapter client for tests: requests, events, every message checked against the official schema."""
 
 from __future__ import annotations
 
