@@ -40,6 +40,11 @@ def demangle_all(names: Iterable[bytes]) -> list[str]:
     return texts
 
 
+def demangler_is_there() -> bool:
+    """False on a machine without a C++ runtime and binutils, where C++ names stay mangled."""
+    return _runtime() is not None or shutil.which("c++filt") is not None
+
+
 @lru_cache(maxsize=256)
 def _filter(names: frozenset[bytes]) -> dict[bytes, str]:
     """What c++filt makes of the names; nothing without it."""

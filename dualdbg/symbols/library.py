@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import resource
 from bisect import bisect_right
@@ -11,15 +12,20 @@ from pathlib import Path
 
 from dualdbg.errors import SymbolError
 
+from .demangle import demangler_is_there
 from .eh_frame import FrameTable
 from .elf import PF_X, ElfFile, Section
-from .name_lookup import symbols_named
+from .name_lookup import entries_named, entries_remembered
+from .name_memory import NameMemory
 from .search import Query
 from .split_debug import find_debug_file, mini_debug_info
 from .symbol import Symbol, merge_aliases, symbol_of
 from .symbol_table import Entry, SymbolTable
 
 __all__ = ["Library", "Symbol", "load_bias"]
+
+
+_BIG_TABLE = 2_000_000  # bytes of a symbol table from which on answers are kept on disk
 
 
 class Library:
@@ -64,6 +70,19 @@ class Library:
     @property
     def has_debug_info(self) -> bool:
         return self.elf.has_debug_info
+
+    @cached_property
+    def identity(self) -> str:
+        """Names the contents for caches: the build-id and a hash of the layout.
+
+        Tools such as patchelf move sections and leave the build-id as it was. Without a build-id, path and time
+        of modification count.
+        """
+        layout = [(s.name, s.type, s.address, s.offset, s.size) for s in self.elf.sections]
+        digest = hashlib.blake2b(repr(layout).encode(), digest_size=8)
+        if self.build_id is None:
+            digest.update(repr((self.path, self.elf.modified)).encode())
+        return f"{self.build_id or 'nobuildid'}-{digest.hexdigest()}"
 
     @cached_property
     def debug_file(self) -> Path | None:
@@ -115,11 +134,35 @@ class Library:
             return []
         self.elf.check_unchanged()
         query = Query.of(name, exact)
+        if len(self.tables) == 1 and self.tables[0].section.size >= _BIG_TABLE:
+            found = self._find_with_memory(self.tables[0], query, wanted, limit)
+            return merge_aliases(symbol_of(self.tables[0], entry, self.path) for entry in found)
         return merge_aliases(
-            symbol
+            symbol_of(table, entry, self.path)
             for table in self.tables
-            for symbol in symbols_named(table, query, wanted, self.path, limit)
+            for entry in entries_named(table, query, wanted, limit)
         )
+
+    def _find_with_memory(
+        self,
+        table: SymbolTable,
+        query: Query,
+        wanted: Callable[[SymbolTable, Entry], bool],
+        limit: int | None,
+    ) -> list[Entry]:
+        key = f"{wanted.__name__} {'exact' if query.exact else 'any'} {'::' * query.anchored}{query.text}"
+        positions = self._memory.recall(key)
+        known = None if positions is None else entries_remembered(table, query, wanted, positions)
+        if known is not None:
+            return known
+        entries = entries_named(table, query, wanted, limit)
+        if demangler_is_there() and (limit is None or len(entries) < limit):
+            self._memory.keep(key, [entry.index for entry in entries])
+        return entries
+
+    @cached_property
+    def _memory(self) -> NameMemory:
+        return NameMemory(self.identity)
 
     # -- by address --------------------------------------------------------------------------
 

@@ -7,20 +7,15 @@ from itertools import islice
 
 from .demangle import demangle_all
 from .search import Query
-from .symbol import Symbol, symbol_of
 from .symbol_table import Entry, SymbolTable
 
 # Strings that are demangled in one go, between two looks at whether there are enough matches.
 _CHUNK = 4096
 
 
-def symbols_named(
-    table: SymbolTable,
-    query: Query,
-    wanted: Callable[[SymbolTable, Entry], bool],
-    library: str,
-    limit: int | None = None,
-) -> list[Symbol]:
+def entries_named(
+    table: SymbolTable, query: Query, wanted: Callable[[SymbolTable, Entry], bool], limit: int | None = None
+) -> list[Entry]:
     """The symbols of ``table`` that ``query`` means and ``wanted`` accepts; cold parts are left out.
 
     The search ends soon after ``limit`` strings have matched.
@@ -30,9 +25,24 @@ def symbols_named(
         texts.update(matches)
         if limit is not None and len(texts) >= limit:
             break
-    entries = [entry for entry in table.with_names(texts) if wanted(table, entry)]
-    symbols = [symbol_of(table, entry, library, texts[entry.name]) for entry in entries]
-    return [symbol for symbol in symbols if not symbol.is_cold]
+    return [
+        entry
+        for entry in table.with_names(texts)
+        if wanted(table, entry) and b".cold" not in table.name(entry)
+    ]
+
+
+def entries_remembered(
+    table: SymbolTable, query: Query, wanted: Callable[[SymbolTable, Entry], bool], positions: list[int]
+) -> list[Entry] | None:
+    """The entries at ``positions``, if ``query`` means every one of them; else None, and it is to be searched for."""
+    if any(position >= table.count for position in positions):
+        return None
+    entries = [table.entry(position) for position in positions]
+    names = [table.name(entry) for entry in entries]
+    texts = demangle_all(name.partition(b"@")[0] for name in names)
+    meant = all(query.is_plain(name) or query.matches(text) for name, text in zip(names, texts, strict=True))
+    return entries if meant and all(wanted(table, entry) for entry in entries) else None
 
 
 def _matching_strings(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:

@@ -72,17 +72,8 @@ def unwind_file(library: Library, around: Iterable[int] | None = None) -> Path |
             content = _copy_of(library, table.address, [fde for _, fde in sorted(entries.items())])
             kind = hashlib.blake2b(content, digest_size=8).hexdigest()
     chunks = _elf_file(library.elf.machine, [_part_of(table, content), *map(_empty_part_of, code)])
-    name = f"unwind{_FORMAT}-{_identity(library)}-{kind}.elf"
+    name = f"unwind{_FORMAT}-{library.identity}-{kind}.elf"
     return cache.look_up(name, sum(map(len, chunks))) or cache.store(name, chunks)
-
-
-def _identity(library: Library) -> str:
-    """Names the layout of a library. Tools such as patchelf move sections and leave the build-id as it was."""
-    layout = [(s.name, s.type, s.address, s.offset, s.size) for s in library.elf.sections]
-    layout_hash = hashlib.blake2b(repr(layout).encode(), digest_size=8)
-    if library.build_id is None:
-        layout_hash.update(repr((library.path, library.elf.modified)).encode())
-    return f"{library.build_id or 'nobuildid'}-{layout_hash.hexdigest()}"
 
 
 def _can_be_moved(library: Library, fde: Fde) -> bool:
