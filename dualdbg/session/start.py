@@ -17,6 +17,7 @@ from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
 from ..model import BreakpointKind, BreakpointSpec, Exit, SessionStarted, State
 from ..resources import resource_directory
+from ..symbols.cache import cache_directory
 from ..symbols.image import ProcessImage
 from ..symbols.nearest import nearest_names
 from ..symbols.operators import OperatorTable
@@ -92,7 +93,7 @@ async def launch(
     started: float | None = None,
     subscribe: Callable[[Session], None] | None = None,
     configure: Callable[[Session], Awaitable[None]] | None = None,
-    start_target: StartTarget = spawn,
+    start_target: StartTarget | None = None,
 ) -> Session:
     """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
 
@@ -114,6 +115,7 @@ async def launch(
     gdb_ready = asyncio.ensure_future(native.start())
     target: StartedTarget | None = None
     try:
+        start_target = start_target or partial(spawn, cache=cache_directory() / "pycache")
         target = await start_target(what, meeting, terminal=options.terminal)
         session.pid, session.native, session.python = target.pid, native, python
         session.wait_for_exit = target.wait

@@ -330,7 +330,8 @@ def slot_entries(frame: FrameType) -> Iterator[int]:
 
 def names_on_line(frame: FrameType) -> tuple[set[str], set[str]]:
     """The variables and the attribute names that the current line mentions."""
-    names, attributes = set(), set()
+    names: set[str] = set()
+    attributes: set[str] = set()
     line = None
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.starts_line:
