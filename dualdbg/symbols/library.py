@@ -14,7 +14,7 @@ from dualdbg.errors import SymbolError
 
 from .demangle import demangler_is_there
 from .eh_frame import FrameTable
-from .elf import PF_X, ElfFile, Section
+from .elf import PF_X, PT_NOTE, ElfFile, Section, build_id_of_notes
 from .name_lookup import entries_named, entries_remembered
 from .name_memory import NameMemory
 from .search import Query
@@ -209,6 +209,18 @@ class Library:
     def load_bias(self, mapping_start: int, mapping_offset: int, *, executable: bool = False) -> int:
         """:func:`load_bias` of this file."""
         return load_bias(self.elf, mapping_start, mapping_offset, executable=executable)
+
+    def is_loaded(self, bias: int, read: Callable[[int, int], bytes]) -> bool | None:
+        """Whether what the target has at ``bias`` is this file, and not an older one of the same path.
+
+        ``read`` reads the target's memory (address, size). None when the file has no build-id to compare.
+        """
+        if self.build_id is None:
+            return None
+        notes = [segment for segment in self.elf.segments if segment.type == PT_NOTE]
+        return any(
+            build_id_of_notes(read(bias + note.address, note.file_size)) == self.build_id for note in notes
+        )
 
 
 _opened: dict[str, tuple[tuple[int, int, int, int], Library]] = {}

@@ -84,18 +84,38 @@ def test_names_for_people(shapes: Path) -> None:
     assert lambdas == {"outer::with_lambda::{lambda#1}::operator()"}
 
 
-def test_the_load_bias_from_the_map(shapes: Path) -> None:
-    """In our own process, against the addresses that the dynamic loader gives."""
+@pytest.mark.parametrize("flags", [(), ("-Wl,-Ttext-segment=0x40000000",), ("-Wl,-z,max-page-size=0x10000",)])
+def test_the_load_bias_from_the_map(build: Callable[..., Path], flags: tuple[str, ...]) -> None:
+    """In our own process, against the addresses that the dynamic loader gives; prelinked libraries too."""
+    shapes = build("shapes.cpp", *flags)
     handle = ctypes.CDLL(str(shapes))
     loaded = ctypes.cast(handle.plain_c, ctypes.c_void_p).value
     assert loaded is not None
     library = Library.open(shapes)
     (symbol,) = library.find_functions("plain_c")
-    rows = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
+    rows = [row for row in lines if row[1].endswith("p")]  # the shared mapping is our own reading of the file
     assert len(rows) >= 3
     for row, executable in ((rows[0], False), *((row, True) for row in rows if "x" in row[1])):
         bias = library.load_bias(int(row[0].split("-")[0], 16), int(row[2], 16), executable=executable)
         assert bias + symbol.address == loaded, row
+
+
+def test_whether_the_file_is_what_was_loaded(build: Callable[..., Path]) -> None:
+    one, other = build("shapes.cpp", "-Wl,--build-id=0x11"), build("shapes.cpp", "-Wl,--build-id=0x22")
+    ctypes.CDLL(str(one))
+    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(one) in line]
+    row = next(row for row in lines if row[1].endswith("p"))
+    start = int(row[0].split("-")[0], 16)
+
+    def read(address: int, size: int) -> bytes:
+        with open("/proc/self/mem", "rb", 0) as memory:
+            memory.seek(address)
+            return memory.read(size)
+
+    assert Library.open(one).is_loaded(start, read) is True
+    assert Library.open(other).is_loaded(start, read) is False
+    assert Library.open(build("shapes.cpp", "-Wl,--build-id=none")).is_loaded(start, read) is None
 
 
 def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) -> None:

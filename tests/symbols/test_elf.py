@@ -183,6 +183,30 @@ def test_a_replaced_file_is_read_anew(shapes: Path, build: Callable[..., Path], 
     assert old.find_functions("plain_c")
 
 
+def test_offsets_beyond_four_gigabytes(shapes: Path, tmp_path: Path) -> None:
+    """A sparse file whose symbols and section headers lie far out, as in libraries with much debug info."""
+    far = (1 << 32) + (1 << 20)
+    data = bytearray(shapes.read_bytes())
+    elf = ElfFile.open(shapes)
+    (headers,) = struct.unpack_from("<Q", data, 40)
+    moved = [section for section in elf.sections if section.name in (".symtab", ".strtab", ".shstrtab")]
+    assert len(moved) == 3
+    for section in moved:
+        struct.pack_into("<Q", data, headers + 64 * section.index + 24, section.offset + far)
+    struct.pack_into("<Q", data, 40, headers + far)
+    path = tmp_path / "huge.so"
+    with open(path, "wb") as file:
+        file.write(data)
+        file.seek(far)
+        file.write(data)
+    library = Library.open(path)
+    assert library.size > far
+    (symbol,) = library.find_functions("outer::inner::deep(int)")
+    assert symbol.address == Library.open(shapes).find_functions("outer::inner::deep(int)")[0].address
+    found = library.symbol_at(symbol.address + 1)
+    assert found is not None and found.name == symbol.name
+
+
 def _mapped(part: str) -> str:
     lines = Path("/proc/self/maps").read_text().splitlines()
     return next(line.split()[5] for line in lines if part in line)
