@@ -305,9 +305,12 @@ class Follower:
         """The instructions around an address."""
         rows = await self._code.around(address, _BEFORE, _AFTER)
         title = next((row.function for row in rows if row.address == address and row.function), "")
+        width = max((len(str(row.offset)) for row in rows), default=1) + 3
         instructions = tuple(
             Instruction(
-                row.address, f"<+{row.offset}>  {row.text}" if row.function else row.text, row.function or ""
+                row.address,
+                f"{f'<+{row.offset}>' if row.function else '':<{width}}  {row.text}",
+                row.function or "",
             )
             for row in rows
         )

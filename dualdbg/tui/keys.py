@@ -28,8 +28,8 @@ KEYS = (
     Key("pause", "f6", "pause", "Stop the program where it is", "Pause"),
     Key("interrupt", "ctrl+c", "interrupt", "Pause the program; copy where text is selected", priority=True),
     Key("breakpoint", "f9,b", "breakpoint", "Set or clear a breakpoint on the line of the cursor", "Break"),
-    Key("up", "u", "frame(1)", "Select the caller of the selected frame", "Up"),
-    Key("down", "d", "frame(-1)", "Select the frame that the selected one called", "Down"),
+    Key("up", "u", "frame(1)", "Select the caller of the selected frame"),
+    Key("down", "d", "frame(-1)", "Select the frame that the selected one called"),
     Key("prompt", "colon", "pane('prompt')", "Go to the prompt", "Prompt"),
     Key("search", "slash", "search", "Search the pane", "Search"),
     Key("found-next", "f3", "found(1)", "The next place that was found"),
@@ -65,6 +65,20 @@ def bindings() -> list[Binding]:
                 priority=key.priority)
         for key in KEYS
     ]  # fmt: skip
+
+
+def shown_key(key: str) -> str:
+    """A key as it stands on a keyboard: F5, ⇧F11, ^C, /."""
+    *modifiers, name = key.split("+")
+    name = _SIGNS.get(name, name.upper() if name[:1] == "f" and name[1:].isdecimal() else name)
+    for modifier in reversed(modifiers):
+        name = _MODIFIERS.get(modifier, f"{modifier}+") + (name.upper() if modifier == "ctrl" else name)
+    return name
+
+
+_SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "plus": "+", "left_square_bracket": "[",
+          "right_square_bracket": "]", "pageup": "PgUp", "pagedown": "PgDn"}  # fmt: skip
+_MODIFIERS = {"ctrl": "^", "shift": "⇧"}
 
 
 def leaving(own: dict[str, str]) -> frozenset[str]:

@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from .looks import LOOKS, Part
 
@@ -53,6 +54,7 @@ class LineView(ScrollView, can_focus=True):
             return self.view
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        self._looks: dict[str, Style] = {}
         super().__init__(id=id, classes=classes)
         self.found = ""  # what was searched for: marked where it stands
 
@@ -113,7 +115,13 @@ class LineView(ScrollView, can_focus=True):
         return True
 
     def look(self, name: str) -> Style:
-        return self.get_component_rich_style(f"look--{name}", partial=True)
+        if name not in self._looks:
+            self._looks[name] = component_style(self, f"look--{name}")
+        return self._looks[name]
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._looks.clear()
 
     def _strip(self, parts: Sequence[Part], base: Style, left: int, width: int) -> Strip:
         segments = [Segment(text, base + self.look(look) if look else base) for text, look in parts if text]
@@ -201,6 +209,21 @@ class LineView(ScrollView, can_focus=True):
 
     def refresh_line(self, line: int) -> None:
         self.refresh(Region(0, line - self.scroll_offset.y, self.size.width, 1))
+
+
+def component_style(widget: Widget, name: str) -> Style:
+    """What the style sheet says of a part of a widget, and nothing it does not say; see-through colours mixed."""
+    styles = widget.get_component_styles(name)
+    mixed = widget.get_component_rich_style(name)
+    return Style.combine(
+        [
+            styles.text_style,
+            Style(
+                color=mixed.color if styles.has_rule("color") else None,
+                bgcolor=mixed.bgcolor if styles.has_rule("background") else None,
+            ),
+        ]
+    )
 
 
 def _position(line: str, text: str, start: int) -> int:

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from .lines import component_style
 from .presets import PANES
 
 
@@ -32,9 +33,9 @@ class PaneTitle(Widget):
         segments = []
         for name in self._tabs(pane):
             shown = name == pane.name_
-            look = self.get_component_rich_style("title--shown" if shown else "title--hidden", partial=True)
+            look = component_style(self, "title--shown" if shown else "title--hidden")
             segments.append(Segment(f" {PANES[name] if shown else _short(name, self, pane)} ", base + look))
-        note = self.get_component_rich_style("title--note", partial=True)
+        note = component_style(self, "title--note")
         room = self.size.width - sum(len(segment.text) for segment in segments) - 2
         text = pane.note if len(pane.note) <= room else "…" + pane.note[len(pane.note) - room + 1 :]
         if text and room > 3:
@@ -80,6 +81,12 @@ class Pane(Widget):
     def compose(self) -> Iterable[Widget]:
         yield self._title
         yield self.content
+
+    def on_descendant_focus(self) -> None:
+        self.add_class("focused")
+
+    def on_descendant_blur(self) -> None:
+        self.remove_class("focused")
 
     def watch_note(self) -> None:
         self._title.refresh()

@@ -20,7 +20,7 @@ class SearchBar(Horizontal):
         super().__init__(id="search-bar")
         self._label = Label("")
         self._input = Input(compact=True)
-        self._typed: Callable[[str], None] = lambda _text: None
+        self._typed: Callable[[str], object] = lambda _text: None
         self._entered: Callable[[str | None], None] = lambda _text: None
 
     def compose(self) -> ComposeResult:
@@ -34,7 +34,7 @@ class SearchBar(Horizontal):
         self,
         question: str,
         entered: Callable[[str | None], None],
-        typed: Callable[[str], None] = lambda _text: None,
+        typed: Callable[[str], object] = lambda _text: None,
         text: str = "",
     ) -> None:
         """Show it with a question; one of the two callbacks gets what is typed."""

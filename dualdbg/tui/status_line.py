@@ -9,6 +9,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from .lines import component_style
 from .looks import fit
 
 
@@ -28,7 +29,7 @@ class StatusLine(Widget):
         base = self.rich_style
         work = f" {self.work} " if self.work else ""
         text = fit(f" {self.text}", max(width - len(work), 0))
-        look = self.get_component_rich_style("status--work", partial=True)
+        look = component_style(self, "status--work")
         return Strip(
             [Segment(f"{text:<{max(width - len(work), 0)}}", base), Segment(work, base + look)]
         ).crop(0, width)

@@ -18,7 +18,7 @@ WINDOW = 1024  # bytes that are read at a time
 def bytes_a_line(width: int) -> int:
     """As many as fit, a power of two from 4 on: an address, three columns a byte, and the letters."""
     for count in (32, 16, 8):
-        if 19 + 4 * count + 1 <= width:
+        if 16 + 4 * count <= width:
             return count
     return 4
 

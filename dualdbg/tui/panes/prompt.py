@@ -192,7 +192,12 @@ def _first(items: Iterable[tuple[str, int]], count: int) -> Iterator[tuple[str, 
 
 
 class PromptView(Widget):
-    """The log above the command line."""
+    """The log above the command line. Escape leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False)]
+
+    class Left(Message):
+        """The user wants to be elsewhere."""
 
     class Entered(Message):
         """A command was typed."""
@@ -211,6 +216,9 @@ class PromptView(Widget):
         yield self.log_
         yield self._hint
         yield self.line
+
+    def action_leave(self) -> None:
+        self.post_message(self.Left())
 
     def on_command_line_offered(self, message: CommandLine.Offered) -> None:
         self._hint.display = bool(message.words)

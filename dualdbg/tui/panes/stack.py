@@ -91,14 +91,17 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
     label = "" if number is None else f"#{number}"
     mark = "▸" if selected else " "
     start = f"{mark}{label:<{width}} "
-    room -= len(start) + 4
-    place = place_of(frame)
-    function = frame.function or "??"
-    name = short_function(function, max(room - min(len(place) + 1, room // 2), 8))
-    rest = room - len(name) - 1
-    if len(place) > rest and rest > 3:
-        place = "…" + place[len(place) - rest + 1 :]
-    return (start, "number"), (f"{tag:<4}", look), (name, look), (f" {place}" if rest > 3 else "", "dim")
+    room -= len(start) + 5
+    name = short_function(frame.function or "??", max(room, 8))
+    place = _end(place_of(frame), room - len(name) - 1)
+    return (start, "number"), (f"{tag:<4} ", look), (name, look), (f" {place}" if place else "", "dim")
+
+
+def _end(text: str, room: int) -> str:
+    """The end of a path says most; in too little room it says nothing."""
+    if len(text) <= room:
+        return text
+    return "…" + text[len(text) - room + 1 :] if room >= 12 else ""
 
 
 def _folded(width: int, count: int, room: int) -> Sequence[Part]:

@@ -80,7 +80,7 @@ def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
     fold = ("▾" if branch.opened else "▸") if branch.can_open else " "
     mark = "*" if branch.changed else " "
     start = f"{mark}{'  ' * depth}{fold}"
-    type_name = without_template_arguments(value.type)
+    type_name = without_template_arguments(value.type) if value.type != "register" else ""
     name = fit(value.name, max(room // 2, 8))
     room -= len(start) + len(name) + 3
     if len(type_name) > room // 3:

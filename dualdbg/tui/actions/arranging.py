@@ -1,0 +1,124 @@
+"""Panes and layouts: which are shown, where, and how large; what is remembered of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from textual import events
+from textual.theme import Theme
+from textual.widget import Widget
+
+from .. import settings
+from ..arrangement import Axis, grow
+from ..base import Base
+from ..pane import Pane, PaneTitle
+from ..presets import AUTOMATIC, PANES, PRESETS, suitable
+
+
+class Arranging(Base):
+    """The layout is a preset, as the user has dragged it, chosen by the user or by the size of the terminal."""
+
+    _preset = ""
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self.arrange)
+
+    def arrange(self) -> None:
+        """Show the layout that the user chose, or the one that suits the size."""
+        layout = self.settings.layout
+        preset = suitable(self.size.width, self.size.height) if layout == AUTOMATIC else layout
+        if preset != self._preset:
+            self._preset = preset
+            focused = self.focused_pane()
+            self.workspace.arrangement = self.settings.arrangement(preset)
+            if focused is not None:
+                self.workspace.show_pane(focused)
+
+    # -- panes ------------------------------------------------------------------------------------
+
+    def focused_pane(self) -> str | None:
+        node = self.focused
+        while node is not None and not isinstance(node, Pane):
+            node = cast("Widget | None", node.parent)
+        return node.name_ if isinstance(node, Pane) else None
+
+    def show_pane(self, name: str, read: bool = True) -> None:
+        """Bring a pane to the front and go there; ``read`` what it shows."""
+        self.workspace.show_pane(name)
+        self.call_after_refresh(self._focus_pane, name)
+        if read and self.follower is not None:
+            self.follower.reload()
+
+    def _focus_pane(self, name: str) -> None:
+        content: Widget = self.workspace.panes[name].content
+        (self.views.prompt.line if content is self.views.prompt else content).focus()
+
+    def action_pane(self, name: str) -> None:
+        self.show_pane(name)
+
+    def action_pane_number(self, number: int) -> None:
+        self.show_pane(list(PANES)[number - 1])
+
+    def action_pane_by(self, by: int) -> None:
+        """The next pane that is seen; of a zoomed one the next that shares its place."""
+        workspace = self.workspace
+        names = workspace.shown()
+        if workspace.zoomed is not None:
+            names = workspace.place_of(workspace.zoomed).panes
+        focused = self.focused_pane()
+        at = names.index(focused) if focused in names else -1 if by > 0 else 0
+        self.show_pane(names[(at + by) % len(names)])
+
+    def on_pane_title_clicked(self, message: PaneTitle.Clicked) -> None:
+        self.show_pane(message.pane)
+
+    # -- layouts ----------------------------------------------------------------------------------
+
+    def action_zoom(self) -> None:
+        workspace = self.workspace
+        workspace.zoomed = None if workspace.zoomed is not None else self.focused_pane()
+
+    def action_layout(self) -> None:
+        names = [AUTOMATIC, *PRESETS]
+        self.choose_layout(names[(names.index(self.settings.layout) + 1) % len(names)])
+
+    def choose_layout(self, name: str) -> None:
+        self._preset = ""
+        self.settings = replace(self.settings, layout=name)
+        self.workspace.zoomed = None
+        self.arrange()
+        self._remember()
+        shown = f"{name} ({self._preset})" if name == AUTOMATIC else name
+        self.notify(f"Layout: {shown}", timeout=2)
+
+    def reset_layout(self) -> None:
+        """The layout as it came, without what was dragged."""
+        kept = {name: node for name, node in self.settings.arrangements.items() if name != self._preset}
+        self.settings = replace(self.settings, arrangements=kept)
+        self.choose_layout(self.settings.layout)
+
+    def action_grow(self, axis: Axis, by: int) -> None:
+        pane = self.focused_pane()
+        if pane is not None:
+            workspace = self.workspace
+            workspace.arrangement = grow(workspace.arrangement, pane, axis, by, workspace.box)
+            self.on_workspace_changed()
+
+    def on_workspace_changed(self) -> None:
+        arrangements = {**self.settings.arrangements, self._preset: self.workspace.arrangement}
+        self.settings = replace(self.settings, arrangements=arrangements)
+        self._remember()
+
+    # -- colours ----------------------------------------------------------------------------------
+
+    def theme_chosen(self, theme: Theme) -> None:
+        if theme.name != self.settings.theme:
+            self.settings = replace(self.settings, theme=theme.name)
+            self._remember()
+
+    def switch_brightness(self) -> None:
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    def _remember(self) -> None:
+        settings.save(self.state_path, self.settings)

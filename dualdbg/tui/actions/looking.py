@@ -1,0 +1,115 @@
+"""Looking at things: frames, threads, values, memory, places in the source; and searching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import CommandError
+from ...model import Breakpoint
+from ..goto import understand
+from ..lines import LineView
+from ..panes.breakpoints import BreakpointsView
+from ..panes.memory import MemoryView
+from ..panes.registers import RegistersView
+from ..panes.stack import StackView
+from ..panes.threads import ThreadsView
+from ..panes.variables import VariablesView
+from ..rows import RowsView
+from ..screens.detail import Detail
+from .arranging import Arranging
+
+
+class Looking(Arranging):
+    """Enter on a line of a pane, g and /."""
+
+    def on_stack_view_selected(self, message: StackView.Selected) -> None:
+        if self.follower is not None and self.follower.stack is not None:
+            self.follower.select(self.follower.stack.thread, message.number)
+
+    def on_line_view_chosen(self, message: LineView.Chosen) -> None:
+        view = message.view
+        row = view.current if isinstance(view, RowsView) else None
+        if row is None or self.follower is None:
+            return
+        if isinstance(view, ThreadsView):
+            self.follower.select(row.thing)
+        elif isinstance(view, StackView):
+            self.show_pane("source", read=False)
+        elif isinstance(view, VariablesView):
+            value = row.thing.value
+            self.push_screen(Detail(".".join(row.thing.path), value.type, value.value))
+        elif isinstance(view, RegistersView):
+            self._look_at_memory(row.thing.value)
+        elif isinstance(view, BreakpointsView) and not isinstance(row.thing, Breakpoint):
+            if row.thing.file is not None:
+                self.act(self.follower.show_file(row.thing.file, row.thing.line))
+            elif row.thing.address is not None:
+                self.act(self.follower.show_code(row.thing.address, None, False))
+
+    def on_memory_view_wanted(self, message: MemoryView.Wanted) -> None:
+        if self.follower is not None:
+            self.act(self.follower.show_memory(message.address))
+
+    def _look_at_memory(self, register: str) -> None:
+        try:
+            self.views.memory.address = int(register, 16)
+        except ValueError:  # a register that holds no number: flags, a vector
+            return
+        self.show_pane("memory")
+
+    def action_assembly(self) -> None:
+        """Machine code of the frame instead of its source, and back."""
+        if self.follower is not None:
+            self.follower.assembly = not self.follower.assembly
+            self.follower.reload()
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def action_go(self) -> None:
+        if self.focused_pane() == "memory":
+            self.ask("Memory at (an address or an expression):", lambda text: self.act(self._go_memory(text)))
+        else:
+            self.ask("Go to (file:line, line, function, address):", lambda text: self.act(self._go(text)))
+
+    async def _go(self, text: str) -> None:
+        follower = self.follower
+        if follower is None:
+            return
+        spot = understand(text, self.views.source.source, follower.stack, (Path.cwd(),))
+        if spot is None:
+            spot = await follower.find_function(text)
+        if spot.file is not None:
+            if not await follower.show_file(spot.file, spot.line):
+                raise CommandError(f"{spot.file} cannot be read", "look at its permissions")
+        elif spot.address is not None:
+            await follower.show_code(spot.address, None, False)
+        self.show_pane("source", read=False)
+
+    async def _go_memory(self, text: str) -> None:
+        if self.follower is not None:
+            await self.follower.show_memory(await self.follower.address_of(text))
+
+    # -- search -----------------------------------------------------------------------------------
+
+    def _searched(self) -> LineView:
+        focused = self.focused
+        if isinstance(focused, LineView):
+            return focused
+        return self.views.prompt.log_ if self.focused_pane() == "prompt" else self.views.source
+
+    def action_search(self) -> None:
+        view = self._searched()
+
+        def entered(text: str | None) -> None:
+            view.focus()
+            if text is None:
+                view.search("")
+            elif not view.search(text):
+                self.notify(f"{text!r} is not there.", markup=False, timeout=3)
+
+        self.search_bar.ask("/", entered, view.search)
+
+    def action_found(self, by: int) -> None:
+        view = self._searched()
+        if view.found:
+            view.search(view.found, forward=by > 0, again=True)

@@ -1,0 +1,203 @@
+"""What every action of the dashboard needs: the session, the panes, and ways to say and to ask something."""
+
+from __future__ import annotations
+
+import asyncio
+import linecache
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+
+from ..console.commands.general import INFO_WORDS
+from ..console.commands.registry import Command, find_command, split_line
+from ..console.completion import Completions, Names
+from ..console.console import Console, Quit
+from ..console.highlight import highlight
+from ..console.history import history_path, read_history
+from ..console.printer import Printer
+from ..console.reports import ErrorReport, Report
+from ..console.style import Style
+from ..errors import DualdbgError
+from ..model import Notice, Progress, State
+from ..session.session import Session
+from . import settings
+from .follower import Follower
+from .panes.all import Views
+from .panes.breakpoints import BreakpointsView
+from .panes.memory import MemoryView
+from .panes.program import ProgramView
+from .panes.prompt import PromptView
+from .panes.registers import RegistersView
+from .panes.source import SourceView
+from .panes.stack import StackView
+from .panes.threads import ThreadsView
+from .panes.variables import VariablesView
+from .presets import PRESETS
+from .search_bar import SearchBar
+from .status_line import StatusLine
+from .terminal.pty import ProgramTerminal
+from .workspace import Workspace
+
+Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
+"""Starts a session; it calls its argument with the session before anything happens in it."""
+
+STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
+_BATCH = 1 / 30  # seconds in which what is said is collected
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller wants of the dashboard: prompt commands for the first stop, names to complete, files to use."""
+
+    commands: Sequence[str] = ()
+    names: Names = lambda _text: ()
+    state: Path | None = None
+    keys: Path | None = None
+    history: Path | None = None
+
+
+class Base(App[None]):
+    """``failure`` is why the session could not be started, or what ended the dashboard against its will."""
+
+    def __init__(self, start: Start, terminal: ProgramTerminal | None, wishes: Wishes | None = None) -> None:
+        super().__init__()
+        self.start_session = start
+        self.terminal = terminal
+        self.wishes = wishes or Wishes()
+        self.state_path = self.wishes.state or settings.state_path()
+        self.settings = settings.load(self.state_path)
+        self.history_file = self.wishes.history or history_path()
+        self.failure: Exception | None = None
+        self.console_: Console | None = None
+        self.follower: Follower | None = None
+        self._printer = Printer(Style(80, True))
+        self._said: list[str] = []
+        self._saying = False
+        self._last: tuple[str, Command] | None = None
+        self.lines: asyncio.Queue[str] = asyncio.Queue()  # typed, and not yet run
+        completions = Completions(self.wishes.names, INFO_WORDS)
+        self.views = Views(
+            SourceView(),
+            StackView(),
+            ThreadsView(),
+            VariablesView(self._children),
+            BreakpointsView(),
+            RegistersView(),
+            MemoryView(),
+            ProgramView(terminal),
+            PromptView(completions.candidates, read_history(self.history_file)),
+        )
+        self.workspace = Workspace(self.views.panes(), PRESETS["small"])
+        self.search_bar = SearchBar()
+        self.status = StatusLine()
+
+    # -- the session ------------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Session | None:
+        return self.console_.session if self.console_ is not None else None
+
+    @property
+    def state(self) -> State:
+        return self.console_.session.state if self.console_ is not None else State.STARTING
+
+    def _children(self, reference: int) -> Awaitable[Sequence[Any]]:
+        assert self.console_ is not None
+        return self.console_.session.inspector.children(reference)
+
+    def act(self, work: Awaitable[Any]) -> None:
+        """Run something that the user asked for by a key; a failure is shown."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except DualdbgError as error:
+                self.complain(error)
+            if self.follower is not None:
+                self.follower.show_breakpoints()
+
+        self.run_worker(guarded())
+
+    async def execute(self, line: str) -> None:
+        """One line of the prompt; an empty one does the last step again."""
+        console = self.console_
+        assert console is not None
+        if not line.strip():
+            if self._last is None:
+                return
+            text, repeated = self._last
+            line = repeated.name if repeated.name == "list" else text
+        before = console.selection
+        try:
+            command = await console.execute(line)
+        except Quit:
+            self.exit()
+            return
+        self._last = (line, command) if command is not None and command.repeats else None
+        if self.follower is not None and console.stopped:
+            self.follower.show_breakpoints()
+            if console.selection != before or not _only_looks(line):
+                self.follower.reload()
+
+    # -- what is said and asked -------------------------------------------------------------------
+
+    def show(self, report: Report) -> None:
+        """A report of the session or of a command: in the log, and in sight when it is a complaint."""
+        if isinstance(report, Progress):
+            return
+        width = max(self.views.prompt.log_.size.width, 20)
+        if self._printer.style.width != width:
+            colour = not self.no_color
+            self._printer = Printer(
+                Style(width, colour),
+                lambda file, line: linecache.getline(file, line) or None,
+                highlight if colour else lambda _file, _first, lines: lines,
+            )
+        self.say(self._printer.render(report))
+        if isinstance(report, ErrorReport) or (isinstance(report, Notice) and report.level == "error"):
+            self.notify(_both(report.message, report.hint), severity="error", markup=False)
+        elif isinstance(report, Notice) and report.level == "warning":
+            self.notify(_both(report.message, report.hint), severity="warning", markup=False)
+
+    def say(self, text: str) -> None:
+        """Text for the log of the prompt; much of it in a short time is shown together."""
+        if text:
+            self._said.append(text)
+            if not self._saying:
+                self._saying = True
+                self.set_timer(_BATCH, self._say_all)
+
+    def _say_all(self) -> None:
+        self._saying = False
+        self.views.prompt.log_.say("".join(self._said))
+        self._said.clear()
+
+    def complain(self, error: DualdbgError) -> None:
+        self.show(ErrorReport(error.message, error.hint))
+
+    def ask(self, question: str, answered: Callable[[str], None], text: str = "") -> None:
+        """A question in the line at the bottom; an empty answer and escape are none."""
+        back = self.focused
+
+        def entered(answer: str | None) -> None:
+            if back is not None:
+                back.focus()
+            if answer:
+                answered(answer)
+
+        self.search_bar.ask(question, entered, text=text)
+
+
+def _only_looks(line: str) -> bool:
+    """Whether a command can have changed nothing that is shown."""
+    try:
+        return find_command(split_line(line)[0]).area in ("general", "sources", "threads", "execution")
+    except DualdbgError:
+        return True
+
+
+def _both(message: str, hint: str) -> str:
+    return f"{message}\n{hint}" if hint else message
