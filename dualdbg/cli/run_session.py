@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from ..console.completion import Names
@@ -20,6 +22,7 @@ from ..target.launcher import Launch
 from ..target.terminal import Terminal
 from . import main as entry
 from .commands.run import RunOptions
+from .dashboard import check_terminal, converse_in_dashboard
 from .front_end import Interaction, converse
 from .output_pipes import OutputPipes
 from .sinks import sink
@@ -59,6 +62,33 @@ async def debug(options: RunOptions) -> int:
             pipes.close()
         if terminal is not None:
             terminal.close()
+
+
+async def debug_in_dashboard(options: RunOptions) -> int:
+    """The same in the dashboard; the program gets a terminal of its own there. Raises DualdbgError likewise."""
+    check_terminal()
+    from ..tui.app import Wishes
+    from ..tui.terminal.pty import ENVIRONMENT, ProgramTerminal
+
+    terminal = ProgramTerminal()
+    operators: OperatorTable | None = None
+
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        nonlocal operators
+        operators = await asyncio.to_thread(_operators, options)
+        slave = terminal.slave
+        what = replace(
+            _what(options, None),
+            env={**ENVIRONMENT, **dict(options.env)},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            own_terminal=True,
+        )
+        return await launch(what, _session_options(options, None), operators, entry.STARTED, subscribe)
+
+    wishes = Wishes(options.commands, lambda text: _names_of(operators)(text))
+    return await converse_in_dashboard(start, terminal, wishes)
 
 
 def _names_of(operators: OperatorTable | None) -> Names:

@@ -30,6 +30,7 @@ class RunOptions:
     commands: tuple[str, ...]
     batch: bool
     json: bool
+    tui: bool
     gdb: str | None
     log_dir: Path | None
     symbols: tuple[str, ...] = ()
@@ -38,8 +39,10 @@ class RunOptions:
 
 def main(words: list[str]) -> int:
     options = read_options(words)
-    from ..run_session import debug  # the session and its engines: not needed for --help
+    from ..run_session import debug, debug_in_dashboard  # the session and its engines: not needed for --help
 
+    if options.tui:
+        return asyncio.run(debug_in_dashboard(options))
     if not options.json:
         return asyncio.run(debug(options))
     from ...console.reports import ErrorReport
@@ -60,6 +63,8 @@ def read_options(words: list[str]) -> RunOptions:
     if program.script is None and program.module is None and program.code is None:
         raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
     _check_paths(given, program)
+    if given.tui and (given.batch or given.json):
+        raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
     config = find_config(Path.cwd())
     return RunOptions(
         program=program,
@@ -72,6 +77,7 @@ def read_options(words: list[str]) -> RunOptions:
         commands=tuple(given.commands),
         batch=given.batch,
         json=given.json,
+        tui=given.tui,
         gdb=given.gdb,
         log_dir=Path(given.log_dir) if given.log_dir else None,
         symbols=(*config.symbols, *given.symbols),
@@ -121,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         "--batch", action="store_true", help="end after the last -x; without -x: show the stack of every stop"
     )
     add("--json", action="store_true", help="write events as JSON lines (docs/json.md)")
+    add("--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)")
     add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
     add("--all-code", action="store_true", help="stop in the Python code of libraries too")
     add(
