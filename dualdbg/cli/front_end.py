@@ -64,7 +64,7 @@ async def converse(
         if not subscribed.done():
             await starting  # it failed, and says why
         console = subscribed.result()
-        interrupts = Interrupts(console)
+        interrupts = Interrupts(console, interaction.has_prompt)
         driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
         waits = [starting, driving]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -8,19 +8,21 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ..console.console import Console
-from ..model import State
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128
 
 
 class Interrupts:
-    """Handlers of one session. While the target owns the terminal Ctrl-C is its own, and gdb catches it there."""
+    """Handlers of one session. While the target owns the terminal Ctrl-C is its own, and gdb catches it there.
 
-    def __init__(self, console: Console) -> None:
+    ``interactive``: there is a prompt to come back to, so that Ctrl-C alone never ends the session.
+    """
+
+    def __init__(self, console: Console, interactive: bool) -> None:
         self._console = console
+        self._interactive = interactive
         self._received: signal.Signals | None = None
-        self._paused_at: int | None = None  # the epoch in which a pause was asked for
 
     async def watch(self, work: Coroutine[Any, Any, int]) -> int:
         """Run ``work``; when a signal ends it, returns the status that a shell shows for that signal."""
@@ -41,11 +43,8 @@ class Interrupts:
                 loop.remove_signal_handler(number)
 
     def _interrupt(self, task: asyncio.Task[int]) -> None:
-        session = self._console.session
-        if session.state is State.RUNNING and self._paused_at != session.epoch:
-            self._paused_at = session.epoch
-            session.background(session.pause())
-        else:  # it does not stop, or it stands still and a command takes its time
+        stands_still = self._console.stopped and not self._interactive
+        if stands_still or not self._console.interrupt():
             self._end(task, signal.SIGINT)
 
     def _end(self, task: asyncio.Task[int], number: signal.Signals) -> None:

@@ -70,6 +70,7 @@ class Prompt:
 
     async def _read(self) -> str | None:
         """One line; None when there is nothing to run. The end of the session ends the wait."""
+        self._console.begin_line()
         try:
             return await self._ask(self._editor, _TEXT)
         except _Interrupted:
@@ -113,7 +114,8 @@ class _Interrupted(Exception):
 
 async def _read_line(editor: PromptSession[str], text: str) -> str:
     try:
-        return await editor.prompt_async(text)
+        # The handlers of signals and of unforeseen errors are the command line's own.
+        return await editor.prompt_async(text, handle_sigint=False, set_exception_handler=False)
     except KeyboardInterrupt:
         raise _Interrupted from None
 

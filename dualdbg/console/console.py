@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
-from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Notice, Output, Stack, State, Stopped
+from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Notice, Output, Resumed, Stack, State, Stopped
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, Report
@@ -60,6 +60,9 @@ class Console:
         self.exit: Exit | None = None
         self.detached = False
         self.leaving = False  # the session is being ended by us: how it ends is no news
+        self._command: asyncio.Future[None] | None = None
+        self._pause_wanted = False  # Ctrl-C came before the target ran again
+        self._pause_asked: int | None = None  # the epoch in which a pause was asked for
         self.on_event: Callable[[Event], None] = lambda _event: None
         self._before_event = before_event
         self._events = session.subscribe()
@@ -117,6 +120,8 @@ class Console:
         if isinstance(event, Stopped):
             self.selection = Selection(event.stop.thread.tid)
             self.listing = None
+        elif isinstance(event, Resumed) and self._pause_wanted:
+            self._pause()
         elif isinstance(event, Exited):
             self.exit = event.exit
         elif isinstance(event, Detached):
@@ -138,13 +143,54 @@ class Console:
         try:
             name, argument = split_line(line)
             command = find_command(name)
-            await command.run(self, argument)
+            await self._interruptible(command.run(self, argument))
         except DualdbgError as error:
             self.failed = True
             await self._flushed()
             self.show(ErrorReport(error.message, error.hint))
         await self._flushed()
         return command
+
+    async def _interruptible(self, work: Awaitable[None]) -> None:
+        """Await a command that :meth:`interrupt` may end."""
+        running = self._command = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({running})
+        finally:
+            self._command = None
+            outer = not running.done()
+            running.cancel()
+        if running.cancelled() and not outer:
+            raise CommandError("interrupted")
+        running.result()
+
+    # -- Ctrl-C -----------------------------------------------------------------------------------
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: the running target is to stop, now or as soon as it runs; a second one ends the command.
+
+        False when all that was asked for already, and does not come.
+        """
+        if not self.stopped and not self.ended:
+            if self._pause_asked == self.session.epoch:
+                return False
+            self._pause()
+        elif not self._pause_wanted:
+            self._pause_wanted = True
+        elif self._command is not None:
+            self._command.cancel()
+        else:
+            return False
+        return True
+
+    def begin_line(self) -> None:
+        """The user is asked for a command: a Ctrl-C of before is history."""
+        self._pause_wanted = False
+
+    def _pause(self) -> None:
+        self._pause_wanted = False
+        self._pause_asked = self.session.epoch
+        self.session.background(self.session.pause())
 
     # -- the selected frame -----------------------------------------------------------------------
 

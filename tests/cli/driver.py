@@ -19,13 +19,15 @@ from typing import Any
 import pexpect
 import psutil
 
-from tests.support import ROOT
+from tests.support import ROOT, wait_until
 
 SECONDS = 60.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
 DUALDBG = [sys.executable, "-m", "dualdbg"]
-PROMPT = "(dualdbg)"
 # ECMA-48 control sequences, and what a terminal does with the cursor.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+# Bracketed paste is switched on and off with prompt_toolkit's line editor.
+_EDITOR_ON, _EDITOR_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
 Event = dict[str, Any]
 
@@ -118,6 +120,11 @@ class JsonRun:
             if event["event"] == name:
                 return event
 
+    def question(self) -> str:
+        """Wait until the user is asked something in place of the prompt; returns the question."""
+        self.child.expect_exact(_EDITOR_ON)
+        return self.expect("(y or n)")
+
     def send(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
@@ -185,18 +192,37 @@ class Terminal:
         return plain(self.child.before)
 
     def prompt(self) -> str:
-        """Wait for a prompt that is ready for input; returns what came before it."""
-        before = self.expect(PROMPT)
-        self.child.expect_exact("\x1b[?25h")  # the cursor is shown again: the line editor has drawn itself
+        """Wait until the line editor is ready for input; returns what was written before it."""
+        before = self.expect(_EDITOR_ON)
+        self.child.expect_exact("\x1b[?25h")  # the cursor is shown again: the prompt is drawn
         return before
 
+    def question(self) -> str:
+        """Wait until the user is asked something in place of the prompt; returns the question."""
+        self.child.expect_exact(_EDITOR_ON)
+        return self.expect("(y or n)")
+
     def send(self, line: str) -> None:
+        """Type a line at the prompt."""
         self.child.send(line + "\r")
+        self.child.expect_exact(_EDITOR_OFF)
 
     def ask(self, line: str) -> str:
         """Type a line at the prompt; returns what is written until the next prompt."""
         self.send(line)
         return self.prompt()
+
+    def type(self, text: str) -> None:
+        """Type for the program, or keys that are no whole line."""
+        self.child.send(text)
+
+    def run_on(self, line: str) -> None:
+        """Type a command that lets the program run, and wait until it has the terminal."""
+        self.send(line)
+        ours = os.getpgid(self.child.pid)
+        wait_until(
+            lambda: os.tcgetpgrp(self.child.child_fd) != ours, SECONDS, "the program is in the foreground"
+        )
 
     def control(self, letter: str) -> None:
         self.child.sendcontrol(letter)

@@ -1,0 +1,232 @@
+"""`dualdbg run` without anyone at a prompt: -x, --batch, --json, lines on standard input; output and exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.cli.driver import dualdbg, json_run
+from tests.support import ROOT
+
+PROGRAM = """\
+import os
+import sys
+
+def total(numbers, start=0):
+    result = start
+    for number in numbers:
+        result += number
+    return result
+
+name = os.fspath("x")
+print("total", total([1, 2, 3], start=4), flush=True)
+print("done", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_commands_run_in_order_and_each_waits_for_its_stop(program: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "--json", "-b", "program.py:5", "-x", "bt", "-x", "next", "-x", "p result", "-x", "args",
+        "-x", "finish", "-x", "frame", program, cwd=program.parent,
+    )  # fmt: skip
+    assert done.status == 0, done
+    told = [
+        event for event in done.events if event["event"] not in ("breakpoint", "resumed", "session", "output")
+    ]
+    names = [event["event"] for event in told]
+    assert names == ["stopped", "stack", "stopped", "value", "variables", "stopped", "frame", "exited"]
+    first, stack, second, value, variables, third, frame, _ = told
+    assert (first["origin"], first["reason"], first["breakpoints"]) == ("python", "breakpoint", [1])
+    assert [(row["function"], row["line"]) for row in stack["frames"]] == [("total", 5), ("<module>", 11)]
+    assert (second["reason"], second["frame"]["line"]) == ("step", 6)
+    assert (value["type"], value["value"], value["language"]) == ("int", "4", "python")
+    assert [row["name"] for row in variables["variables"]] == ["numbers", "start"]
+    assert third["reason"] == "step"
+    assert (frame["frame"]["function"], frame["frame"]["line"]) == ("<module>", 11)
+
+
+def test_a_native_stop_and_a_python_stop_in_one_stack(program: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "--json", "--stop-on-entry", "-x", "tbreak PyOS_FSPath", "-x", "continue", "-x", "bt",
+        "-x", "bt --all", "-x", "info registers rip", "-x", "info libs libc", program,
+    )  # fmt: skip
+    assert done.status == 0, done
+    entry, native = done.of("stopped")
+    assert (entry["origin"], entry["reason"]) == ("python", "entry")
+    assert (native["origin"], native["frame"]["function"]) == ("native", "PyOS_FSPath")
+    short, whole = done.of("stack")
+    assert [row["function"] for row in short["frames"]] == ["PyOS_FSPath", "<module>"]
+    assert (short["quality"], short["note"]) == ("full", None)
+    plumbing = [row for row in whole["frames"] if row["role"] == "plumbing"]
+    assert plumbing and all(row["number"] is None for row in plumbing)
+    assert [row["name"] for row in done.of("variables")[0]["variables"]] == ["rip"]
+    assert all("libc" in row["path"] for row in done.of("libraries")[0]["libraries"])
+
+
+def test_every_line_of_a_session_fits_the_published_schema(program: Path) -> None:
+    schema = json.loads((ROOT / "docs" / "events.schema.json").read_text())
+    commands = (
+        "bt --all-threads",
+        "threads",
+        "locals",
+        "list",
+        "info breakpoints",
+        "up",
+        "p nosuch",
+        "help",
+        "nosuch",
+    )
+    words = [word for command in (*commands, "continue") for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "--json", "-b", "program.py:7", *words, program, cwd=program.parent)
+    assert done.status == 3  # two of the commands cannot be done
+    validator = jsonschema.Draft202012Validator(schema)
+    for event in done.events:
+        validator.validate(event)
+    assert {"threads", "variables", "source", "breakpoints", "frame", "error", "output", "exited"} <= {
+        event["event"] for event in done.events
+    }
+
+
+def test_output_comes_as_events_and_before_the_stop_that_follows_it(program: Path) -> None:
+    done = dualdbg("run", "--batch", "--json", "-b", "program.py:12", "-x", "bt", "-x", "continue", program)
+    names = [event["event"] for event in done.events]
+    stdout = [event for event in done.of("output") if event["stream"] == "stdout"]
+    assert "".join(event["text"] for event in stdout) == "total 10\n"
+    assert names.index("output") < names.index("stopped")
+    assert "".join(e["text"] for e in done.of("output") if e["stream"] == "stderr") == "done\n"
+    assert done.events[-1] == {"event": "exited", "code": 0, "signal": None}
+
+
+def test_a_batch_without_commands_shows_the_stack_of_every_stop(program: Path) -> None:
+    done = dualdbg("run", "--batch", "--json", "-b", "program.py:7", program)
+    assert done.status == 0
+    assert len(done.of("stopped")) == len(done.of("stack")) == 3
+    assert done.of("exited") == [{"event": "exited", "code": 0, "signal": None}]
+
+
+def test_for_people_the_same_is_text_and_the_program_keeps_its_streams(program: Path) -> None:
+    done = dualdbg("run", "--batch", "-b", "program.py:7", "-x", "bt", "-x", "delete", "-x", "c", program)
+    assert done.status == 0
+    assert "* Breakpoint 1: Python, thread " in done.stdout
+    assert ">#0 py   total  " in done.stdout
+    assert "\ntotal 10\n" in done.stdout
+    assert done.stdout.endswith("The program ended with status 0\n")
+    assert done.stderr == "done\n"
+
+
+def test_the_arguments_are_the_programs_own(tmp_path: Path) -> None:
+    script = tmp_path / "arguments.py"
+    script.write_text("import sys, __main__; print(sys.argv[1:], __main__.__file__ == sys.argv[0], input())")
+    done = dualdbg("run", "--batch", script, "-v", "--json", "-x", stdin="typed\n")
+    assert "['-v', '--json', '-x'] True typed" in done.stdout
+
+
+def test_code_and_modules_run_too(tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__main__.py").write_text("import sys; print('module', sys.argv[1:])")
+    assert "module ['a']" in dualdbg("run", "--batch", "-m", "package", "a", cwd=tmp_path).stdout
+    assert (
+        "code ['-c', 'a']"
+        in dualdbg("run", "--batch", "-c", "import sys; print('code', sys.argv)", "a").stdout
+    )
+
+
+def test_environment_and_folder(tmp_path: Path) -> None:
+    code = "import os; print(os.getcwd(), os.environ['GREETING'], os.environ['PYTORCH_JIT_LOG_LEVEL'])"
+    done = dualdbg(
+        "run", "--batch", "--cwd", tmp_path, "--env", "GREETING=a=b c", "--jit-log", "inliner", "-c", code
+    )
+    assert f"{tmp_path} a=b c >>inliner\n" in done.stdout
+
+
+def test_the_log_folder_has_every_message_with_times(program: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    assert dualdbg("run", "--batch", "--log-dir", logs, program).status == 0
+    gdb, debugpy = (logs / "gdb.log").read_text(), (logs / "debugpy.log").read_text()
+    assert " > 3-target-attach " in gdb or "-target-attach " in gdb
+    assert '"command": "configurationDone"' in debugpy
+    for line in debugpy.splitlines():
+        seconds, direction, *_ = line.split()
+        assert float(seconds) >= 0 and direction in ("<", ">")
+
+
+def test_commands_come_from_standard_input_when_it_is_no_terminal(program: Path) -> None:
+    done = dualdbg(
+        "run", "--json", "-b", "program.py:7", program, stdin="# a comment\n\np number\nc\np number\n"
+    )
+    assert [event["value"] for event in done.of("value")] == ["1", "2"]
+    assert done.status == 0
+    assert len(done.of("stopped")) == 2  # the end of the input ends the session
+
+
+def test_the_program_reads_what_we_do_not_run_of_the_input(tmp_path: Path) -> None:
+    script = tmp_path / "reads.py"
+    script.write_text("x = 1\nprint('read', input())\n")
+    done = dualdbg("run", "-b", "reads.py:2", script, cwd=tmp_path, stdin="delete\nc\nfor the program\n")
+    assert "read for the program\n" in done.stdout
+    assert done.status == 0
+
+
+def test_x_is_followed_by_the_input_unless_it_is_a_batch(program: Path) -> None:
+    words = ("run", "--json", "-b", "program.py:7", "-x", "p number", program)
+    assert [event["value"] for event in dualdbg(*words, stdin="p start\n").of("value")] == ["1", "4"]
+    assert [
+        event["value"] for event in dualdbg(words[0], "--batch", *words[1:], stdin="p start\n").of("value")
+    ] == ["1"]
+
+
+def test_a_tool_can_steer_a_session_line_by_line(program: Path) -> None:
+    with json_run("-b", "program.py:7", program) as run:
+        assert run.next("stopped")["breakpoints"] == [1]
+        run.send("p number")
+        assert run.next("value")["value"] == "1"
+        run.send("disable 1")
+        assert run.next("breakpoint")["enabled"] is False
+        run.send("continue")
+        assert run.next("exited")["code"] == 0
+        assert run.finish() == 0
+
+
+def test_commands_left_over_at_the_end_are_named(program: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "--json", "-b", "program.py:12", "-x", "c", "-x", "bt", "-x", "up", program
+    )
+    assert done.status == 0
+    (notice,) = done.of("notice")
+    assert "bt, up" in notice["message"]
+
+
+def test_quit_ends_a_batch_and_the_target(program: Path) -> None:
+    done = dualdbg("run", "--batch", "--json", "-b", "program.py:7", "-x", "quit", "-x", "bt", program)
+    assert done.status == 0
+    assert not done.of("stack")
+
+
+def test_detach_lets_the_program_run_on(tmp_path: Path) -> None:
+    script = tmp_path / "lasting.py"
+    script.write_text("import pathlib, sys\nx = 1\npathlib.Path(sys.argv[1]).write_bytes(b'alive')\n")
+    done = dualdbg(
+        "run", "--json", "-b", "lasting.py:3", "--", script, tmp_path / "out", cwd=tmp_path, stdin="detach\n"
+    )
+    assert done.status == 0, done
+    assert done.of("detached")
+    from tests.support import wait_until
+
+    wait_until((tmp_path / "out").exists, what="the detached program goes on")
+
+
+def test_kill_ends_the_program(program: Path) -> None:
+    done = dualdbg("run", "--json", "-b", "program.py:7", program, stdin="kill\n")
+    assert done.of("exited") == [{"event": "exited", "code": None, "signal": 9}]
+    assert done.status == 137
