@@ -102,6 +102,10 @@ class Inspector:
     def python_top(self, hold: PythonHold) -> PythonFrame | None:
         return _debugpy_frame(hold.frames[0]) if hold.frames else None
 
+    def learn_thread(self, number: int, tid: int) -> None:
+        """debugpy's ``number`` is the OS thread ``tid``."""
+        self._tids[number] = tid
+
     def debugpy_thread(self, tid: int) -> int | None:
         return next((number for number, known in self._tids.items() if known == tid), None)
 

@@ -83,6 +83,8 @@ class Judge:
     async def _breakpoint(self, event: engine.NativeStopped) -> Verdict | None:
         session = self._session
         assert event.gdb_breakpoint is not None
+        if await self._is_ours(event):
+            return None
         hit: list[int] = []
         description = None
         for id in session.breakpoints.native_owners(event.gdb_breakpoint):
@@ -107,6 +109,14 @@ class Judge:
                 await session.breakpoints.remove(id)
         return Reason.BREAKPOINT, tuple(hit), description
 
+    async def _is_ours(self, event: engine.NativeStopped) -> bool:
+        """Whether the thread is one of debugpy's own: what it calls is none of the user's business."""
+        ours = self._session.inspector.thread_list.ours
+        if not ours:
+            return False
+        tid = event.thread or (await self._session.native.threads()).get(event.gdb_thread or 1)
+        return tid in ours
+
     async def _continues_call(self, event: engine.NativeStopped, id: int) -> bool:
         """Whether this arrival at an operator's kernel belongs to a call that was reported already."""
         session = self._session
@@ -129,13 +139,17 @@ class Judge:
         self._reported[id, thread] = now
         return False
 
-    async def is_from_terminal(self) -> bool:
-        """Whether the SIGINT at hand came from the terminal's Ctrl-C (else the program is to have it)."""
+    async def sender_of_signal(self) -> int | None:
+        """The process that sent the signal at hand; None when the kernel did, as for the terminal's Ctrl-C."""
         try:
-            answer = await self._session.native.command("-data-evaluate-expression $_siginfo.si_code")
+            code = await self._siginfo("si_code")
+            return None if code == _SI_KERNEL else await self._siginfo("_sifields._kill.si_pid")
         except CommandError:
-            return True
-        return int(answer["value"]) == _SI_KERNEL
+            return None
+
+    async def _siginfo(self, field: str) -> int:
+        answer = await self._session.native.command(f"-data-evaluate-expression $_siginfo.{field}")
+        return int(answer["value"])
 
     def python_reason(self, event: engine.PythonStopped, paused: bool) -> Reason:
         if paused:

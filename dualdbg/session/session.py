@@ -35,7 +35,7 @@ from ..model import (
 from .breakpoint_table import BreakpointTable
 from .engines import NativeEngine, PythonEngine
 from .inspector import Inspector
-from .judge import Judge
+from .judge import Judge, Verdict
 from .stepping import Stepper
 
 INTERRUPT_DEADLINE = 10.0
@@ -127,7 +127,6 @@ class Session:
         self._inbox: asyncio.Queue[engine.EngineEvent] = asyncio.Queue()
         self._subscribers: list[asyncio.Queue[Event]] = []
         self._interrupts: list[asyncio.Future[bool]] = []
-        self._stray_interrupts = 0
         self._command = CommandLock()
         self._announcing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -356,29 +355,15 @@ class Session:
     # -- reports of gdb -----------------------------------------------------------------------
 
     async def _native_stopped(self, event: engine.NativeStopped) -> None:
-        if event.reason == "signal-received" and event.signal == "SIGINT" and self._stray_interrupts:
-            self._stray_interrupts -= 1
-            await self.native.resume()
-            return
         if await self.judge.is_internal(event):
-            await self.native.resume()
-            return
-        ours = event.reason == "signal-received" and event.signal == "SIGINT"
-        if self._interrupts:
-            waiters, self._interrupts = self._interrupts, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(ours)
-            if ours:
-                return
-            self._stray_interrupts += 1
-        if ours and not self._native_pause and not await self._pauses():
-            await self.native.console("signal SIGINT")  # goes on, with the signal; gdb itself would keep it
-            return
-        verdict = await self.judge.verdict(event)
+            verdict = await self._pass_over()
+        elif event.reason == "signal-received" and event.signal == "SIGINT":
+            verdict = await self._interrupted_by_signal(event)
+        else:
+            verdict = await self.judge.verdict(event) or await self._pass_over()
         if verdict is None:
-            await self._run_on()
             return
+        self._answer_interrupts(False)
         reason, breakpoints, description = verdict
         threads = await self.native.threads()
         gdb_thread = event.gdb_thread or 1
@@ -397,14 +382,41 @@ class Session:
         )
         self.enter(State.NATIVE_STOPPED, stop)
 
-    async def _run_on(self) -> None:
-        """After a stop that the user does not see."""
-        self.inspector.forget()
-        await self.native.resume()
+    def _answer_interrupts(self, halted: bool) -> None:
+        waiters, self._interrupts = self._interrupts, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(halted)
 
-    async def _pauses(self) -> bool:
-        """Whether a SIGINT that we did not send is the user's Ctrl-C at us; else it belongs to the program."""
-        return self.interrupt_pauses and await self.judge.is_from_terminal()
+    async def _interrupted_by_signal(self, event: engine.NativeStopped) -> Verdict | None:
+        """A SIGINT: one of our own, the user's Ctrl-C, or the program's business."""
+        if self._interrupts:
+            self._answer_interrupts(True)
+            return None
+        if self._native_pause:
+            return await self.judge.verdict(event)
+        sender = await self.judge.sender_of_signal()
+        if sender == self.native.pid:  # of an interrupt that another stop made needless
+            await self.native.resume()
+            return None
+        if sender is None and self.interrupt_pauses:
+            return await self.judge.verdict(event)
+        await self.native.console("signal SIGINT")  # goes on, with the signal; gdb itself would keep it
+        return None
+
+    async def _pass_over(self) -> Verdict | None:
+        """After a stop that the user does not see: on, unless somebody waits for a halt: this is one.
+
+        gdb sends no SIGINT when the target has just stopped by itself, so none may follow.
+        """
+        self.inspector.forget()
+        if self._interrupts:
+            self._answer_interrupts(True)
+            return None
+        if self._native_pause:
+            return Reason.PAUSE, (), None
+        await self.native.resume()
+        return None
 
     async def _pause_in_python(self, tid: int) -> bool:
         """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
@@ -463,9 +475,7 @@ class Session:
         if self.state in (State.EXITED, State.DETACHED):
             return
         self.exit = exit
-        for waiter in self._interrupts:
-            if not waiter.done():
-                waiter.set_result(False)
+        self._answer_interrupts(False)
         lost = self.state is State.LOST
         self.state = State.LOST if lost else State.EXITED
         for react in self.after_stop:

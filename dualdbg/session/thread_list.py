@@ -12,10 +12,10 @@ from ..model import State, Thread
 if TYPE_CHECKING:
     from .session import Session
 
-# OS thread id, name, and whether the thread is pydevd's own, of every Python thread. threading.enumerate hides
-# pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not.
+# OS thread id, name, pydevd's number, and whether the thread is pydevd's own, of every Python thread.
+# threading.enumerate hides pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not.
 _NAMES = (
-    "[(t.native_id, t.name, bool(getattr(t, 'is_pydev_daemon_thread', False)))"
+    "[(t.native_id, t.name, getattr(t, '__pydevd_id__', None), bool(getattr(t, 'is_pydev_daemon_thread', False)))"
     " for t in list(__import__('threading')._active.values())]"
 )
 

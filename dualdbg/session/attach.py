@@ -1,0 +1,122 @@
+"""Attaches to a running process: gdb at once, Python control as soon as its interpreter can run Python code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..backends.debugpy import DebugpyEngine
+from ..backends.events import NativeStopped
+from ..backends.gdb import GdbEngine, GdbOptions
+from ..backends.wirelog import WireLog
+from ..errors import CommandError, EngineError, TargetGone
+from ..model import Language, Reason, SessionStarted, State, Stop
+from ..resources import resource_directory
+from ..symbols.cache import cache_directory
+from ..symbols.operators import OperatorTable
+from ..target import ptrace
+from ..target.launcher import Launch, Meeting
+from .python_control import ControlOptions, PythonControl
+from .refusals import attach_refused, gdb_unusable
+from .session import NativeHold, Session
+from .start import Options, find_gdb, furnish
+
+
+async def attach(
+    pid: int,
+    options: Options,
+    operators: OperatorTable | None = None,
+    started: float | None = None,
+    subscribe: Callable[[Session], None] | None = None,
+) -> Session:
+    """A session on process ``pid``, which gdb has stopped; it runs on when the session is left.
+
+    ``subscribe`` is called with the session before anything happens in it. Raises PermissionRefused, TargetGone,
+    TargetError or EngineError; the process runs on then.
+    """
+    started = time.monotonic() if started is None else started
+    gdb = find_gdb(options.gdb)
+    ptrace.check(pid)
+    session = Session(pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+    native = GdbEngine(
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        session.report,
+    )
+    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    host, port = await python.listen()
+    session.native, session.python = native, python
+    session.log = WireLog(options.log_dir, "session", started).received
+    furnish(session, options, operators, _as_launched(pid))
+    if subscribe is not None:
+        subscribe(session)
+    session.repair = partial(repair, pid)
+    guard = Guard(REPAIR.format(python=shlex.quote(sys.executable)))
+    os.write(guard.pipe, f"{pid}\n".encode())
+    session.at_close.append(guard.release)
+    meeting = Meeting(port, host)
+    control = PythonControl(
+        session,
+        python,
+        meeting,
+        ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
+    )
+    try:
+        try:
+            await native.start()
+        except (EngineError, CommandError) as error:
+            raise gdb_unusable(gdb, error) from error
+        await _hold(session, native)
+        await control.begin()
+        await native.console("catch load")
+        await native.console("catch exec")
+        for command in options.gdb_commands:
+            await native.console(command)
+        for text in options.breakpoints:
+            await session.breakpoints.add(text)
+        await _show(session)
+    except BaseException:
+        await native.close(grace=2.0)
+        await python.close()
+        control.close()
+        raise
+    return session
+
+
+async def _hold(session: Session, native: GdbEngine) -> None:
+    """gdb stops the process."""
+    try:
+        await native.attach(session.pid)
+    except (EngineError, CommandError) as error:
+        raise attach_refused(session.pid, error) from error
+    if not Path(f"/proc/{session.pid}").exists():
+        raise TargetGone(f"process {session.pid} has ended")
+    threads = await native.threads()
+    number = next((number for number, tid in threads.items() if tid == session.pid), 1)
+    session.native_hold = NativeHold(NativeStopped("", session.pid, number), session.pid, number)
+    session.native_held.set()
+    session.epoch += 1
+    session.run()
+    session.emit(SessionStarted(session.pid, None, native.version))
+    await session.breakpoints.libraries_changed()
+
+
+async def _show(session: Session) -> None:
+    """The first stop: everything is ready for the user's commands."""
+    thread = await session.inspector.thread(session.pid)
+    frame = await session.inspector.top_frame(session.pid)
+    stop = Stop(
+        session.epoch, Language.NATIVE, Reason.PAUSE, thread, frame, (), "attached", session.seconds()
+    )
+    session.enter(State.NATIVE_STOPPED, stop)
+
+
+def _as_launched(pid: int) -> Launch:
+    """What is known of how the process was started: where its files are looked for."""
+    try:
+        cwd = str(Path(f"/proc/{pid}/cwd").readlink())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        cwd, words = ".", []
+    script = next((word for word in words[1:] if word.endswith(".py")), None)
+    return Launch(python=words[0] if words else "python", script=script, cwd=cwd)
