@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..model import State
+from ..target.guard import Guard
 from .front_end import TROUBLE_STATUS, Start, exit_status
 
 if TYPE_CHECKING:
     from ..tui.app import Dashboard, Wishes
     from ..tui.terminal.pty import ProgramTerminal
 
+# What Textual's driver has switched on: the keyboard protocol, the other screen, the hidden cursor, focus and mouse
+# reports, bracketed paste, no line wrap, resize reports; and the colours of whatever was being written.
+_LEAVE = (
+    "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?2026l\x1b[0m"
+)
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -39,6 +48,7 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
     """
     from ..tui.app import Dashboard
 
+    guard = Guard(_restoring(sys.stderr.fileno()))
     app = Dashboard(start, terminal, wishes)
     loop = asyncio.get_running_loop()
     received: list[int] = []
@@ -57,11 +67,20 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
         await app.close_session()
         if terminal is not None:
             terminal.close()
+        guard.release()
     if app.failure is not None:
         raise app.failure
     if received:
         return exit_status(None, received[0])
     return _status(app)
+
+
+def _restoring(descriptor: int) -> str:
+    """A shell script that puts the terminal in order when we are killed without a chance to do it."""
+    name = os.ttyname(descriptor)
+    stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
+    tty, sequences = shlex.quote(name), _LEAVE.replace("\x1b", "\\033")
+    return f"read released && exit 0; stty {stty.stdout.strip()} <{tty}; printf '{sequences}' >{tty}"
 
 
 def _status(app: Dashboard) -> int:

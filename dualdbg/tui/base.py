@@ -145,10 +145,10 @@ class Base(App[None]):
     # -- what is said and asked -------------------------------------------------------------------
 
     def show(self, report: Report) -> None:
-        """A report of the session or of a command: in the log, and in sight when it is a complaint."""
+        """A report of the session or of a command: in the log, and over the panes when nobody would see it there."""
         if isinstance(report, Progress):
             return
-        width = max(self.views.prompt.log_.size.width, 20)
+        width = max(self.views.prompt.log_.room, 20)
         if self._printer.style.width != width:
             colour = not self.no_color
             self._printer = Printer(
@@ -157,6 +157,8 @@ class Base(App[None]):
                 highlight if colour else lambda _file, _first, lines: lines,
             )
         self.say(self._printer.render(report))
+        if "prompt" in self.workspace.shown():
+            return
         if isinstance(report, ErrorReport) or (isinstance(report, Notice) and report.level == "error"):
             self.notify(_both(report.message, report.hint), severity="error", markup=False)
         elif isinstance(report, Notice) and report.level == "warning":

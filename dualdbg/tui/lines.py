@@ -97,7 +97,7 @@ class LineView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
-        width, line = self.size.width, top + y
+        width, line = self.room, top + y
         base = self.rich_style
         if self.line_count() == 0 and y == 0:
             return self._strip(self.empty(), base, 0, width)
@@ -109,6 +109,11 @@ class LineView(ScrollView, can_focus=True):
         if line == self.cursor and self.shows_cursor:
             base += self.look("cursor" if self.has_focus else "cursor-away")
         return self._strip(self.parts(line, width), base, left, width)
+
+    @property
+    def room(self) -> int:
+        """The columns that text has, without the scroll bar."""
+        return self.scrollable_content_region.width
 
     @property
     def shows_cursor(self) -> bool:

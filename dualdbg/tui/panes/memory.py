@@ -84,7 +84,7 @@ class MemoryView(RowsView):
 
     def _draw_rows(self) -> None:
         if self.address is not None:
-            count = bytes_a_line(self.size.width)
+            count = bytes_a_line(self.room)
             self.show_rows(memory_rows(self.address, self._data, self._before, count))
 
     def on_resize(self) -> None:

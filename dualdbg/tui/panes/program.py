@@ -59,20 +59,16 @@ class ProgramView(LineView):
         screen = self.screen_
         base = self.rich_style
         if screen is None:
-            return (
-                Strip.blank(self.size.width, base)
-                if y
-                else self._strip(self.empty(), base, 0, self.size.width)
-            )
+            return Strip.blank(self.room, base) if y else self._strip(self.empty(), base, 0, self.room)
         line = y + self.scroll_offset.y
         past = 0 if screen.alternate else len(screen.history)
         if line < past:
             return self._history_line(line, screen, base)
         if line - past >= screen.lines:
-            return Strip.blank(self.size.width, base)
+            return Strip.blank(self.room, base)
         row = screen.rows[line - past]
         segments = [Segment(text, base + style_of(look)) for text, look in row.runs()]
-        strip = Strip(segments).crop_extend(0, self.size.width, base)
+        strip = Strip(segments).crop_extend(0, self.room, base)
         if self._shows_caret(screen) and line - past == screen.cursor.y:
             strip = _with_caret(strip, screen.cursor.x, base + Style(reverse=True))
         return self._marked(strip)
@@ -81,7 +77,7 @@ class ProgramView(LineView):
         one = screen.history[line]
         row = one if isinstance(one, Row) else _as_row(one)
         segments = [Segment(text, base + style_of(look)) for text, look in row.runs()]
-        return self._marked(Strip(segments).crop_extend(0, self.size.width, base))
+        return self._marked(Strip(segments).crop_extend(0, self.room, base))
 
     def _marked(self, strip: Strip) -> Strip:
         if not self.found:
@@ -127,8 +123,8 @@ class ProgramView(LineView):
         self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.terminal is not None and self.size.width > 1 and self.size.height > 1:
-            self.terminal.resize(self.size.width, self.size.height)
+        if self.terminal is not None and self.room > 1 and self.size.height > 1:
+            self.terminal.resize(self.room, self.size.height)
             self._follows = True
             self._changed()
 

@@ -66,8 +66,8 @@ class Log(LineView):
         return list(text.divide(range(self._width, len(text), self._width)))
 
     def on_resize(self, event: events.Resize) -> None:
-        if event.size.width != self._width:
-            self._width = event.size.width
+        if self.room != self._width:
+            self._width = self.room
             self._wrapped = [piece for line in self._said for piece in self._wrap(line)]
         self._follow()
 
@@ -85,7 +85,7 @@ class Log(LineView):
         line = y + self.scroll_offset.y
         base = self.rich_style
         if line >= len(self._wrapped):
-            return Strip.blank(self.size.width, base)
+            return Strip.blank(self.room, base)
         if line == self.cursor and self.shows_cursor:
             base += self.look("cursor")
         text = self._wrapped[line]
@@ -96,7 +96,7 @@ class Log(LineView):
         ]
         if self.found:
             segments = mark(segments, self.found, self.look("found"))
-        return Strip(segments).crop_extend(0, self.size.width, base)
+        return Strip(segments).crop_extend(0, self.room, base)
 
 
 class CommandLine(Input):

@@ -32,6 +32,8 @@ class Listing:
 Marks = Mapping["int | str", str]
 """What the gutter shows: line number, or address as text, to enabled, disabled or pending."""
 
+_WIDE = 60  # columns from which on an instruction has its address beside its offset
+
 _BREAKPOINT = {"enabled": "●", "disabled": "○", "pending": "◌"}
 
 
@@ -128,11 +130,8 @@ class SourceView(LineView):
         if self.listing is not None:
             row = self.listing.instructions[line]
             here = row.address == self.current
-            return (
-                *self._margin(f"{row.address:#x}", here),
-                (f"{row.address:#x}  ", "number"),
-                (row.text, ""),
-            )
+            address = f"{row.address:#x}  " if width >= _WIDE or not row.function else ""
+            return (*self._margin(f"{row.address:#x}", here), (address, "number"), (row.text, ""))
         assert self.source is not None
         number = line + 1
         margin = self._margin(number, number == self.current)
