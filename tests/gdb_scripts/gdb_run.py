@@ -65,13 +65,15 @@ def run_gdb(
     setup: Sequence[str] = ("run",),
     before: Sequence[str] = WITHOUT_SYMBOLS,
     core: Path | None = None,
+    entry: Path = ENTRY,
     env: dict[str, str] | None = None,
     timeout: float = 120,
 ) -> Outcome:
     """Runs ``program`` (its argv) until ``setup`` has brought it to a stop, then ``commands``.
 
-    ``{name}`` in a command is replaced by the address that the target published under that name. With
-    ``core`` nothing runs: gdb reads that file. A traceback anywhere in gdb's own output fails the test.
+    ``{name}`` in a command is replaced by the address that the target published under that name. With ``core``
+    nothing runs: gdb reads that file. ``entry`` is the script that loads the helpers. A traceback anywhere in
+    gdb's own output fails the test.
     """
     gdb = require(shutil.which("gdb"), "gdb")
     published, results = tmp_path / "published.json", tmp_path / "results.json"
@@ -83,6 +85,8 @@ def run_gdb(
         "results": str(results),
         "folder": str(HERE),
     }
+    plan_file = tmp_path / "plan.json"
+    plan_file.write_text(json.dumps(plan))
     base = [
         "set pagination off",
         "set debuginfod enabled off",
@@ -92,7 +96,7 @@ def run_gdb(
     argv: list[str | Path] = [gdb, "-nx", "-q", "-batch"]
     for command in (*base, *before):
         argv += ["-iex", command]
-    argv += ["-x", ENTRY, "-x", HERE / "inside_gdb.py"]
+    argv += ["-x", entry, "-x", HERE / "inside_gdb.py"]
     if core is not None:
         argv += [program[0], core]
     else:
@@ -106,7 +110,7 @@ def run_gdb(
         timeout=timeout,
         env={
             **os.environ,
-            "DUALDBG_TEST_PLAN": json.dumps(plan),
+            "DUALDBG_TEST_PLAN": str(plan_file),
             "DUALDBG_TEST_PUBLISHED": str(published),
             "XDG_CACHE_HOME": str(tmp_path / "cache"),
             **(env or {}),

@@ -1,5 +1,6 @@
 """Runs in gdb: executes commands at the stop of the target and writes what they printed. See gdb_run.py."""
 
+import hashlib
 import json
 import os
 import sys
@@ -7,7 +8,8 @@ import time
 
 import gdb
 
-plan = json.loads(os.environ["DUALDBG_TEST_PLAN"])
+with open(os.environ["DUALDBG_TEST_PLAN"], encoding="utf-8") as plan_file:
+    plan = json.load(plan_file)
 
 
 def execute(command):
@@ -28,6 +30,21 @@ def break_at(symbol, library):
     mapped = inferior.mappings(inferior.require_inferior())
     address = mapped.address_of(symbol, library)
     gdb.execute(f"break *{address:#x}")
+
+
+def fingerprint():
+    """Hashes of all writable memory and of the registers of every thread, printed as one line."""
+    inferior = gdb.selected_inferior()
+    digest = hashlib.sha256()
+    with open(f"/proc/{inferior.pid}/maps") as maps, open(f"/proc/{inferior.pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            span, permissions = line.split()[:2]
+            if "w" in permissions:
+                start, end = (int(word, 16) for word in span.split("-"))
+                memory.seek(start)
+                digest.update(memory.read(end - start))
+    registers = gdb.execute("thread apply all -q info registers", to_string=True)
+    print(digest.hexdigest(), hashlib.sha256(registers.encode()).hexdigest())
 
 
 def read_published():

@@ -103,7 +103,7 @@ def chain(installation, make_target):
         _chosen.clear()
         _bad.clear()
         _chosen[key] = _sources(installation, info, wanted, compiling, make_target)
-    return Chain(_chosen[key], _missing(installation))
+    return Chain(_chosen[key], lambda: _missing(installation, _chosen.get(key, ())))
 
 
 def _sources(installation, info, wanted, compiling, make_target):
@@ -144,10 +144,12 @@ def refusals():
     return dict(_bad)
 
 
-def _missing(installation):
+def _missing(installation, layouts):
+    """Why no source knows a type, for the error message."""
     if installation is None:
         return " This process has not loaded PyTorch."
     reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
+    reasons += [layout.problem for layout in layouts if isinstance(layout, _Object) and layout.problem]
     if table(installation.version) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
     return " " + "; ".join(reasons) + "." if reasons else ""

@@ -74,9 +74,12 @@ EMPTY = Layout("none", {}, {})
 
 
 class Chain:
-    """Several layouts, the first that knows a type wins; remembers which of them were used."""
+    """Several layouts, the first that knows a type wins; remembers which of them were used.
 
-    def __init__(self, layouts, missing=""):
+    ``missing()`` says why a type may be unknown, for the error message.
+    """
+
+    def __init__(self, layouts, missing=lambda: ""):
         self.layouts = list(layouts)
         self._missing = missing
         self._records = {}
@@ -87,7 +90,7 @@ class Chain:
         """The :class:`Record` called ``name``; raises :class:`LayoutMissing`."""
         found = self.get(name)
         if found is None:
-            raise LayoutMissing(f"The layout of {name} is not known.{self._missing}", _HINT)
+            raise LayoutMissing(f"The layout of {name} is not known.{self._missing()}", _HINT)
         return found
 
     def get(self, name):
@@ -108,7 +111,7 @@ class Chain:
                     self._use(layout.source)
                     break
             else:
-                raise LayoutMissing(f"The values of {name} are not known.{self._missing}", _HINT)
+                raise LayoutMissing(f"The values of {name} are not known.{self._missing()}", _HINT)
         return self._enums[name]
 
     def _use(self, source):

@@ -1,0 +1,44 @@
+"""Whatever is at an address, every command ends: with an answer or with a message, never with a traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import HERE, run_gdb
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+COMMANDS = (
+    "ivalue {}",
+    "ivalue-stack {} --full",
+    "tensor {} --data --stats",
+    "pyobject {}",
+    "dispatch-keys {}",
+    "op {}",
+    "jit-code {}",
+    "jit-graph {}",
+    "jit-frame {}",
+)
+# Far more than an address ever takes; a command that hangs takes the whole time limit of its own, 2 s here.
+SECONDS = 5.0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_nothing_hangs_and_nothing_breaks(seed: int, tmp_path: Path) -> None:
+    program = [sys.executable, HERE / "targets" / "garbage.py", str(seed)]
+    names = list(run_gdb(program, [], tmp_path).published["addresses"])
+    commands = ["set dualdbg time-limit 2"]
+    commands += [command.format(f"{{{name}}}") for name in names for command in COMMANDS]
+    outcome = run_gdb(program, commands, tmp_path, timeout=500)
+    assert len(outcome.results) == len(commands) > 3000
+    answered = [record for record in outcome.results if record["error"] is None]
+    assert len(answered) > 100
+    slow = [
+        (record["command"], record["seconds"]) for record in outcome.results if record["seconds"] > SECONDS
+    ]
+    assert slow == []
+    long = [record["command"] for record in outcome.results if len(record["output"]) > 1_000_000]
+    assert long == []

@@ -1,0 +1,158 @@
+"""Where layouts come from: what does not fit the process is refused, and every answer says its source."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
+
+pytestmark = [pytest.mark.torch]
+
+PROGRAM = [sys.executable, HERE / "targets" / "one_tensor.py"]
+TABLE = Path("dualdbg_helpers", "layout", "tables", "torch-2.13.0.json")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the helpers, to be changed."""
+    folder = tmp_path / "gdb_scripts"
+    shutil.copytree(ENTRY.parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    path = folder / TABLE
+    table = json.loads(path.read_text())
+    edit(table)
+    path.write_text(json.dumps(table))
+
+
+def move(record: str, member: str, by: int) -> Callable[[dict[str, Any]], None]:
+    def edit(table: dict[str, Any]) -> None:
+        table["records"][record][1][member][0] += by
+
+    return edit
+
+
+def renumber(enum: str, by: int) -> Callable[[dict[str, Any]], None]:
+    def edit(table: dict[str, Any]) -> None:
+        table["enums"][enum] = {name: value + by for name, value in table["enums"][enum].items()}
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        move("c10::TensorImpl", "numel_", 8),
+        move("c10::TensorImpl", "sizes_and_strides_", 8),
+        move("c10::TensorImpl", "data_type_", -8),
+        move("c10::TensorImpl", "key_set_", -8),
+        move("c10::impl::SizesAndStrides", "inlineStorage_", 8),
+        move("c10::impl::OperatorEntry", "name_", 8),
+        move("c10::Argument", "name_", 8),
+        move("c10::FunctionSchema", "arguments_", -24),
+        move("c10::IValue", "tag", -8),
+        renumber("c10::ScalarType", 1),
+        renumber("c10::IValue::Tag", 3),
+    ],
+)
+def test_a_wrong_table_is_refused(copy: Path, tmp_path: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+    change(copy, edit)
+    commands = ["set dualdbg compile-types off", "dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    assert "does not fit" in outcome.error(1)
+    assert "refused: table for torch 2.13.0" in outcome.output(2)
+
+
+def test_the_true_table_is_believed(copy: Path, tmp_path: Path) -> None:
+    commands = ["dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    assert outcome.data(0)["repr"] == outcome.published["more"]["repr"]
+    assert outcome.data(0)["layout"] == "table for torch 2.13.0, checked against the process"
+    assert "refused" not in outcome.output(1)
+
+
+def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> None:
+    (copy / TABLE).rename(copy / TABLE.with_name("torch-1.0.0.json"))
+    commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    assert "no compiler 'no-such-compiler'" in outcome.error(1)
+    assert "there is no table for torch 2.13.0" in outcome.error(1)
+    assert "no table for version 2.13.0" in outcome.output(2)
+
+
+@pytest.mark.slow
+def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path) -> None:
+    (copy / TABLE).rename(copy / TABLE.with_name("torch-1.0.0.json"))
+    commands = ["dualdbg-json tensor {tensor} --data"]
+    for seconds in (300.0, 5.0):
+        outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+        answer = json.loads(outcome.output(0).splitlines()[-1])
+        assert answer["repr"] == outcome.published["more"]["repr"]
+        assert answer["layout"] == "types compiled from the headers of torch 2.13.0"
+        compiled = "Compiling the types of PyTorch (core), once..." in outcome.output(0)
+        assert compiled == (seconds == 300.0)
+
+
+@pytest.mark.slow
+def test_the_table_is_what_the_compiler_says(tmp_path: Path) -> None:
+    """The table in the package was made by the tool, and nothing in it was forgotten."""
+    commands = [
+        "set dualdbg layouts types-object",
+        "python from dualdbg_helpers import context; from dualdbg_helpers.layout.wanted import PARTS; import json; "
+        "chain = context.current().layout; "
+        "records = [chain.record(r) for part in PARTS.values() for r in part.records]; "
+        "print(json.dumps({r.name: [r.size, r.offsets] for r in records}))",
+    ]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, timeout=300)
+    found = json.loads(outcome.output(1).splitlines()[-1])
+    table = json.loads((ENTRY.parent / TABLE).read_text())["records"]
+    expected = {
+        n: [size, {m: place[0] for m, place in fields.items()}] for n, (size, fields) in table.items()
+    }
+    assert found == expected
+
+
+@pytest.mark.slow
+def test_types_for_gdb_itself(tmp_path: Path) -> None:
+    commands = ["set language c++", "torch-types", "print *(c10::TensorImpl*){tensor}"]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, timeout=300)
+    assert "gdb knows the types of torch-2.13.0-core-" in outcome.output(1)
+    assert outcome.output(2).split(" = ", 1)[1] == outcome.published["more"]["repr"] + "\n"
+
+
+def test_without_pytorch(tmp_path: Path) -> None:
+    target = tmp_path / "target.py"
+    folder = str(HERE / "targets")
+    target.write_text(
+        f"import sys; sys.path.insert(0, {folder!r})\nfrom publishing import publish, stop\npublish(); stop()"
+    )
+    commands = [
+        "tensor $sp",
+        "ivalue-stack",
+        "dualdbg-layout",
+        "op aten::add",
+        "dispatch-keys 1",
+        "jit-frame",
+    ]
+    outcome = run_gdb([sys.executable, target], commands, tmp_path)
+    for index in (0, 1, 3, 4, 5):
+        assert "This process has not loaded PyTorch." in outcome.error(index) or "No Stack" in outcome.error(
+            index
+        )
+    assert outcome.output(2).startswith("PyTorch is not loaded in this process.\nCPython 3.")
+
+
+def test_without_a_process(tmp_path: Path) -> None:
+    outcome = run_gdb([sys.executable], ["tensor $sp", "torch-help", "ivalue-stack"], tmp_path, setup=())
+    assert outcome.error(0).startswith("No process and no core file.")
+    assert "ivalue-stack" in outcome.output(1)
+    assert outcome.error(2).startswith("No process and no core file.")
