@@ -16,7 +16,6 @@ from ..protocol import dap
 from ..session.code import Code
 from ..session.memory import Memory
 from ..session.session import Session
-from ..session.thread_list import ThreadList
 from . import translate
 from .arguments import Arguments
 from .client import Client
@@ -101,7 +100,6 @@ class Adapter:
         self.session_or_none: Session | None = None
         self.code: Code
         self.memory: Memory
-        self.threads: ThreadList
         self.configured = asyncio.Event()
         self.launched = False
         self.process_name = ""
@@ -153,7 +151,6 @@ class Adapter:
         self.session_or_none = session
         self.code = Code(session)
         self.memory = Memory(session)
-        self.threads = ThreadList(session)
         self.pump.follow(session)
 
     def forget(self) -> None:

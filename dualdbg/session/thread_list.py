@@ -13,9 +13,12 @@ if TYPE_CHECKING:
     from .session import Session
 
 # OS thread id, name, pydevd's number, and whether the thread is pydevd's own, of every Python thread.
-# threading.enumerate hides pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not.
+# threading.enumerate hides pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not. The number of
+# DAP belongs to pydevd's own name of the thread (pydevd_base_schema.py, _translate_id_to_dap).
+_SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
 _NAMES = (
-    "[(t.native_id, t.name, getattr(t, '__pydevd_id__', None), bool(getattr(t, 'is_pydev_daemon_thread', False)))"
+    f"[(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
+    " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
     " for t in list(__import__('threading')._active.values())]"
 )
 
@@ -65,7 +68,9 @@ class ThreadList:
             rows = ast.literal_eval(str(answer["result"]))
         except (CommandError, ValueError, SyntaxError):
             return  # names are a courtesy: a program may have replaced threading.enumerate
-        for tid, name, ours in rows:
+        for tid, name, number, ours in rows:
             self._names[tid] = name
             if ours:
                 self.ours.add(tid)
+            elif isinstance(number, int):
+                self._session.inspector.learn_thread(number, tid)

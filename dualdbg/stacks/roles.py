@@ -111,6 +111,8 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
 
 
 def _hiding_of_python(frame: PythonFrame, hiding: _Hiding | None, rules: RoleRules) -> _Hiding | None:
+    if rules.is_ours(frame.file) and _is_thread_start(frame):
+        return _Hiding.START
     if rules.is_ours(frame.file) or (hiding is _Hiding.OURS and _is_standard_library(frame)):
         return _Hiding.OURS
     if hiding is _Hiding.START and _is_runner(frame):
@@ -125,6 +127,11 @@ def _is_import_machinery(frame: PythonFrame) -> bool:
 
 def _is_standard_library(frame: PythonFrame) -> bool:
     return frame.file is None or _STANDARD_LIBRARY.search(frame.file) is not None
+
+
+def _is_thread_start(frame: PythonFrame) -> bool:
+    """pydevd starts the program's threads (pydev_monkey._NewThreadStartupWithTrace): its frame is the outermost."""
+    return PurePath(frame.file or "").name == "pydev_monkey.py"
 
 
 def _is_runner(frame: PythonFrame) -> bool:

@@ -25,7 +25,7 @@ class _Boundary:
 
 @request("threads", CONFIGURABLE)
 async def threads(adapter: Adapter, arguments: Arguments) -> Body:
-    rows = await adapter.threads.all()
+    rows = await adapter.session.inspector.thread_list.all()
     adapter.pump.threads_are({row.tid for row in rows})
     return {"threads": [translate.thread(row) for row in rows]}
 

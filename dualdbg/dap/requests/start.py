@@ -48,7 +48,6 @@ class StartRequest:
 
     def _configure(self, adapter: Adapter) -> Callable[[Session], Awaitable[None]]:
         async def configure(session: Session) -> None:
-            adapter.threads.program_begins()
             if adapter.configured.is_set():  # started again: the breakpoints are known
                 await adapter.breakpoints.set_again()
                 return
