@@ -371,7 +371,8 @@ def _command(name):
     if name not in _COMMANDS:  # a rarer one: its file is read now
         sys.path.insert(0, _FOLDER)
         try:
-            _COMMANDS.update(importlib.import_module("engine_more").COMMANDS)
+            for module in ("engine_breakpoints", "engine_more"):
+                _COMMANDS.update(importlib.import_module(module).COMMANDS)
         finally:
             sys.path.remove(_FOLDER)
     return _COMMANDS[name]

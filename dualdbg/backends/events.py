@@ -45,6 +45,14 @@ class NativeConsole:
 
 
 @dataclass(frozen=True)
+class NativeLog:
+    """A log point of gdb's printed; ``gdb_breakpoint`` is gdb's number of it. The target ran on."""
+
+    gdb_breakpoint: int
+    text: str
+
+
+@dataclass(frozen=True)
 class PythonStopped:
     """debugpy holds a thread. ``reason`` is DAP's word; ``debugpy_thread`` is debugpy's own thread number."""
 
@@ -99,6 +107,7 @@ EngineEvent = Union[
     NativeStopped,
     NativeExited,
     NativeConsole,
+    NativeLog,
     PythonStopped,
     PythonContinued,
     PythonOutput,

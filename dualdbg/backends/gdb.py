@@ -18,7 +18,7 @@ from typing import Any
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..model import NativeFrame
 from ..protocol import mi
-from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped
+from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeLog, NativeStopped
 from .pending import PendingRequests
 from .wirelog import WireLog
 
@@ -27,6 +27,7 @@ DEADLINE = 30.0  # seconds; a request that takes longer says so itself
 _CHUNK = 1 << 16
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
 _ANSWER_MARK = "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/engine.py prints
+_LOG_MARK = "dualdbg-log:"  # what a log point prints, gdb_scripts/engine_breakpoints.py
 _PR_SET_PDEATHSIG = 1
 
 # No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
@@ -337,6 +338,9 @@ class GdbEngine:
         elif isinstance(record, mi.Stream):
             if self._console is not None and record.channel == "console":
                 self._console.append(record.text)
+            elif record.channel == "log" and record.text.startswith(_LOG_MARK):
+                number, text = json.loads(record.text.removeprefix(_LOG_MARK))
+                self._on_event(NativeLog(number, text))
             elif record.channel == "target":
                 self._on_event(NativeConsole(record.text))
         elif isinstance(record, mi.Async):

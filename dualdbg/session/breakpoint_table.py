@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
-from ..errors import CommandError
+from ..errors import CommandError, SpecError
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -107,7 +107,11 @@ class BreakpointTable:
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
         else:
-            await self._native.add(id, spec)
+            try:
+                await self._native.add(id, spec)
+            except SpecError:
+                del self._rows[id]
+                raise
         self._settle(id, announce=True)
         if same is not None:
             self._session.emit(
@@ -180,6 +184,12 @@ class BreakpointTable:
         for id in ids:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         return ids
+
+    async def count_passed_over(self, id: int) -> None:
+        """Before :meth:`count_hit`: add the hits of which only gdb knows."""
+        before = await self._native.hits_before(id)
+        if before > self._rows[id].hit_count:
+            self._rows[id] = replace(self._rows[id], hit_count=before)
 
     def count_hit(self, id: int) -> bool:
         """Count a native hit; False while the spec's ``hits`` are not reached."""

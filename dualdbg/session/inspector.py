@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from ..model import (
     Value,
 )
 from ..stacks.roles import assign_roles
-from ..symbols.demangle import demangle
+from .log_text import split_log
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from .session import PythonHold, Session
 
 _THREAD_ID = "__import__('threading').get_native_id()"
-_LOG_EXPRESSION = re.compile(r"\{([^{}]*)\}")
 
 
 class Inspector:
@@ -221,30 +219,10 @@ class Inspector:
 
     # -- small questions of the judge -------------------------------------------------------------
 
-    async def thrown_type(self) -> str | None:
-        """At ``__cxa_throw(object, type_info*, destructor)``: the demangled type, read from the type_info."""
-        native = self._session.native
-        try:
-            answer = await native.command("-data-evaluate-expression *(char**)((char*)$rsi+8)")
-            text = str(answer["value"])
-        except CommandError:
-            return None
-        match = re.search(r'"(.*)"', text)
-        return demangle("_Z" + match.group(1)).removeprefix("_Z") if match else None
-
-    async def write_log(self, text: str) -> None:
-        """Write a log point's text with its expressions evaluated."""
-
-        async def value_of(expression: str) -> str:
-            try:
-                value = await self._session.native.command(f'-data-evaluate-expression "{expression}"')
-                return str(value["value"])
-            except CommandError as error:
-                return f"<{error.message}>"
-
-        parts = _LOG_EXPRESSION.split(text)
-        written = [part if index % 2 == 0 else await value_of(part) for index, part in enumerate(parts)]
-        self._session.emit(Output("console", "".join(written) + "\n"))
+    async def write_log(self, text: str, gdb_thread: int) -> None:
+        """Write a log point's text with its expressions evaluated in a thread's innermost frame."""
+        written = await self._session.native.helper("log-text", gdb_thread, *split_log(text))
+        self._session.emit(Output("console", f"{written}\n"))
 
     # -- variables and expressions ----------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from ..errors import CommandError
 from ..model import BreakpointKind, Notice, Reason
 from ..stacks.roles import is_evaluation_loop
 from ..symbols.nested_calls import Arrival, continues_call
+from .cxx_exceptions import read_throw
 
 if TYPE_CHECKING:
     from .session import Session
@@ -85,21 +86,33 @@ class Judge:
         assert event.gdb_breakpoint is not None
         if await self._is_ours(event):
             return None
+        thread = event.gdb_thread or 1
         hit: list[int] = []
         description = None
         for id in session.breakpoints.native_owners(event.gdb_breakpoint):
             spec = session.breakpoints.get(id).spec
+            if spec.thread is not None and not await self._is_thread(event, spec.thread):
+                continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
+            if spec.condition is not None:
+                try:
+                    if not await session.native.helper("condition-holds", thread, spec.condition):
+                        continue
+                except CommandError as error:
+                    description = await self._condition_failed(id, spec.condition, error)
+                    hit.append(id)
+                    continue
+            if spec.kind is BreakpointKind.THROW:
+                thrown = await read_throw(session.native, thread)
+                if spec.subject and not thrown.is_a(spec.subject):
+                    continue
+                description = thrown.told(await session.inspector.stack_while_held(await self._tid(event)))
+            await session.breakpoints.count_passed_over(id)
             if not session.breakpoints.count_hit(id):
                 continue
-            if spec.kind is BreakpointKind.THROW:
-                type_name = await session.inspector.thrown_type()
-                if spec.subject and type_name is not None and spec.subject not in type_name:
-                    continue
-                description = f"throw {type_name}" if type_name else "throw"
             if spec.log is not None:
-                await session.inspector.write_log(spec.log)
+                await session.inspector.write_log(spec.log, thread)
                 continue
             hit.append(id)
         if not hit:
@@ -116,6 +129,26 @@ class Judge:
             return False
         tid = event.thread or (await self._session.native.threads()).get(event.gdb_thread or 1)
         return tid in ours
+
+    async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
+        """A condition without a value stops once and says why."""
+        await self._session.breakpoints.enable(id, False)
+        why = error.message.removeprefix("gdb: ").rstrip(".")
+        return f"the condition {condition!r} cannot be evaluated: {why}; breakpoint {id} is off now"
+
+    async def _tid(self, event: engine.NativeStopped) -> int:
+        """The OS thread id of a stop's thread, which gdb may have met just now."""
+        threads = await self._session.native.threads()
+        return threads.get(event.gdb_thread or 1, self._session.pid)
+
+    async def _is_thread(self, event: engine.NativeStopped, wanted: str) -> bool:
+        """Whether the thread of a stop has this OS thread id, or this name: the system's or Python's."""
+        tid = await self._tid(event)
+        if wanted.isdigit():
+            return tid == int(wanted)
+        if self._session.inspector.thread_name(tid) == wanted:
+            return True
+        return (await self._session.inspector.thread(tid)).python_name == wanted
 
     async def _continues_call(self, event: engine.NativeStopped, id: int) -> bool:
         """Whether this arrival at an operator's kernel belongs to a call that was reported already."""

@@ -11,6 +11,8 @@ from ..symbols.image import Module, Place, ProcessImage
 from ..symbols.operators import Candidate
 from ..symbols.policy import Load
 from .engines import NativeEngine
+from .log_text import split_log
+from .native_expressions import check_expression
 from .stack_reader import StackReader
 from .symbol_policy import SymbolPolicy
 
@@ -24,6 +26,7 @@ class _Point:
 
     number: int
     owners: set[int] = field(default_factory=set)
+    ignores: bool = False  # gdb passes over the first hits by itself, and counts them
 
 
 @dataclass
@@ -37,6 +40,7 @@ class _Wanted:
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by gdb location
     message: str | None = None
+    passed_over: int = 0  # hits that gdb has counted at places where it does so no longer
 
 
 def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
@@ -47,6 +51,26 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
     BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
     BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
 }
+
+
+# Every arrival counts: no rule of the judge's has to look at it first.
+_PLAIN = {BreakpointKind.FUNCTION, BreakpointKind.NATIVE_LINE, BreakpointKind.ADDRESS}
+
+
+def _names_a_thread(spec: BreakpointSpec) -> bool:
+    """Whether the thread is given by name, which gdb cannot tell."""
+    return spec.thread is not None and not spec.thread.isdigit()
+
+
+def _prints_itself(spec: BreakpointSpec) -> bool:
+    """Whether gdb can do all of a log point without a stop."""
+    counts = (spec.hits, spec.hit_condition) != (None, None)
+    return spec.log is not None and spec.kind in _PLAIN and not counts and not _names_a_thread(spec)
+
+
+def _is_counted_by_gdb(spec: BreakpointSpec) -> bool:
+    plain = spec.kind in _PLAIN and spec.thread is None and spec.log is None
+    return spec.hits is not None and spec.hits > 1 and plain
 
 
 class NativeBreakpoints:
@@ -82,7 +106,15 @@ class NativeBreakpoints:
     # -- the user's changes ---------------------------------------------------------------------
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
-        """Look for the places of a new breakpoint in what is loaded now."""
+        """Look for the places of a new breakpoint in what is loaded now.
+
+        Raises SpecError for a condition or a log text that would write to the program or call its functions.
+        """
+        if spec.condition is not None:
+            check_expression(spec.condition)
+        if spec.log is not None:
+            for expression in split_log(spec.log)[1]:
+                check_expression(expression)
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
         wanted = _Wanted(id, spec, _FUNCTIONS.get(spec.kind, _no_names)(spec), candidates)
@@ -160,7 +192,7 @@ class NativeBreakpoints:
 
     async def _bind(self, wanted: _Wanted, modules: list[Module]) -> None:
         if wanted.spec.kind is BreakpointKind.ADDRESS:
-            await self._bind_address(wanted)
+            await self._bind_address(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
             await self._bind_line(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.DATA:
@@ -195,13 +227,28 @@ class NativeBreakpoints:
         location = Location(place.symbol.name, place.module.path, address, file, line)
         await self._insert(wanted, address, location)
 
-    async def _bind_address(self, wanted: _Wanted) -> None:
+    async def _bind_address(self, wanted: _Wanted, modules: list[Module]) -> None:
+        name, plus, offset = wanted.spec.subject.rpartition("+")
+        if plus:
+            for module in modules:
+                if _is_named(module, name):
+                    await self._bind_offset(wanted, module, int(offset, 16))
+            return
         if wanted.locations:
             return
         address = int(wanted.spec.subject, 16)
         function, library = self._image.describe(address)
         if library is not None:
             await self._insert(wanted, address, Location(function, library, address))
+
+    async def _bind_offset(self, wanted: _Wanted, module: Module, offset: int) -> None:
+        """``offset`` is the link-time address, as nm and objdump print it."""
+        address = module.bias + offset
+        function, library = self._image.describe(address)
+        if function is None and not module.start <= address < module.end:
+            wanted.message = f"{module.path} has nothing at {offset:#x}"
+            return
+        await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_data(self, wanted: _Wanted) -> None:
         if wanted.locations:
@@ -238,31 +285,83 @@ class NativeBreakpoints:
             await self._insert(wanted, place["address"], location)
 
     async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
-        key = (
-            f"{address:#x} {wanted.spec.condition or ''}"  # those with the same condition share one of gdb's
-        )
+        spec = wanted.spec
+        counts = spec.hits if _is_counted_by_gdb(spec) else None
+        # Those that gdb is to treat alike share one of its breakpoints.
+        key = f"{address:#x} {spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
         if key in wanted.locations:
             return
         point = self._points.get(key)
         if point is None:
             try:
-                number, _ = await self._native.insert_breakpoint(f"*{address:#x}")
+                point = await self._new_point(wanted, address)
             except CommandError as error:
                 wanted.message = error.message
                 return
-            point = self._points[key] = _Point(number)
-            if wanted.spec.condition is not None:
-                await self._set_condition(wanted, point.number, wanted.spec.condition)
+            self._points[key] = point
         point.owners.add(wanted.id)
         wanted.locations[key] = location
         if not self._is_active(point):
             await self._native.enable_breakpoint(point.number, False)
 
+    async def _new_point(self, wanted: _Wanted, address: int) -> _Point:
+        spec = wanted.spec
+        if _prints_itself(spec):
+            texts, expressions = split_log(spec.log or "")
+            tid = int(spec.thread) if spec.thread is not None else 0
+            number = await self._native.helper("insert-log", address, texts, expressions, spec.condition, tid)
+            return _Point(number)
+        number, _ = await self._native.insert_breakpoint(f"*{address:#x}")
+        condition = await self._gdb_condition(spec)
+        if condition is not None:
+            await self._set_condition(wanted, number, condition)
+        point = _Point(number)
+        if _is_counted_by_gdb(spec):
+            await self._ignore_first_hits(wanted, point)
+        return point
+
+    async def _gdb_condition(self, spec: BreakpointSpec) -> str | None:
+        """The condition with that on the thread, where gdb has the thread already; the judge looks in any case."""
+        if spec.thread is None or not spec.thread.isdigit():
+            return spec.condition
+        threads = {tid: number for number, tid in (await self._native.threads()).items()}
+        number = threads.get(int(spec.thread))
+        if number is None:
+            return spec.condition
+        return f"$_thread == {number}" + (f" && ({spec.condition})" if spec.condition is not None else "")
+
     async def _set_condition(self, wanted: _Wanted, number: int, condition: str) -> None:
+        """A condition that gdb cannot read here leaves the breakpoint without one: the stop there says why."""
         try:
-            await self._native.command(f"-break-condition --force {number} {condition}")
+            await self._native.command(f"-break-condition {number} {condition}")
         except CommandError as error:
-            wanted.message = f"the condition cannot be used: {error.message}"
+            wanted.message = f"the condition cannot be read: {error.message}"
+
+    async def _ignore_first_hits(self, wanted: _Wanted, point: _Point) -> None:
+        """Let gdb pass over hits by itself; not where several places count together."""
+        assert wanted.spec.hits is not None
+        if not wanted.locations:
+            await self._native.command(f"-break-after {point.number} {wanted.spec.hits - 1}")
+            point.ignores = True
+            return
+        for other in (self._points[key] for key in wanted.locations):
+            if other.ignores:
+                wanted.passed_over += await self._times(other)
+                other.ignores = False
+                await self._native.command(f"-break-after {other.number} 0")
+
+    async def hits_before(self, id: int) -> int:
+        """The hits of a breakpoint that gdb has passed over by itself, before the one at hand."""
+        wanted = self._wanted[id]
+        counted = wanted.passed_over
+        for point in (self._points[key] for key in wanted.locations):
+            if point.ignores:
+                counted += await self._times(point) - 1
+        return counted
+
+    async def _times(self, point: _Point) -> int:
+        answer = await self._native.command(f"-break-info {point.number}")
+        return int(answer["BreakpointTable"]["body"][0]["times"])
 
     async def _release(self, key: str, owner: int) -> None:
         point = self._points.get(key)
@@ -272,3 +371,9 @@ class NativeBreakpoints:
         if not point.owners:
             del self._points[key]
             await self._native.delete_breakpoint(point.number)
+
+
+def _is_named(module: Module, name: str) -> bool:
+    """Whether a module is meant by a path, a file name, or a file name without what follows ``.so`` or the suffix."""
+    file = module.path.rsplit("/", 1)[-1]
+    return name in (module.path, file, file.partition(".so")[0], file.partition(".")[0])

@@ -487,6 +487,11 @@ class Session:
     async def _native_console(self, event: engine.NativeConsole) -> None:
         self.emit(Output("console", event.text))
 
+    async def _native_log(self, event: engine.NativeLog) -> None:
+        for id in self.breakpoints.native_owners(event.gdb_breakpoint):
+            self.breakpoints.count_hit(id)
+            self.emit(Output("console", f"{event.text}\n"))
+
     # -- reports of debugpy -------------------------------------------------------------------
 
     async def _python_stopped(self, event: engine.PythonStopped) -> None:
@@ -591,6 +596,7 @@ _HANDLERS: dict[type, Callable[[Session, Any], Awaitable[None]]] = {
     engine.NativeStopped: Session._native_stopped,
     engine.NativeExited: Session._native_exited,
     engine.NativeConsole: Session._native_console,
+    engine.NativeLog: Session._native_log,
     engine.PythonStopped: Session._python_stopped,
     engine.PythonContinued: Session._python_continued,
     engine.PythonOutput: Session._python_output,

@@ -1,0 +1,52 @@
+"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ..model import NativeFrame, PythonFrame, Role, Stack
+from ..symbols.demangle import demangle
+from .engines import NativeEngine
+
+
+@dataclass(frozen=True)
+class Throw:
+    """``types`` are the type and its first bases, innermost first (empty: not known); ``text`` is what()."""
+
+    types: tuple[str, ...]
+    text: str | None
+
+    def is_a(self, name: str) -> bool:
+        """Whether a handler for the type ``name`` (scopes in front may be left out) would catch it."""
+        wanted = name.removeprefix("::")
+        return any(type_ == wanted or type_.endswith(f"::{wanted}") for type_ in self.types)
+
+    def told(self, stack: Stack) -> str:
+        """For people: what is thrown, where in C++, and the Python line that led there."""
+        what = self.types[0] if self.types else "an exception of a type that is not known"
+        if self.text is not None:
+            what += f": {self.text}"
+        site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
+        python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)
+        parts = [what]
+        if isinstance(site, NativeFrame):
+            place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
+            parts.append(f"thrown in {site.function or hex(site.pc)}{place}")
+        if python is not None:
+            parts.append(f"called from {PurePath(python.file or '?').name}:{python.line}")
+        return ", ".join(parts)
+
+
+def _is_site(frame: object) -> bool:
+    """A frame that is neither the C++ library's own nor the interpreter's."""
+    if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
+        return False
+    return not PurePath(frame.library or "").name.startswith("libstdc++")
+
+
+async def read_throw(native: NativeEngine, gdb_thread: int) -> Throw:
+    """What a thread that stands at the entry of ``__cxa_throw`` throws."""
+    answer = await native.helper("throw-info", gdb_thread)
+    types = tuple(demangle(f"_Z{name}").removeprefix("_Z") for name in answer["types"])
+    return Throw(types, answer["text"])
