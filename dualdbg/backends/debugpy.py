@@ -133,15 +133,19 @@ class DebugpyEngine:
     async def wait_connected(self) -> None:
         await self._connected.wait()
 
-    async def initialize(self, options: DebugpyOptions, session_token: str, target_token: str) -> None:
+    async def initialize(
+        self, options: DebugpyOptions, session_token: str, target_token: str, deadline: float = DEADLINE
+    ) -> None:
         """Everything before the breakpoints: we show ``session_token`` and expect ``target_token`` back.
+
+        ``deadline`` is for each answer; one that gdb may hold up for as long as the user likes needs a long one.
 
         Raises ProtocolError when the caller is not our target.
         """
-        answer = await self.request("pydevdAuthorize", {"debugServerAccessToken": session_token})
+        answer = await self.request("pydevdAuthorize", {"debugServerAccessToken": session_token}, deadline)
         if not secrets.compare_digest(str(answer.get("clientAccessToken")), target_token):
             raise ProtocolError("another process connected to the debug port; it was turned away")
-        information = await self.request("pydevdSystemInfo")
+        information = await self.request("pydevdSystemInfo", None, deadline)
         self.process_id = int(information["process"]["pid"])
         self.python_version = _plain_version(str(information["python"]["version"]))
         await self.request(
@@ -155,9 +159,10 @@ class DebugpyEngine:
                 "supportsVariableType": True,
                 "supportsVariablePaging": True,
             },
+            deadline,
         )
-        await self.request("launch" if options.launched else "attach", options.arguments())
-        await asyncio.wait_for(self._initialized.wait(), DEADLINE)
+        await self.request("launch" if options.launched else "attach", options.arguments(), deadline)
+        await asyncio.wait_for(self._initialized.wait(), deadline)
 
     async def configuration_done(self) -> None:
         """Let the program run. The answer may come after the program's first native stop: it is not awaited."""

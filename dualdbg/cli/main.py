@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -33,6 +34,7 @@ _USAGE_STATUS = 2
 _TROUBLE_STATUS = 3
 _INTERRUPTED_STATUS = 130  # what a shell shows for SIGINT
 _CLOSED_OUTPUT_STATUS = 141  # and for SIGPIPE
+_CLOSED_OUTPUT = (errno.EPIPE, errno.EIO)  # the reader of a pipe is gone; the terminal is
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_status
     except KeyboardInterrupt:
         return _INTERRUPTED_STATUS
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in _CLOSED_OUTPUT:
+            tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
+            return _TROUBLE_STATUS
         _abandon_stdout()
         return _CLOSED_OUTPUT_STATUS
     except Exception:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ..backends.debugpy import DebugpyEngine
@@ -13,14 +17,21 @@ from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetGone
 from ..model import Language, Reason, SessionStarted, State, Stop
 from ..resources import resource_directory
+from ..snapshot.repair import repair
 from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
 from ..target import ptrace
+from ..target.guard import Guard
 from ..target.launcher import Launch, Meeting
 from .python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import NativeHold, Session
 from .start import Options, find_gdb, furnish
+
+_PACKAGE = Path(__file__).parents[1]
+
+# When dualdbg is gone, and gdb too soon to take its breakpoints out. A second line calls it off.
+_REPAIR = 'read pid || exit 0; read released && exit 0; PYTHONPATH={path} exec {python} -m dualdbg.snapshot.repair "$pid"'
 
 
 async def attach(
@@ -51,7 +62,7 @@ async def attach(
     if subscribe is not None:
         subscribe(session)
     session.repair = partial(repair, pid)
-    guard = Guard(REPAIR.format(python=shlex.quote(sys.executable)))
+    guard = Guard(_REPAIR.format(python=shlex.quote(sys.executable), path=shlex.quote(str(_PACKAGE.parent))))
     os.write(guard.pipe, f"{pid}\n".encode())
     session.at_close.append(guard.release)
     meeting = Meeting(port, host)

@@ -115,6 +115,8 @@ class Session:
         self.stepper = Stepper(self)
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
+        self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
+        self.at_close: list[Callable[[], None]] = []
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.python_holds: dict[int, PythonHold] = {}
         self.native_hold: NativeHold | None = None
@@ -351,6 +353,8 @@ class Session:
             if task is not None:
                 task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        for release in self.at_close:
+            release()
 
     # -- reports of gdb -----------------------------------------------------------------------
 
@@ -572,6 +576,8 @@ class Session:
             self.emit(Notice("error", f"gdb is gone: {event.detail}; the target is ended with it", ""))
             self.end_target()
         else:
+            if self.repair is not None:  # gdb may have left breakpoints, and the target runs already
+                await asyncio.get_running_loop().run_in_executor(None, self.repair)
             self.emit(Notice("error", f"gdb is gone: {event.detail}", "attach again to go on"))
             self.ended.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import DualdbgError, TargetGone
@@ -64,8 +65,16 @@ class Captured:
     stubborn: list[int] = field(default_factory=list)
 
 
-def capture(pid: int, stop: bool = True, wanted: Wanted = Wanted()) -> Captured:
-    """Read process ``pid``. Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read."""
+def capture(
+    pid: int,
+    stop: bool = True,
+    wanted: Wanted = Wanted(),
+    held: Mapping[int, Registers] | None = None,
+) -> Captured:
+    """Read process ``pid``. ``held``: a debugger of ours holds it already, with these registers by thread.
+
+    Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
+    """
     facts = read_process(pid)
     if facts is None:
         raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
@@ -87,7 +96,10 @@ def capture(pid: int, stop: bool = True, wanted: Wanted = Wanted()) -> Captured:
     )
     if result.interpreter is not None and (wanted.names or wanted.locals):
         result.texts = ObjectText(ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals)
-    if stop:
+    if held is not None:
+        result.registers = dict(held)
+        _read_all(result, wanted)
+    elif stop:
         _read_stopped(pid, result, wanted)
     else:
         _read_running(result, wanted)

@@ -19,7 +19,7 @@ from ..errors import TargetError, TargetGone
 from ..target.permission import refusal
 from .registers import Registers, registers_from_regset
 
-_SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 0x4206, 0x4207, 17, 0x4204
+_POKEDATA, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 0x4206, 0x4207, 17, 0x4204
 _NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
 _EVENT_STOP = 128
 _WALL = 0x40000000
@@ -142,6 +142,12 @@ class Hold:
             raw = _regset(tid, _NT_ARM_TLS, 8)
             tls = struct.unpack("<Q", raw[:8])[0] if raw else None
         return HeldThread(tid, registers_from_regset(data, tls))
+
+
+def poke(tid: int, address: int, word: int) -> None:
+    """Put eight bytes into the memory of a thread that is held, its code too. Raises TargetError."""
+    if _libc.ptrace(_POKEDATA, tid, ctypes.c_void_p(address), ctypes.c_void_p(word)) == -1:
+        raise TargetError(f"memory at {address:#x} cannot be written: {os.strerror(ctypes.get_errno())}")
 
 
 def _ptrace(request: int, tid: int, data: int = 0) -> int:

@@ -73,3 +73,30 @@ def known_stack_pointer(
     if architecture is X86_64:
         values[16] = pc
     return Registers(architecture, pc, sp, tuple(values), None, system_call)
+
+
+X86_64_NAMES = (
+    *("rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp"),
+    *("r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"),
+    "rip",
+)
+AARCH64_NAMES = (*(f"x{number}" for number in range(31)), "sp", "pc")
+
+
+def debugger_names(architecture: Architecture) -> tuple[str, ...]:
+    """The registers that :func:`from_debugger` wants, as gdb calls them."""
+    if architecture is X86_64:
+        return (*X86_64_NAMES, "fs_base", "orig_rax")
+    return AARCH64_NAMES
+
+
+def from_debugger(architecture: Architecture, values: dict[str, int]) -> Registers:
+    """The registers of a thread that gdb holds."""
+    if architecture is AARCH64:
+        ordered = tuple(values[name] for name in AARCH64_NAMES)
+        return Registers(AARCH64, values["pc"], values["sp"], ordered)
+    ordered = tuple(values[name] for name in X86_64_NAMES)
+    call = None
+    if values["orig_rax"] < 1 << 63:
+        call = (values["orig_rax"], *(values[name] for name in ("rdi", "rsi", "rdx", "r10", "r8", "r9")))
+    return Registers(X86_64, values["rip"], values["rsp"], ordered, values["fs_base"], call)

@@ -286,14 +286,19 @@ def connect(settings: dict[str, Any]) -> None:
         os.register_at_fork(after_in_child=leave_forked_child)
 
 
-_settings = take_settings()
-_failure = import_the_users_own()
-if _settings is not None:
-    try:
-        connect(_settings)
-    except BaseException as error:  # `site` would swallow it and run the program without a debugger
-        message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
-        os.write(2, message.encode("utf-8", "replace"))
-        os._exit(FAILED)
-if _failure is not None:
-    raise _failure
+def start() -> None:
+    settings = take_settings()
+    failure = import_the_users_own()
+    if settings is not None:
+        try:
+            connect(settings)
+        except BaseException as error:  # `site` would swallow it and run the program without a debugger
+            message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
+            os.write(2, message.encode("utf-8", "replace"))
+            os._exit(FAILED)
+    if failure is not None:
+        raise failure
+
+
+if __name__ == "sitecustomize":  # dualdbg_attach.py takes functions from here under another name
+    start()

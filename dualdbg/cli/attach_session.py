@@ -1,0 +1,84 @@
+"""The session of ``dualdbg attach``: the stacks first, then both engines on a process that goes on living."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ..console.completion import Names
+from ..console.style import Style
+from ..session.attach import attach
+from ..session.session import Session
+from ..session.start import Options
+from ..symbols.image import ProcessImage
+from ..symbols.operators import OperatorTable
+from . import main as entry
+from .front_end import Interaction, converse
+from .sinks import sink
+
+
+async def debug(options: Namespace) -> int:
+    """Attach to the process of ``options`` and let the user steer; returns the exit status of dualdbg.
+
+    Raises DualdbgError when that is refused; the process runs on then.
+    """
+    if not options.no_stacks:
+        await asyncio.get_running_loop().run_in_executor(None, _show_stacks, options.pid, options.json)
+    operators = _operators(options.pid)
+
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        return await attach(options.pid, _session_options(options), operators, entry.STARTED, subscribe)
+
+    interaction = Interaction(options.commands, options.batch, options.json)
+    return await converse(start, interaction, sink(options.json), spec_names=_names_of(operators))
+
+
+def _show_stacks(pid: int, as_json: bool) -> None:
+    """Where every thread is, and what is wrong, before anything else. Raises what makes the process unreadable."""
+    from ..snapshot.assemble import Assembler
+    from ..snapshot.capture import Wanted, capture
+    from ..snapshot.descriptors import with_other_ends
+    from ..snapshot.diagnose import diagnose
+    from ..snapshot.take import parents_of_forks
+    from .stack_listing import StackListing, finding_to_json, process_to_json
+
+    reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+    findings = diagnose(reports, parents_of_forks(reports, stop=True))
+    if as_json:
+        objects = [*map(process_to_json, reports), *map(finding_to_json, findings)]
+        sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
+    else:
+        listing = StackListing(Style.of(sys.stdout))
+        sys.stdout.write(listing.findings(findings) + listing.processes(reports) + "\n")
+    sys.stdout.flush()
+
+
+def _session_options(options: Namespace) -> Options:
+    return Options(
+        gdb=options.gdb,
+        log_dir=Path(options.log_dir) if options.log_dir else None,
+        just_my_code=not options.all_code,
+        breakpoints=tuple(options.breakpoints),
+    )
+
+
+def _operators(pid: int) -> OperatorTable | None:
+    """The operators of the PyTorch that the process has loaded."""
+    image = ProcessImage(pid)
+    image.refresh()
+    for module in image.modules:
+        path = Path(module.path)
+        if path.name.startswith("libtorch_cpu"):
+            return OperatorTable.load(path.parent.parent)
+    return None
+
+
+def _names_of(operators: OperatorTable | None) -> Names:
+    def names(text: str) -> Iterable[str]:
+        return (name for name in (operators.names if operators else ()) if name.startswith(text))
+
+    return names

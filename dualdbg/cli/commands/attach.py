@@ -1,0 +1,76 @@
+"""``dualdbg attach``: gdb on a running process, its stacks at once, Python control as soon as that is possible."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from ...errors import DualdbgError, UsageError
+from ..arguments import Parser
+
+
+def main(words: list[str]) -> int:
+    options = _parser().parse_args(words)
+    if options.pid is None:
+        options.pid = _ask()
+    if options.log_dir:
+        _check_folder(options.log_dir)
+    from ..attach_session import debug
+
+    if not options.json:
+        return asyncio.run(debug(options))
+    from ...console.reports import ErrorReport
+    from .. import json_lines
+
+    try:
+        return asyncio.run(debug(options))
+    except DualdbgError as error:
+        sys.stdout.write(json_lines.line(ErrorReport(error.message, error.hint)))
+        return error.exit_status
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="dualdbg attach",
+        description="Attaches to a running process. When dualdbg is left, the process runs on as it was.",
+    )
+    parser.add_argument(
+        "pid", nargs="?", type=_pid, metavar="PID", help="the process; without it you may choose"
+    )
+    parser.add_argument(
+        "-b", "--break", action="append", default=[], dest="breakpoints", metavar="SPEC", help="a breakpoint"
+    )
+    parser.add_argument(
+        "-x", action="append", default=[], dest="commands", metavar="COMMAND", help="a command"
+    )
+    parser.add_argument("--batch", action="store_true", help="detach after the last -x command")
+    parser.add_argument("--json", action="store_true", help="standard output is one JSON object a line")
+    parser.add_argument(
+        "--no-stacks", action="store_true", help="do not show the stacks of all threads first"
+    )
+    parser.add_argument("--all-code", action="store_true", help="stop in library code too")
+    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
+    parser.add_argument(
+        "--log-dir", metavar="DIR", help="write what is said to gdb and debugpy to files there"
+    )
+    return parser
+
+
+def _pid(text: str) -> int:
+    number = int(text)
+    if number <= 0:
+        raise ValueError(text)
+    return number
+
+
+def _ask() -> int:
+    from ...snapshot.processes import python_processes
+    from ..process_table import choose
+
+    return choose(python_processes() if sys.stdin.isatty() else [], "attach")
+
+
+def _check_folder(name: str) -> None:
+    if Path(name).exists() and not Path(name).is_dir():
+        raise UsageError(f"attach: --log-dir {name} is not a folder")

@@ -1,0 +1,173 @@
+"""Runs in a process that was attached to, at a safe point: connects its pydevd to the session, in a thread of its own.
+
+The session has the interpreter execute this file with ``settings`` among its globals. The thread that executes it only
+starts another thread: what is slow, or may wait, happens there. Runs on CPython 3.8 and later with nothing installed.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import threading  # here, and not in our thread: for the module, who imports it first is the main thread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    settings: dict[str, Any] = {}
+
+BOOTSTRAP_NAME = "_dualdbg_bootstrap"
+CLASS_NAME = "dualdbg_original_PyDB"  # where pydevd's own class is kept from the first attach on
+
+
+class SessionGone(Exception):
+    """The session ended before it let the program be debugged."""
+
+
+def tell(state: str, text: str = "") -> None:
+    """One line to the session: ``started``, or ``failed`` and why."""
+    import json
+    import socket
+
+    connection = socket.create_connection((settings["host"], settings["control_port"]), timeout=10)
+    line = json.dumps({"token": settings["session_token"], "state": state, "text": text}) + "\n"
+    connection.sendall(line.encode())
+    connection.close()
+
+
+def bootstrap() -> Any:
+    """The functions that a launched program has, without what they do when they are imported at its start."""
+    from importlib import util
+
+    path = os.path.join(settings["bootstrap"], "sitecustomize.py")
+    spec: Any = util.spec_from_file_location(BOOTSTRAP_NAME, path)
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pydevd_of(functions: Any) -> Any:
+    """pydevd, imported now or at an earlier attach. Raises RuntimeError when another debugger uses it."""
+    pydevd = sys.modules.get("pydevd")
+    if pydevd is None:
+        pydevd = functions.import_pydevd(settings["debugpy"], settings["pycache"])
+        functions.undo_side_effects(pydevd)
+    elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
+        raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
+    if pydevd.get_global_debugger() is not None:
+        raise RuntimeError("another Python debugger (debugpy or PyCharm's) is at work in the program")
+    return pydevd
+
+
+def attached(pydevd: Any, functions: Any) -> type:
+    """pydevd's debugger for a program that outlives the session: nothing of it stays behind."""
+    original: Any = getattr(pydevd, CLASS_NAME, None) or pydevd.PyDB
+    setattr(pydevd, CLASS_NAME, original)
+    pydevd.PyDB = original
+    base: Any = functions.quick(pydevd)
+
+    class AttachedDebugger(base):  # type: ignore[misc]
+        ready_to_run: bool
+        session_gone = False
+
+        def wait_for_ready_to_run(self) -> None:
+            while not self.ready_to_run:
+                self.process_internal_commands()
+                self._py_db_command_thread_event.clear()
+                self._py_db_command_thread_event.wait(0.05)
+            if self.session_gone:
+                raise SessionGone
+
+        def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
+            if not self.ready_to_run:
+                self.session_gone = self.ready_to_run = True
+            super().dispose_and_kill_all_pydevd_threads(wait=wait, timeout=timeout)
+            stop_tracing(pydevd)
+
+    return AttachedDebugger
+
+
+def stop_tracing(pydevd: Any) -> None:
+    """No thread is traced any more: at once from 3.12 on, else in each thread as soon as it runs Python."""
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
+
+    pydev_monkey.undo_patch_thread_modules()
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        from _pydevd_sys_monitoring import pydevd_sys_monitoring  # type: ignore[import-not-found]
+
+        pydevd_sys_monitoring.stop_monitoring(all_threads=True)
+        return
+    import pydevd_tracing  # type: ignore[import-not-found]
+
+    def remove(frame: Any, event: str, arg: Any) -> None:
+        """A trace function that ends the tracing of the thread that calls it."""
+        sys.settrace(None)
+        while frame is not None:
+            frame.f_trace = None
+            frame = frame.f_back
+
+    pydevd_tracing.restore_sys_set_trace_func()
+    sys.settrace(None)
+    threading.settrace(None)
+    for outermost in sys._current_frames().values():
+        frame: Any = outermost
+        while frame is not None:
+            if frame.f_trace is not None:
+                frame.f_trace = remove
+            frame = frame.f_back
+    pydevd_tracing.set_trace_to_threads(remove, create_dummy_thread=False)
+    sys.settrace(None)
+
+
+def untrace_this_thread() -> None:
+    """As sys.settrace(None), past pydevd's own version of it, which warns."""
+    tracing = sys.modules.get("pydevd_tracing")
+    holder: Any = getattr(tracing, "TracingFunctionHolder", None)
+    (getattr(holder, "_original_tracing", None) or sys.settrace)(None)
+
+
+def connect() -> None:
+    functions = bootstrap()
+    pydevd = pydevd_of(functions)
+    functions.load_probe(pydevd)
+    pydevd.start_client = functions.open_connection
+    pydevd.PyDB = attached(pydevd, functions)
+    tell("started")
+    pydevd.settrace(
+        host=settings["host"],
+        port=settings["port"],
+        suspend=False,
+        patch_multiprocessing=settings["follow_children"],
+        dont_trace_start_patterns=(settings["debugpy"], settings["bootstrap"]),
+        access_token=settings["session_token"],
+        client_access_token=settings["target_token"],
+        notify_stdin=False,
+    )
+    if not settings["follow_children"] and not hasattr(pydevd, "dualdbg_leaves_children"):
+        pydevd.dualdbg_leaves_children = True
+        os.register_at_fork(after_in_child=functions.leave_forked_child)
+
+
+def run() -> None:
+    """The body of our thread."""
+    threading.current_thread().pydev_do_not_trace = True  # type: ignore[attr-defined]
+    threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
+    try:
+        connect()
+    except SessionGone:
+        pass
+    except BaseException:
+        import traceback
+
+        try:
+            tell("failed", traceback.format_exc())
+        except OSError:
+            pass  # the session is gone as well
+    finally:
+        untrace_this_thread()
+        threading._active.pop(_thread.get_ident(), None)  # type: ignore[attr-defined]  # the entry for this thread
+
+
+_thread.start_new_thread(run, ())
