@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from dualdbg.symbols.elf import ElfFile
 from dualdbg.symbols.library import Library
+from dualdbg.symbols.stack_scan import code_on_stack
 from dualdbg.symbols.unwind_file import unwind_file
 from tests.support import require
 from tests.symbols.conftest import HERE, run, torch_library
@@ -84,6 +86,31 @@ def test_the_entries_of_the_frames_are_enough(deep: Gdb) -> None:
     assert max(Path(path).stat().st_size for path in files.values()) < 4096
 
 
+def files_by_scan(stopped: dict[str, Any]) -> dict[str, str]:
+    """What the words on the stack ask for, without knowing any frame."""
+    mappings = stopped["mappings"]
+    found = code_on_stack(bytes.fromhex(stopped["stack"]), [(start, end) for _, start, end in mappings])
+    around: dict[str, set[int]] = {stopped["pc"][0]: {stopped["pc"][1]}}
+    for (path, _, _), addresses in zip(mappings, found, strict=True):
+        places = {address - stopped["biases"][path] - 1 for address in addresses}
+        around[path] = around.get(path, set()) | places
+    made = {path: unwind_file(Library.open(path), places) for path, places in around.items() if places}
+    return {path: str(file) for path, file in made.items() if file is not None}
+
+
+def test_the_words_on_the_stack_tell_what_is_needed(deep: Gdb) -> None:
+    stopped = deep.stack(None)
+    files = files_by_scan(stopped)
+    assert deep.stack(files)["frames"] == stopped["frames"]
+    assert sum(Path(path).stat().st_size for path in files.values()) < 30_000
+
+
+def test_words_are_told_apart_by_mapping() -> None:
+    memory = struct.pack("<6QI", 5, 0x1000, 0x1FFF, 0x2000, 0x5000, 0x1000, 7)
+    assert code_on_stack(memory, [(0x5000, 0x6000), (0x1000, 0x2000)]) == [{0x5000}, {0x1000, 0x1FFF}]
+    assert code_on_stack(memory, []) == [] and code_on_stack(b"", [(0, 10)]) == [set()]
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_stack_through_libtorch(tmp_path: Path) -> None:
@@ -99,8 +126,9 @@ def test_the_stack_through_libtorch(tmp_path: Path) -> None:
     assert {"libtorch_cpu.so", "libtorch_python.so"} <= names
     files = files_for(expected["libraries"])
     assert gdb.stack(files)["frames"] == expected["frames"]
-    few = files_for(expected["libraries"], expected["frames"])
-    assert gdb.stack(few)["frames"] == expected["frames"]
+    for few in (files_for(expected["libraries"], expected["frames"]), files_by_scan(expected)):
+        assert gdb.stack(few)["frames"] == expected["frames"]
+        assert sum(Path(path).stat().st_size for path in few.values()) < 200_000
 
 
 def test_a_file_is_made_once(shapes: Path, own_cache: Path) -> None:
