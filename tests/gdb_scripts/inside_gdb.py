@@ -32,6 +32,22 @@ def break_at(symbol, library):
     gdb.execute(f"break *{address:#x}")
 
 
+def break_like(library, *parts):
+    """Breaks at the first instruction of every function of a library whose mangled name has all of ``parts``."""
+    from dualdbg_helpers import inferior
+
+    found = inferior.mappings(inferior.require_inferior()).library_named(library)
+    table = found.elf.tables[0]
+    addresses = set()
+    for index in range(len(table.values)):
+        name = table.name(index)
+        if all(part in name for part in parts) and ".cold" not in name and table.kind(index) == 2:
+            addresses.add(found.base + table.values[index])
+    assert addresses, parts
+    for address in addresses:
+        gdb.execute(f"break *{address:#x}")
+
+
 def fingerprint():
     """Hashes of all writable memory and of the registers of every thread, printed as one line."""
     inferior = gdb.selected_inferior()

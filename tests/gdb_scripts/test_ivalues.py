@@ -53,7 +53,7 @@ def test_corpus(
     commands = [*SOURCES[source], "set dualdbg max-string 0", "dualdbg-json ivalue-stack --limit 0"]
     outcome = stop_in_corpus(corpus_library, tmp_path, f"{seed} 300", commands, shared_cache)
     answer = json.loads(outcome.output(2).splitlines()[-1])
-    assert answer["found"] == "register rsi at the entry of corpus::boxed_sink"
+    assert answer["found"] == "argument `stack`"
     assert source.replace("-", " ").replace("object", "compiled") in answer["layout"]
     truth = [json.loads(line) for line in outcome.published["more"]["values"]]
     tensors = iter(outcome.published["more"]["tensors"])
@@ -96,6 +96,24 @@ def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     assert texts.pop("tensor") == "tensor([[0., 1., 2.],\n        [3., 4., 5.]])" and expected.pop("tensor")
     assert texts.pop("tensor_list").startswith("[tensor([[0., 1., 2.],") and expected.pop("tensor_list")
     assert texts == expected
+
+
+def test_boxed_kernel_of_an_extension_whose_symbols_gdb_has_not_read(corpus_library: Path, tmp_path: Path) -> None:
+    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "1", "5"]
+    symbol = "_ZN6corpusL10boxed_sinkERKN3c1014OperatorHandleEPSt6vectorINS0_6IValueESaIS5_EE"
+    setup = ["run", f"python break_at({symbol!r}, 'sample_corpus')", "continue"]
+    commands = ["dualdbg-json ivalue-stack --limit 0", "stepi", "stepi", "ivalue-stack", "stepi 40", "ivalue-stack"]
+    outcome = run_gdb(program, commands, tmp_path, setup=setup)
+    stack = outcome.data(0)
+    assert stack["found"] == "register rsi at the entry of corpus::boxed_sink"
+    assert stack["layout"] == "table for torch 2.13.0, checked against the process"
+    truth = [json.loads(line) for line in outcome.published["more"]["values"]]
+    tensors = iter(outcome.published["more"]["tensors"])
+    for found, expected in zip(stack["values"], truth, strict=True):
+        compare(found, expected, tensors)
+    # Past the instructions that only make room on the stack, the registers still hold the arguments.
+    assert "register rsi at the entry of corpus::boxed_sink" in outcome.output(3)
+    assert "No Stack is visible here" in outcome.error(5)
 
 
 def test_awkward_values_end(corpus_library: Path, tmp_path: Path) -> None:

@@ -88,6 +88,29 @@ def test_inside_an_operator_that_the_interpreter_calls(tmp_path: Path) -> None:
     assert "A function that returns an object" in outcome.error(3)
 
 
+def test_dispatcher_call_without_debug_info(tmp_path: Path) -> None:
+    """The compiler has made clones of this function whose arguments its name does not tell."""
+    setup = ["run", "python break_like('libtorch_cpu', 'Dispatcher9callBoxed')", "continue"]
+    outcome = run_gdb(GRAPHS, ["dualdbg-json ivalue-stack"], tmp_path, setup=setup)
+    stack = outcome.data(0)
+    assert stack["found"].startswith("register r") and stack["found"].endswith("at the entry of c10::Dispatcher::callBoxed")
+    assert [v["kind"] for v in stack["values"]][-2:] == ["GenericList", "Int"]
+
+
+def test_boxed_kernel_without_debug_info(tmp_path: Path) -> None:
+    parts = ("make_boxed_from_unboxed_functor", "VariableType12_GLOBAL__N_1", "4relu", "4call")
+    setup = ["run", f"python break_like('libtorch_cpu', *{parts})", "continue"]
+    commands = ["dualdbg-json ivalue-stack", "op $rsi", "dispatch-keys $rdx"]
+    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=setup)
+    stack = outcome.data(0)
+    assert stack["found"].startswith("register rcx at the entry of c10::impl::make_boxed_from_unboxed_functor<")
+    assert [(v["kind"], v["data"]["summary"]) for v in stack["values"]] == [
+        ("Tensor", "float32 [2, 2] cpu grad_fn=<AddmmBackward0>")
+    ]
+    assert outcome.output(1).startswith("aten::relu(Tensor self) -> Tensor\n")
+    assert "AutogradCPU" in outcome.output(2)
+
+
 def test_no_interpreter(tmp_path: Path) -> None:
     outcome = run_gdb(GRAPHS, ["jit-frame", "jit-code 0x10", "jit-graph $sp"], tmp_path)
     assert outcome.error(0) == "This thread does not run TorchScript's interpreter."
