@@ -6,17 +6,20 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from ..errors import UsageError
+
 
 class WireLog:
-    """One file an engine; ``None`` as the folder keeps nothing. Times are seconds since ``started``."""
+    """One file an engine; ``None`` as the folder keeps nothing. Times are seconds since ``started``.
+
+    Raises UsageError for a folder that cannot be written.
+    """
 
     def __init__(self, folder: Path | None, engine: str, started: float) -> None:
         self._started = started
         self._file: TextIO | None = None
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{engine}.log"
-            self._file = path.open("w", encoding="utf-8", errors="backslashreplace")
+            self._file = _open(folder, engine)
 
     def sent(self, text: str) -> None:
         self._write(">", text)
@@ -34,3 +37,14 @@ class WireLog:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _open(folder: Path, engine: str) -> TextIO:
+    path = folder / f"{engine}.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return path.open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(
+            f"no log can be written to {path}: {error.strerror}", "give --log-dir a folder that you may write to"
+        ) from error

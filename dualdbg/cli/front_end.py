@@ -11,10 +11,10 @@ from typing import Any
 
 from ..console.completion import Names
 from ..console.console import Console, Quit
-from ..console.reports import Report
 from ..model import State
 from ..session.session import Session
 from .interrupts import Interrupts
+from .sinks import Sink
 
 TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
@@ -42,7 +42,7 @@ class Interaction:
 async def converse(
     start: Start,
     interaction: Interaction,
-    show: Callable[[Report], None],
+    show: Sink,
     before_event: Callable[[], None] = lambda: None,
     spec_names: Names = lambda _text: (),
 ) -> int:
@@ -66,10 +66,14 @@ async def converse(
         console = subscribed.result()
         interrupts = Interrupts(console, interaction.has_prompt)
         driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
-        waits = [starting, driving]
+        waits = [starting, driving, show.broken]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        if not driving.done():
-            await starting
+        if starting.done():
+            await starting  # it may have failed
+        waits = [driving, show.broken]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if show.broken.done():
+            show.broken.result()
         return await driving
     finally:
         await _leave(starting, driving, subscribed.result() if subscribed.done() else None, interaction)

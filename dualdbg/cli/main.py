@@ -50,13 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_status
     except KeyboardInterrupt:
         return _INTERRUPTED_STATUS
-    except OSError as error:
-        if error.errno not in _CLOSED_OUTPUT:
-            tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
-            return _TROUBLE_STATUS
-        _abandon_stdout()
-        return _CLOSED_OUTPUT_STATUS
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _CLOSED_OUTPUT:
+            _abandon_stdout()
+            return _CLOSED_OUTPUT_STATUS
         tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
         return _TROUBLE_STATUS
 

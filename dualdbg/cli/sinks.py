@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import linecache
 import sys
 from collections.abc import Callable
 
 from ..console.reports import Report
 
-Sink = Callable[[Report], None]
+
+class Sink:
+    """Writes each report as soon as it is there. Made in the event loop.
+
+    ``broken`` raises the OSError of an output that nobody takes any more; what comes after it is dropped.
+    """
+
+    def __init__(self, render: Callable[[Report], str]) -> None:
+        self._render = render
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def __call__(self, report: Report) -> None:
+        if self.broken.done():
+            return
+        text = self._render(report)
+        if not text:
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except OSError as error:  # EPIPE: the reader is gone; EIO: the terminal is
+            self.broken.set_exception(error)
+            self.broken.exception()  # looked at here: nobody else has to
 
 
 def sink(json: bool) -> Sink:
-    """What writes each report as soon as it is there."""
-    render = _json() if json else _text()
-
-    def show(report: Report) -> None:
-        text = render(report)
-        if text:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-
-    return show
+    """JSON lines or text for people."""
+    return Sink(_json() if json else _text())
 
 
 def _json() -> Callable[[Report], str]:

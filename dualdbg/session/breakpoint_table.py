@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
@@ -97,7 +98,7 @@ class BreakpointTable:
         return added
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
-        same = next((row for row in self._rows.values() if same_place(row.spec, spec)), None)
+        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(Path.cwd()))), None)
         id = self._next_id
         self._next_id += 1
         self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)

@@ -86,7 +86,7 @@ def find(name: str | None = None) -> str:
     Without a name it is what the user's shell runs as ``python``. Raises UsageError when there is none.
     """
     for candidate in [name] if name else ["python", "python3"]:
-        found = shutil.which(Path(candidate).expanduser())
+        found = shutil.which(_expanded(candidate))
         if found:
             return str(Path.cwd() / found)  # not resolved: a venv is known by its link
     if not name:
@@ -98,6 +98,11 @@ def find(name: str | None = None) -> str:
         raise UsageError(f"{name} may not be executed.", f"chmod +x {name}, or give another --python PATH.")
     where = "there is no such file" if "/" in name else "there is no such command on PATH"
     raise UsageError(f"{name} is not an interpreter: {where}.", "Give a Python interpreter: --python PATH.")
+
+
+def _expanded(name: str) -> str:
+    """``~`` replaced; otherwise as typed, since ``./python`` and ``python`` are two things."""
+    return str(Path(name).expanduser()) if name.startswith("~") else name
 
 
 def inspect(

@@ -72,7 +72,7 @@ def dualdbg(
     prefix: Sequence[str] = (),
 ) -> Done:
     """Run the command line to its end, with ``stdin`` as its input."""
-    command = [*prefix, *DUALDBG, *map(os.fspath, words)]
+    command = [*prefix, *DUALDBG, *map(str, words)]
     done = subprocess.run(
         command,
         cwd=cwd,
@@ -91,7 +91,7 @@ class JsonRun:
 
     def __init__(self, *words: str | Path, cwd: Path | str | None = None) -> None:
         self.process = subprocess.Popen(
-            [*DUALDBG, "run", "--json", *map(os.fspath, words)],
+            [*DUALDBG, "run", "--json", *map(str, words)],
             cwd=cwd,
             env=environment(),
             stdin=subprocess.PIPE,
@@ -119,11 +119,6 @@ class JsonRun:
             self.seen.append(event)
             if event["event"] == name:
                 return event
-
-    def question(self) -> str:
-        """Wait until the user is asked something in place of the prompt; returns the question."""
-        self.child.expect_exact(_EDITOR_ON)
-        return self.expect("(y or n)")
 
     def send(self, line: str) -> None:
         assert self.process.stdin is not None
@@ -177,7 +172,7 @@ class Terminal:
     ) -> None:
         self.child = pexpect.spawn(
             DUALDBG[0],
-            [*DUALDBG[1:], *map(os.fspath, words)],
+            [*DUALDBG[1:], *map(str, words)],
             cwd=None if cwd is None else os.fspath(cwd),
             env=environment(env),
             encoding="utf-8",

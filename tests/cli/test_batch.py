@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.driver import dualdbg, json_run
-from tests.support import ROOT
+from tests.support import ROOT, wait_until
 
 PROGRAM = """\
 import os
@@ -221,8 +221,6 @@ def test_detach_lets_the_program_run_on(tmp_path: Path) -> None:
     )
     assert done.status == 0, done
     assert done.of("detached")
-    from tests.support import wait_until
-
     wait_until((tmp_path / "out").exists, what="the detached program goes on")
 
 
