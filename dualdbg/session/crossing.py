@@ -84,18 +84,22 @@ class Crossing:
             await native.command(f"-break-condition {number} (unsigned long)$sp >= {caller.sp}")
         return number
 
-    async def insert_entry(self, address: int, gdb_thread: int) -> int:
-        """At the entry of a function that Python calls; behind its prologue where there is debug info."""
+    async def insert_entries(self, addresses: list[int], gdb_thread: int) -> list[int]:
+        """At the entries of functions that Python calls; behind the prologue where there is debug info."""
+        if not addresses:
+            return []
         image = self._session.breakpoints.image
-        module = image.module_at(address)
-        if module is not None and module.library is not None:
-            reader = self._session.inspector.reader
-            if reader.load_of(module) is Load.WHOLE:
+        reader = self._session.inspector.reader
+        places = []
+        for address in addresses:
+            module = image.module_at(address)
+            if module is not None and module.library is not None and reader.load_of(module) is Load.WHOLE:
                 await reader.prepare(module)
                 address = self._body_behind(address, module)
-                start = await self._session.native.helper("function-start", address)
-                address = int(start["address"])
-        return await self.insert(address, gdb_thread)
+            places.append(address)
+        starts = await self._session.native.helper("function-starts", places)
+        numbers = await self._session.native.helper("insert-many", gdb_thread, sorted(set(starts)))
+        return [int(number) for number in numbers]
 
     def _body_behind(self, address: int, module: Module) -> int:
         """The user's lambda behind the pybind11 function that casts its arguments, where it has a function."""
@@ -158,7 +162,7 @@ class Crossing:
         """Whether the function may return from the current Python line."""
         return await self._ask_probe("line_returns()") == "True"
 
-    async def announced_entry(self, event: engine.NativeStopped) -> int | None:
+    async def announced_entry(self, event: engine.NativeStopped) -> int:
         """At the beacon: the address of the native code that the thread is about to call."""
         register = _SECOND_ARGUMENT[await self._architecture()]
         found = await self._session.native.helper("registers", event.gdb_thread or 1, [register])

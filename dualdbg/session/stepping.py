@@ -81,7 +81,7 @@ class Stepper:
         number = event.gdb_breakpoint
         if number is not None and number == self.crossing.beacon:
             if step is not None:
-                await self._expect_entry(step, await self.crossing.announced_entry(event))
+                await self._expect_entries(step, [await self.crossing.announced_entry(event)])
             return False
         if step is None:
             return None
@@ -145,8 +145,7 @@ class Stepper:
         if returns:
             await self._expect_native_caller(step)
         if kind == "step":
-            for address in await self.crossing.begin_watch():
-                await self._expect_entry(step, address)
+            await self._expect_entries(step, await self.crossing.begin_watch())
         else:
             await self.crossing.end_watch()
         self._step = step
@@ -163,9 +162,8 @@ class Stepper:
     async def _expect_return(self, step: Step, caller: NativeFrame) -> None:
         step.landings[await self.crossing.insert_return(caller, step.gdb_thread)] = caller.sp or 0
 
-    async def _expect_entry(self, step: Step, address: int | None) -> None:
-        if address is not None:
-            step.entries.add(await self.crossing.insert_entry(address, step.gdb_thread))
+    async def _expect_entries(self, step: Step, addresses: list[int]) -> None:
+        step.entries.update(await self.crossing.insert_entries(addresses, step.gdb_thread))
 
     async def _entered(self, step: Step, event: engine.NativeStopped) -> bool:
         """Native code was entered; it counts when the line that was left called it itself."""
@@ -241,8 +239,7 @@ class Stepper:
         step.python = True
         self._python_outstanding = True
         if step.kind == "step":
-            for address in self.crossing.watched_entries:
-                await self._expect_entry(step, address)
+            await self._expect_entries(step, self.crossing.watched_entries)
         await self._go_native("-exec-continue", step)
 
     async def _line_reached(self, step: Step) -> bool:
