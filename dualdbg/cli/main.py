@@ -27,6 +27,7 @@ COMMANDS = {
     "resolve": "the native functions behind a Python callable, and how to stop there",
     "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",
     "dap": "speak the Debug Adapter Protocol with an editor",
+    "core": "the same for a core file, of a process that is no more",
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
 }
 

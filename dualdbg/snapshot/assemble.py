@@ -71,7 +71,7 @@ class Assembler:
             python=".".join(map(str, version)) if version else None,
             threads=threads,
             stopped=captured.seconds_stopped,
-            torn=captured.seconds_stopped is None,
+            torn=captured.seconds_stopped is None and not captured.is_core,
             notes=tuple(self._notes()),
         )
 
@@ -174,7 +174,7 @@ class Assembler:
             return None
         name, position = describe(registers.architecture, raw[0])
         descriptor = None
-        if position is not None:
+        if position is not None and not self._captured.is_core:
             descriptor = describe_descriptor(self._captured.facts.pid, raw[1 + position] & 0x7FFFFFFF)
         return SystemCall(name, raw[1:], descriptor)
 

@@ -11,7 +11,7 @@ from ..symbols.image import Module, ProcessImage
 from ..symbols.library import Library
 from ..target.permission import refusal
 from .locks import MUTEX_OWNER, LockReader, is_futex
-from .memory import ProcessMemory
+from .memory import Memory, ProcessMemory
 from .object_text import ObjectText, Variables
 from .procfs import MemoryMap, ProcessFacts, ThreadFacts, read_process, read_rank, read_threads
 from .ptrace import Hold
@@ -46,8 +46,7 @@ class Captured:
     """
 
     facts: ProcessFacts
-    memory: ProcessMemory
-    image: ProcessImage
+    memory: Memory
     modules: list[Module]
     threads: list[ThreadFacts]
     registers: dict[int, Registers]
@@ -61,6 +60,7 @@ class Captured:
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
     label: str | None = None
+    is_core: bool = False
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
 
@@ -84,10 +84,10 @@ def capture(
     image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
+    memory = ProcessMemory(pid)
     result = Captured(
         facts=facts,
-        memory=ProcessMemory(pid),
-        image=image,
+        memory=memory,
         modules=image.modules,
         threads=read_threads(pid, deep=True),
         registers={},
@@ -98,23 +98,23 @@ def capture(
         result.texts = ObjectText(ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals)
     if held is not None:
         result.registers = dict(held)
-        _read_all(result, wanted)
+        _read_all(result, memory, wanted)
     elif stop:
-        _read_stopped(pid, result, wanted)
+        _read_stopped(pid, result, memory, wanted)
     else:
-        _read_running(result, wanted)
-    result.memory.freeze()
+        _read_running(result, memory, wanted)
+    memory.freeze()
     if image.refresh():
         result.modules = image.modules
     result.modules = [*result.modules, *_vdso(pid)]
     return result
 
 
-def _read_stopped(pid: int, result: Captured, wanted: Wanted) -> None:
+def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     hold = Hold(pid)
     with hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
-        _read_all(result, wanted)
+        _read_all(result, memory, wanted)
     result.seconds_stopped = hold.seconds
     result.stubborn = hold.stubborn
     _add_new_threads(pid, result)
@@ -130,7 +130,7 @@ def _add_new_threads(pid: int, result: Captured) -> None:
         result.threads += [thread for thread in fresh if thread.tid not in known]
 
 
-def _read_running(result: Captured, wanted: Wanted) -> None:
+def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     """Nothing is stopped: threads that sleep in the kernel tell where, running ones do not."""
     architecture = next(
         (AARCH64 if m.library.elf.machine == EM_AARCH64 else X86_64 for m in result.modules if m.library),
@@ -140,12 +140,12 @@ def _read_running(result: Captured, wanted: Wanted) -> None:
         if thread.pc and thread.sp:
             registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
             result.registers[thread.tid] = registers
-    _read_all(result, wanted)
+    _read_all(result, memory, wanted)
 
 
-def _read_all(result: Captured, wanted: Wanted) -> None:
+def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     """Everything that must be of one moment."""
-    _copy_stacks(result)
+    _copy_stacks(result, memory)
     reader = _read_python(result)
     if wanted.locks:
         _read_locks(result, reader)
@@ -159,14 +159,14 @@ def _read_all(result: Captured, wanted: Wanted) -> None:
         result.locals = result.texts.locals_of(reader, frames)
 
 
-def _copy_stacks(result: Captured) -> None:
+def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:
     mapping = MemoryMap.read(result.facts.pid)
     budget = _STACK_BUDGET
     for registers in result.registers.values():
         end = mapping.end_of(registers.sp)
         if end is not None and budget > 0:
             end = min(end, registers.sp + budget)
-            result.memory.capture(registers.sp, end)
+            memory.capture(registers.sp, end)
             budget -= end - registers.sp
 
 

@@ -22,6 +22,7 @@ class Memory(ABC):
 
     def __init__(self) -> None:
         self._pages: dict[int, bytes | memoryview] = {}
+        self.late_pages = 0  # see ProcessMemory
 
     @abstractmethod
     def _load(self, page: int) -> bytes | None:
@@ -100,7 +101,6 @@ class ProcessMemory(Memory):
         super().__init__()
         self._pid = pid
         self._frozen = False
-        self.late_pages = 0
 
     def freeze(self) -> None:
         self._frozen = True

@@ -21,7 +21,7 @@ VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 @pytest.fixture(params=VERSIONS)
 def python(request: pytest.FixtureRequest) -> Path:
-    return require(find_interpreter(request.param), f"Python {request.param}")
+    return require(find_interpreter(request.param), f"Python {request.param}", outside=True)
 
 
 def test_lines(python: Path) -> None:

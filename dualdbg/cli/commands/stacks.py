@@ -26,9 +26,21 @@ def main(words: list[str]) -> int:
     from ...snapshot.targets import find_targets
     from ..stack_listing import StackListing
 
-    pids = find_targets(options.targets, options.tree) or [_ask()]
+    options.cores = [target for target in options.targets if _is_core(target)]
+    options.targets = [target for target in options.targets if target not in options.cores]
+    pids = find_targets(options.targets, options.tree)
+    if not pids and not options.cores:
+        pids = [_ask()]
     listing = StackListing(Style.of(sys.stdout), options.all)
     return _watch(options, pids, listing) if options.watch else _once(options, pids, listing)
+
+
+def _is_core(target: str) -> bool:
+    if target.isdigit():
+        return False
+    from ...snapshot.core_file import is_core
+
+    return is_core(target)
 
 
 def _ask() -> int:
@@ -72,6 +84,10 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
 
     wanted = Wanted(locals=options.locals, locks=options.diagnose)
     reports, failures = take(pids, stop=not options.no_stop, wanted=wanted)
+    if options.cores:
+        from ...snapshot.core_file import report_core
+
+        reports += [report_core(path) for path in options.cores]
     if options.diagnose:
         from ...snapshot.descriptors import with_other_ends
 
@@ -98,7 +114,9 @@ def _parser() -> Parser:
         prog="dualdbg stacks",
         description="Shows the merged stack of every thread. The process is stopped for a few milliseconds.",
     )
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="a PID, or a part of a command line")
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="a PID, a part of a command line, or a core file"
+    )
     parser.add_argument(
         "--tree", type=int, action="append", default=[], metavar="PID", help="a process and its descendants"
     )

@@ -1,0 +1,28 @@
+"""``dualdbg core``: the stacks of a process that is no more, from its core file."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from ...console.style import Style
+from ..arguments import Parser
+
+
+def main(words: list[str]) -> int:
+    parser = Parser(prog="dualdbg core", description="Shows the merged stack of every thread in a core file.")
+    parser.add_argument("core", metavar="CORE", help="the file that the kernel or gcore wrote")
+    parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
+    parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
+    parser.add_argument("--json", action="store_true", help="one JSON object for the process")
+    options = parser.parse_args(words)
+    from ...snapshot.core_file import report_core
+    from ..stack_listing import StackListing, process_to_json
+
+    report = report_core(options.core)
+    if options.json:
+        sys.stdout.write(json.dumps(process_to_json(report)) + "\n")
+    else:
+        listing = StackListing(Style.of(sys.stdout), options.all)
+        sys.stdout.write(listing.processes([report], folded=not options.each))
+    return 0

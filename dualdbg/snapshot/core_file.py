@@ -1,0 +1,265 @@
+"""Core files: the notes and the memory of a process that is no more, for the readers that serve living ones.
+
+ELF gABI, chapter 5 (program headers); the notes of Linux: NT_PRSTATUS, NT_PRPSINFO, NT_FILE (linux/elfcore.h,
+fs/binfmt_elf.c). What a core leaves out, code above all, is read from the mapped files, whose build-ids are compared.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import DualdbgError, SymbolError, TargetError
+from ..symbols.elf import ElfFile, Section, build_id_of_notes
+from ..symbols.image import Module
+from ..symbols.library import Library
+from .assemble import Assembler
+from .capture import Captured
+from .memory import PAGE, Memory
+from .procfs import ProcessFacts, ThreadFacts
+from .python_reader import PythonReader, find_interpreter, states_by_tid
+from .registers import Registers, registers_from_regset
+from .report import ProcessReport
+
+_ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
+_NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE = 1, 3, 0x46494C45
+_REGISTERS_AT = 112  # in struct elf_prstatus of 64-bit machines; pr_cursig is at 12, pr_pid at 32
+_NAME_AT, _ARGUMENTS_AT = 40, 56  # in struct elf_prpsinfo: pr_fname[16], pr_psargs[80]
+COMPRESSED = {b"\x1f\x8b": "gzip -d", b"\x28\xb5\x2f\xfd": "zstd -d", b"\xfd7zXZ": "xz -d"}
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
+@dataclass
+class Core:
+    """What a core file says. ``threads`` in its order, the one that crashed first; ``notes`` what is amiss."""
+
+    path: str
+    pid: int = 0
+    name: str = ""
+    arguments: str = ""
+    signal: int = 0
+    threads: list[tuple[int, Registers]] = field(default_factory=list)
+    files: list[MappedFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class CoreElf(ElfFile):
+    """A core: its section headers, which gcore writes at the end and the kernel not at all, are not needed."""
+
+    def _read_sections(self, offset: int, entry_size: int, count: int, names_index: int) -> list[Section]:
+        return []
+
+
+class CoreMemory(Memory):
+    """The memory in a core, and that of the mapped files where the core has none."""
+
+    def __init__(self, elf: ElfFile, files: list[MappedFile]) -> None:
+        super().__init__()
+        self._elf = elf
+        self._segments = sorted(
+            (s.address, s.address + s.file_size, s.offset) for s in elf.segments if s.type == _PT_LOAD
+        )
+        self._starts = [segment[0] for segment in self._segments]
+        self._files = files
+        self._mapped: dict[str, mmap.mmap | None] = {}
+
+    def _load(self, page: int) -> bytes | None:
+        address = page * PAGE
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0:
+            start, end, offset = self._segments[index]
+            if address + PAGE <= end and offset + address - start + PAGE <= self._elf.size:
+                return self._elf.bytes_at(offset + address - start, PAGE)
+        for file in self._files:
+            if file.start <= address < file.end:
+                return self._of_file(file, address)
+        return None
+
+    def _of_file(self, file: MappedFile, address: int) -> bytes | None:
+        data = self._open(file.path)
+        at = file.offset + address - file.start
+        if data is None or at >= len(data):
+            return None
+        return bytes(data[at : at + PAGE]).ljust(PAGE, b"\0")
+
+    def _open(self, path: str) -> mmap.mmap | None:
+        if path not in self._mapped:
+            try:
+                with open(path, "rb") as file:
+                    self._mapped[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except (OSError, ValueError):
+                self._mapped[path] = None
+        return self._mapped[path]
+
+
+def is_core(path: str) -> bool:
+    """Whether a file is a core, compressed or not."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(20)
+    except OSError:
+        return False
+    if any(head.startswith(magic) for magic in COMPRESSED):
+        return True
+    return head[:4] == b"\x7fELF" and len(head) == 20 and struct.unpack_from("<H", head, 16)[0] == _ET_CORE
+
+
+def read_core(path: str) -> tuple[Core, ElfFile]:
+    """The facts of a core. Raises TargetError for a file that is none, SymbolError for one cut off too early."""
+    _refuse_compressed(path)
+    elf = CoreElf.open(path)
+    if elf.type != _ET_CORE:
+        raise TargetError(f"{path} is not a core file", "give the file that the kernel or gcore wrote")
+    core = Core(path)
+    for segment in elf.segments:
+        if segment.type == _PT_NOTE:
+            _read_notes(elf.bytes_at(segment.offset, segment.file_size), core)
+    if not core.threads:
+        raise TargetError(f"{path} has no threads in it")
+    end = max((s.offset + s.file_size for s in elf.segments), default=0)
+    if end > elf.size:
+        core.notes.append(
+            f"the core is cut off: {elf.size} of {end} bytes are there (ulimit -c, a full disk?)"
+        )
+    return core, elf
+
+
+def _refuse_compressed(path: str) -> None:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
+    for magic, command in COMPRESSED.items():
+        if head.startswith(magic):
+            raise TargetError(f"{path} is compressed", f"uncompress it first: {command} {path}")
+
+
+def _read_notes(data: bytes, core: Core) -> None:
+    at = 0
+    while at + 12 <= len(data):
+        name_size, size, kind = struct.unpack_from("<III", data, at)
+        start = at + 12 + (name_size + 3) // 4 * 4
+        body = data[start : start + size]
+        if kind == _NT_PRSTATUS:
+            (tid,) = struct.unpack_from("<i", body, 32)
+            width = {336: 27 * 8, 392: 34 * 8}.get(size, len(body) - _REGISTERS_AT - 8)
+            core.threads.append((tid, registers_from_regset(body[_REGISTERS_AT : _REGISTERS_AT + width])))
+            if len(core.threads) == 1:
+                core.pid = tid
+                (core.signal,) = struct.unpack_from("<h", body, 12)
+        elif kind == _NT_PRPSINFO:
+            (core.pid,) = struct.unpack_from("<i", body, 24)
+            core.name = body[_NAME_AT : _NAME_AT + 16].split(b"\0")[0].decode("utf-8", "replace")
+            arguments = body[_ARGUMENTS_AT : _ARGUMENTS_AT + 80].split(b"\0")[0]
+            core.arguments = arguments.decode("utf-8", "replace").strip()
+        elif kind == _NT_FILE:
+            core.files = _mapped_files(body)
+        at = start + (size + 3) // 4 * 4
+
+
+def _mapped_files(body: bytes) -> list[MappedFile]:
+    count, page = struct.unpack_from("<QQ", body, 0)
+    names = body[16 + 24 * count :].split(b"\0")
+    rows = []
+    for index in range(count):
+        start, end, offset = struct.unpack_from("<QQQ", body, 16 + 24 * index)
+        rows.append(MappedFile(start, end, offset * page, os.fsdecode(names[index])))
+    return rows
+
+
+def capture_core(path: str) -> tuple[Captured, list[str]]:
+    """A core as if it were a process that stands still, and what is to be said about it."""
+    core, elf = read_core(path)
+    memory = CoreMemory(elf, core.files)
+    modules = _modules(core, memory)
+    facts = ProcessFacts(core.pid, 0, core.arguments or core.name, "X", os.getuid())
+    result = Captured(
+        facts=facts,
+        memory=memory,
+        modules=modules,
+        threads=[ThreadFacts(tid, "", "X") for tid, _ in core.threads],
+        registers=dict(core.threads),
+        interpreter=find_interpreter(modules),
+        is_core=True,
+    )
+    if result.interpreter is not None:
+        try:
+            reader = PythonReader(memory, result.interpreter)
+            result.python = reader.read()
+            result.states = states_by_tid(
+                result.python, result.registers, memory, [tid for tid, _ in core.threads]
+            )
+        except DualdbgError as error:
+            result.python_trouble = error.message
+    notes = [_how_it_ended(core), *core.notes]
+    return result, notes
+
+
+def report_core(path: str) -> ProcessReport:
+    """The stacks of every thread in a core. Raises TargetError or SymbolError, which say why it cannot be read."""
+    captured, notes = capture_core(path)
+    report = Assembler(captured).report()
+    return replace(report, notes=(*notes, *report.notes))
+
+
+def _how_it_ended(core: Core) -> str:
+    if not core.signal:
+        return "a core of a living process (gcore)"
+    try:
+        name = signal.Signals(core.signal).name
+    except ValueError:
+        name = f"signal {core.signal}"
+    return f"ended by {name} ({signal.strsignal(core.signal)}), in thread {core.threads[0][0]}"
+
+
+def _modules(core: Core, memory: CoreMemory) -> list[Module]:
+    """The mapped files, each with its library where the file on disk is still the one that was mapped."""
+    by_path: dict[str, list[MappedFile]] = {}
+    for file in core.files:
+        by_path.setdefault(file.path, []).append(file)
+    modules = []
+    for path, rows in by_path.items():
+        first = min(rows, key=lambda row: row.start)
+        end = max(row.end for row in rows)
+        try:
+            library = Library.open(path)
+            bias = library.load_bias(first.start, first.offset)
+        except SymbolError as error:
+            if ".so" in Path(path).name or not Path(path).suffix:
+                core.notes.append(error.message)
+            modules.append(Module(path, first.start, end, first.start, None, error.message))
+            continue
+        there = _build_id_in_memory(memory, library, bias)
+        if there is not None and library.build_id is not None and there != library.build_id:
+            text = f"{path} was replaced since: build-id {there[:12]} then, {library.build_id[:12]} now"
+            core.notes.append(text)
+            modules.append(Module(path, first.start, end, bias, None, text))
+        else:
+            modules.append(Module(path, first.start, end, bias, library))
+    return modules
+
+
+def _build_id_in_memory(memory: CoreMemory, library: Library, bias: int) -> str | None:
+    """The build-id that the core itself holds: the kernel keeps the first page of every mapped ELF file."""
+    for segment in library.elf.segments:
+        if segment.type == _PT_NOTE:
+            try:
+                found = build_id_of_notes(memory.read(bias + segment.address, segment.file_size))
+            except DualdbgError:
+                continue
+            if found:
+                return found
+    return None

@@ -1,0 +1,216 @@
+"""``dualdbg attach`` on processes in every state: what works at once, what comes by itself, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.snapshot.test_command import dualdbg
+from tests.support import build_native, find_interpreter, read_ready, require, wait_until
+
+PROGRAM = Path(__file__).parent / "programs" / "states.py"
+VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+
+
+@contextmanager
+def in_state(
+    kind: str, python: str | Path = sys.executable, seconds: float = 0.0
+) -> Iterator[subprocess.Popen[str]]:
+    """The program, standing in the state ``kind``; a byte on its input frees it."""
+    path = str(build_native(python)) if kind.startswith("native") else ""
+    with subprocess.Popen(
+        [str(python), str(PROGRAM), kind, str(seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
+        try:
+            read_ready(process)
+            yield process
+        finally:
+            process.kill()
+
+
+def attach(pid: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return dualdbg("attach", str(pid), "--no-stacks", "--batch", *words)
+
+
+def tracer_of(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("TracerPid")).split()[1])
+
+
+def answer_of(process: subprocess.Popen[str]) -> str:
+    """What the program says of itself once it is freed."""
+    output, _ = process.communicate("x", timeout=30)
+    assert process.returncode == 0
+    return output
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_python_control_of_a_busy_program(version: str) -> None:
+    python = require(find_interpreter(version), f"Python {version}", outside=True)
+    with in_state("busy", python) as process:
+        done = attach(process.pid, "-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1")
+        assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
+        assert "py   busy" in done.stdout
+        assert tracer_of(process.pid) == 0
+        left = answer_of(process)
+        assert "pydevd" not in left
+        assert "[None, None, None]" in left  # no trace function, no monitoring tool
+        assert " True [" in left  # signal dispositions as before
+
+
+def test_python_control_of_a_sleeping_program() -> None:
+    with in_state("long_asleep") as process:
+        done = attach(process.pid, "-x", "bt", "--json")
+        assert '"function": "long_asleep"' in done.stdout
+        assert "Python control comes once the target runs" in done.stdout
+        assert process.poll() is None
+        assert tracer_of(process.pid) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("native_with_gil", "holds the GIL in native code"),
+        ("native_without_gil", "the main thread is in native code"),
+    ],
+)
+def test_it_comes_by_itself_when_a_stuck_thread_is_freed(kind: str, reason: str) -> None:
+    with in_state(kind, seconds=10) as process:
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
+                *("-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as session:
+            assert session.stdout is not None
+            said = ""
+            for line in session.stdout:
+                said += line
+                if "Paused: native" in line:
+                    break
+            assert reason in said
+            assert "sample::read_byte" in said
+            assert process.stdin is not None
+            process.stdin.write("x")
+            process.stdin.flush()
+            rest = session.stdout.read()
+        assert "Python control is there" in rest
+        assert "Breakpoint 1: Python" in rest
+        assert "py   main" in rest
+
+
+@pytest.mark.parametrize("victim", ["gdb", "dualdbg", "both"])
+def test_any_death_on_our_side(victim: str) -> None:
+    """A breakpoint is inserted when gdb or dualdbg is killed; the program calls that function afterwards."""
+    with in_state("native_without_gil") as process:
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
+                *("-b", "PyNumber_Add", "-b", "PyLong_FromLong", "-x", "continue"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as session:
+            pid = process.pid
+            wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
+            wait_until(lambda: state_of(pid) == "S" and traps_in(pid), 20, "it runs with breakpoints in it")
+            gdb = tracer_of(pid)
+            if victim in ("dualdbg", "both"):
+                session.kill()
+            if victim in ("gdb", "both"):
+                os.kill(gdb, signal.SIGKILL)
+            session.wait()
+            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 20, "its code is as it was")
+        assert "left" in answer_of(process)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def traps_in(pid: int) -> int:
+    from dualdbg.snapshot.repair import find_traps
+
+    return len(find_traps(pid))
+
+
+def test_refusals() -> None:
+    with in_state("busy") as process:
+        with subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dualdbg",
+                "attach",
+                str(process.pid),
+                "--no-stacks",
+                "--batch",
+                "-x",
+                "continue",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as first:
+            try:
+                wait_until(lambda: tracer_of(process.pid) != 0, 20, "the first one is attached")
+                second = attach(process.pid)
+                assert second.returncode == 3
+                assert f"is traced by process {tracer_of(process.pid)} (gdb)" in second.stderr
+            finally:
+                first.send_signal(signal.SIGTERM)
+        wait_until(lambda: tracer_of(process.pid) == 0, 20, "let go")
+    gone = attach(process.pid)
+    assert gone.returncode == 3
+    assert f"process {process.pid}" in gone.stderr
+    assert dualdbg("attach", "x").returncode == 2
+
+
+def test_a_program_without_python() -> None:
+    with subprocess.Popen(["sleep", "100"]) as process:
+        try:
+            done = attach(process.pid, "-x", "bt")
+            assert "no Python interpreter in this process" in done.stdout
+            assert "nanosleep" in done.stdout
+            assert tracer_of(process.pid) == 0
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_cycles() -> None:
+    """Attach and detach again and again: the program goes on, without a thread or a descriptor more than before."""
+    with in_state("busy") as process:
+        threads = descriptors = 0
+        for cycle in range(4):
+            assert attach(process.pid, "-b", "py:tick", "-x", "continue", "-x", "del 1").returncode == 0
+            wait_until(
+                lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1,
+                10,
+                "its own thread alone",
+            )
+            now = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+            if cycle == 0:
+                threads, descriptors = 1, now
+            assert now == descriptors
+        assert threads == 1
+        assert "[None, None, None]" in answer_of(process)

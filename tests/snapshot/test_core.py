@@ -1,0 +1,58 @@
+"""Core files: the same stacks as of the living process, and what is said about one that is not whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.snapshot.programs_running import running
+from tests.snapshot.test_command import dualdbg
+from tests.support import require
+
+
+def stacks(*words: str) -> dict[int, list[tuple[str, str | None, int | None]]]:
+    done = dualdbg(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    (process,) = map(json.loads, done.stdout.splitlines())
+    return {
+        thread["tid"]: [(frame["function"], frame["address"], frame["line"]) for frame in thread["frames"]]
+        for thread in process["threads"]
+    }
+
+
+def test_a_core_has_the_stacks_of_the_process(native_samples: Path, tmp_path: Path) -> None:
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    with running("many_stacks.py", PYTHONPATH=str(native_samples)) as pid:
+        live = stacks("stacks", str(pid))
+        subprocess.run(
+            [gcore, "-o", str(tmp_path / "core"), str(pid)],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    core = tmp_path / f"core.{pid}"
+    assert stacks("core", str(core)) == live
+    assert stacks("stacks", str(core)) == live
+
+    size = core.stat().st_size
+    with core.open("r+b") as file:
+        file.truncate(size * 2 // 3)
+    cut = dualdbg("core", str(core))
+    assert "the core is cut off" in cut.stdout + cut.stderr
+
+
+def test_what_is_no_core(tmp_path: Path) -> None:
+    compressed = tmp_path / "core.gz"
+    compressed.write_bytes(b"\x1f\x8b" + bytes(100))
+    done = dualdbg("core", str(compressed))
+    assert done.returncode == 3
+    assert "gzip -d" in done.stderr
+    done = dualdbg("core", "/bin/true")
+    assert done.returncode == 3
+    assert "is not a core file" in done.stderr
+    done = dualdbg("core", str(tmp_path / "nothing"))
+    assert done.returncode == 3
+    assert "No such file" in done.stderr
