@@ -32,6 +32,17 @@ class Client:
         body = json.dumps(message).encode()
         self.socket.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
+    def stop_at(self, script: str, line: int) -> int:
+        """Run to the line; the number of the thread that stopped there."""
+        self.send("initialize", {"adapterID": "debugpy"})
+        self.wait("response", "initialize")
+        self.send("attach", {"justMyCode": True})
+        self.wait("event", "initialized")
+        self.send("setBreakpoints", {"source": {"path": script}, "breakpoints": [{"line": line}]})
+        self.wait("response", "setBreakpoints")
+        self.send("configurationDone")
+        return int(self.wait("event", "stopped")["body"]["threadId"])
+
     def wait(self, kind: str, name: str) -> dict[str, Any]:
         while True:
             length = 0
@@ -45,33 +56,20 @@ class Client:
                 return message
 
 
-def main() -> None:
-    script, line = sys.argv[1], int(sys.argv[2])
+def start(script: str) -> tuple[subprocess.Popen[bytes], int]:
+    """The script under debugpy, waiting for a client at the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    program = subprocess.Popen(
-        [
-            sys.executable,
-            "-Xfrozen_modules=off",
-            "-m",
-            "debugpy",
-            "--listen",
-            f"127.0.0.1:{port}",
-            "--wait-for-client",
-            script,
-        ]
-    )
+        port: int = free.getsockname()[1]
+    options = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", f"127.0.0.1:{port}", "--wait-for-client"]
+    return subprocess.Popen([sys.executable, *options, script]), port
+
+
+def main() -> None:
+    script, line = sys.argv[1], int(sys.argv[2])
+    program, port = start(script)
     client = Client(port)
-    client.send("initialize", {"adapterID": "debugpy"})
-    client.wait("response", "initialize")
-    client.send("attach", {"justMyCode": True})
-    client.wait("event", "initialized")
-    client.send("setBreakpoints", {"source": {"path": script}, "breakpoints": [{"line": line}]})
-    client.wait("response", "setBreakpoints")
-    client.send("configurationDone")
-    stopped = client.wait("event", "stopped")
-    client.send("stackTrace", {"threadId": stopped["body"]["threadId"]})
+    client.send("stackTrace", {"threadId": client.stop_at(script, line)})
     print(client.wait("response", "stackTrace")["body"]["stackFrames"][0]["line"])
     program.kill()
     program.wait()
