@@ -102,6 +102,7 @@ class Adapter:
         self.memory: Memory
         self.configured = asyncio.Event()
         self.launched = False
+        self.ending = False  # we end the program: how it ended is no news
         self.process_name = ""
         self.start: StartRequest | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
@@ -131,9 +132,12 @@ class Adapter:
         """The client has disconnected in good order: the connection is closed once its answer is sent."""
         self._finished.set()
 
-    async def end(self) -> None:
-        """Let go of the target: a launched one ends, an attached one runs on."""
+    async def end(self, *, tell: bool = True) -> None:
+        """Let go of the target: a launched one ends, an attached one runs on. ``tell``: the client hears of its end."""
         self.stage = Stage.ENDED
+        self.ending = True
+        if not tell:
+            self.pump.close()
         end, self.end_session = self.end_session, None
         if end is not None:
             await end()
@@ -148,6 +152,7 @@ class Adapter:
 
     def begin(self, session: Session) -> None:
         """There is a session; nothing has happened in it yet."""
+        self.ending = False
         self.session_or_none = session
         self.code = Code(session)
         self.memory = Memory(session)
@@ -277,7 +282,7 @@ class Adapter:
     def exited(self, exit: Exit) -> None:
         """The program has ended, and everything that it wrote has been told."""
         text = translate.exit_text(exit.signal)
-        if text is not None:
+        if text is not None and not self.ending:
             self.connection.output("important", text)
         self.offer.exit_code = translate.exit_code(exit.code, exit.signal)
         self.connection.event("exited", {"exitCode": self.offer.exit_code})

@@ -54,7 +54,7 @@ class Pump:
             self._task = None
 
     async def caught_up(self) -> None:
-        """Wait until every event so far has been told."""
+        """Wait until every event so far has been told, unless none is told any more."""
         if self._queue is not None and self._task is not None:
             joined = asyncio.ensure_future(self._queue.join())
             await asyncio.wait({joined, self._task}, return_when=asyncio.FIRST_COMPLETED)

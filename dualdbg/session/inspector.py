@@ -41,6 +41,7 @@ class Inspector:
         self._session = session
         self.reader = reader
         self._stacks: dict[int, Stack] = {}
+        self._gdb_threads: dict[int, int] = {}  # OS thread id -> gdb's number, which gdb never uses again
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
         self.values = ValueReader(session, self)
         self.thread_list = ThreadList(session)
@@ -65,8 +66,13 @@ class Inspector:
             raise WrongState("gdb holds the target, and debugpy is mute until it runs again", "type continue")
         answer = asyncio.ensure_future(session.python.request(command, arguments, deadline))
         held = asyncio.ensure_future(session.native_held.wait())
-        await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
-        held.cancel()
+        try:
+            await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            answer.add_done_callback(_ignore)
+            raise
+        finally:
+            held.cancel()
         if answer.done():
             return answer.result()
         answer.add_done_callback(self._late_answer)
@@ -174,10 +180,11 @@ class Inspector:
         return any(one.tid == tid and one.holds_gil for one in self.reader.python_threads())
 
     async def gdb_thread(self, tid: int) -> int:
-        threads = await self._session.native.threads()
-        for number, known in threads.items():
-            if known == tid:
-                return number
+        if tid not in self._gdb_threads:
+            numbers = await self._session.native.threads()
+            self._gdb_threads = {known: number for number, known in numbers.items()}
+        if tid in self._gdb_threads:
+            return self._gdb_threads[tid]
         raise CommandError(f"there is no thread {tid}", "info threads lists them")
 
     async def stack_while_held(self, tid: int) -> Stack:
@@ -258,6 +265,12 @@ def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
     if not isinstance(first, NativeFrame) or first.role is not Role.PLUMBING:
         return frames
     return (replace(first, role=Role.USER), *rest)
+
+
+def _ignore(answer: asyncio.Future[dict[str, Any]]) -> None:
+    """Nobody waits any more: how it ended is no news."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _debugpy_frame(row: dict[str, Any]) -> PythonFrame:

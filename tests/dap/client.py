@@ -101,6 +101,18 @@ class Client:
         self._events.remove(message)
         return message.get("body", {})
 
+    def next_event(self, *names: str, seconds: float = SECONDS) -> Message:
+        """Wait for the next event of one of these names and take it, whole."""
+
+        def find() -> Message | None:
+            return next((message for message in self._events if message["event"] in names), None)
+
+        self._until(lambda: find() is not None, seconds, f"one of the events {names}")
+        message = find()
+        assert message is not None
+        self._events.remove(message)
+        return message
+
     def events(self, name: str) -> list[Message]:
         """The bodies of the events of this name that arrived and were not taken."""
         self._take_arrived()

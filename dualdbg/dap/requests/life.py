@@ -63,6 +63,7 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> Body:
         os.kill(session.pid, signal.SIGINT)
         await within(_GRACE, session.ended.wait(), False)
         return None
+    adapter.ending = True
     await session.kill()
     return None
 

@@ -61,7 +61,7 @@ class StartRequest:
         """End the program and run it once more; ``arguments`` may hold a changed configuration."""
         if arguments.values:
             self.configuration = read_configuration(arguments)
-        await adapter.end()
+        await adapter.end(tell=False)
         adapter.stage = Stage.STARTING
         try:
             await self.run(adapter)
