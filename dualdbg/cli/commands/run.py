@@ -114,7 +114,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="dualdbg run",
         allow_abbrev=False,
         usage="dualdbg run [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS…]",
-        description="Start a Python program with both debuggers in it. ARGS belong to the program.",
+        description="Start a Python program with both debuggers in it. All that follows the program is its own; only "
+        "where no option stands before it may options follow it, up to the first other word or --.",
         epilog="The exit status is the program's own when it ran to its end; 0 for a batch that did all its "
         "commands; 2 for wrong usage; 3 when dualdbg could not do what was asked.",
     )
