@@ -41,7 +41,7 @@ class Inspector:
         self._session = session
         self.reader = reader
         self._stacks: dict[int, Stack] = {}
-        self._gdb_threads: dict[int, int] = {}  # OS thread id -> gdb's number, which gdb never uses again
+        self._gdb_threads: dict[int, int] = {}  # OS thread id -> gdb's number
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
         self.values = ValueReader(session, self)
         self.thread_list = ThreadList(session)
@@ -49,6 +49,7 @@ class Inspector:
     def forget(self) -> None:
         """The target runs: every handle of the stop before is stale."""
         self._stacks.clear()
+        self._gdb_threads.clear()
         self.reader.forget()
         self.values.forget()
 

@@ -359,6 +359,7 @@ class Session:
     # -- reports of gdb -----------------------------------------------------------------------
 
     async def _native_stopped(self, event: engine.NativeStopped) -> None:
+        self.inspector.reader.forget()
         if await self.judge.is_internal(event):
             verdict = await self._pass_over()
         elif event.reason == "signal-received" and event.signal == "SIGINT":

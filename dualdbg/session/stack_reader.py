@@ -37,11 +37,13 @@ class StackReader:
         self._hidden = hidden
         self._prepared: set[tuple[str, int]] = set()
         self._rules: RoleRules | None = None
+        self._frames: dict[int, list[NativeFrame]] = {}
         self._python: list[PythonThread] | None = None
         self._python_trouble: str | None = None
 
     def forget(self) -> None:
         """The target ran: nothing that was read before holds any longer."""
+        self._frames.clear()
         self._python = None
 
     @property
@@ -74,14 +76,17 @@ class StackReader:
                 await self._native.add_symbols(path, module.bias)
 
     async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
-        """The frames of one thread, each with the best name there is."""
+        """The frames of one thread, each with the best name there is; read once a stop."""
+        if gdb_thread in self._frames:
+            return self._frames[gdb_thread]
         while True:
             frames = await self._native.frames(gdb_thread)
             missing = self._first_unprepared(frames)
             if missing is None:
                 break
             await self.prepare(missing)
-        return [self._named(frame) for frame in frames]
+        self._frames[gdb_thread] = [self._named(frame) for frame in frames]
+        return self._frames[gdb_thread]
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:
