@@ -98,11 +98,20 @@ def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     assert texts == expected
 
 
-def test_boxed_kernel_of_an_extension_whose_symbols_gdb_has_not_read(corpus_library: Path, tmp_path: Path) -> None:
+def test_boxed_kernel_of_an_extension_whose_symbols_gdb_has_not_read(
+    corpus_library: Path, tmp_path: Path
+) -> None:
     program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "1", "5"]
     symbol = "_ZN6corpusL10boxed_sinkERKN3c1014OperatorHandleEPSt6vectorINS0_6IValueESaIS5_EE"
     setup = ["run", f"python break_at({symbol!r}, 'sample_corpus')", "continue"]
-    commands = ["dualdbg-json ivalue-stack --limit 0", "stepi", "stepi", "ivalue-stack", "stepi 40", "ivalue-stack"]
+    commands = [
+        "dualdbg-json ivalue-stack --limit 0",
+        "stepi",
+        "stepi",
+        "ivalue-stack",
+        "stepi 40",
+        "ivalue-stack",
+    ]
     outcome = run_gdb(program, commands, tmp_path, setup=setup)
     stack = outcome.data(0)
     assert stack["found"] == "register rsi at the entry of corpus::boxed_sink"

@@ -93,7 +93,9 @@ def test_dispatcher_call_without_debug_info(tmp_path: Path) -> None:
     setup = ["run", "python break_like('libtorch_cpu', 'Dispatcher9callBoxed')", "continue"]
     outcome = run_gdb(GRAPHS, ["dualdbg-json ivalue-stack"], tmp_path, setup=setup)
     stack = outcome.data(0)
-    assert stack["found"].startswith("register r") and stack["found"].endswith("at the entry of c10::Dispatcher::callBoxed")
+    assert stack["found"].startswith("register r") and stack["found"].endswith(
+        "at the entry of c10::Dispatcher::callBoxed"
+    )
     assert [v["kind"] for v in stack["values"]][-2:] == ["GenericList", "Int"]
 
 
@@ -103,7 +105,9 @@ def test_boxed_kernel_without_debug_info(tmp_path: Path) -> None:
     commands = ["dualdbg-json ivalue-stack", "op $rsi", "dispatch-keys $rdx"]
     outcome = run_gdb(GRAPHS, commands, tmp_path, setup=setup)
     stack = outcome.data(0)
-    assert stack["found"].startswith("register rcx at the entry of c10::impl::make_boxed_from_unboxed_functor<")
+    assert stack["found"].startswith(
+        "register rcx at the entry of c10::impl::make_boxed_from_unboxed_functor<"
+    )
     assert [(v["kind"], v["data"]["summary"]) for v in stack["values"]] == [
         ("Tensor", "float32 [2, 2] cpu grad_fn=<AddmmBackward0>")
     ]

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import ENTRY, HERE, Outcome, run_gdb
 from tests.support import require
 
 pytestmark = [pytest.mark.torch]
 
 SEED = 20260711
+TABLE = ENTRY.parent / "dualdbg_helpers" / "layout" / "tables" / "torch-2.13.0.json"
 
 
 @pytest.fixture(scope="module")
@@ -21,13 +22,14 @@ def tensors(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     import importlib.util
 
     require(importlib.util.find_spec("torch"), "PyTorch")
-    program = [sys.executable, HERE / "targets" / "tensors.py", str(SEED)]
+    program = [sys.executable, HERE / "targets" / "tensors.py", str(SEED), TABLE]
     tmp_path = tmp_path_factory.mktemp("tensors")
     names = [n for n in run_gdb(program, [], tmp_path).published["addresses"] if not n.startswith("object_")]
     commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
     statistics = [n for n in names if n.startswith("million") or n == "special"]
     commands += [f"dualdbg-json tensor {{{name}}} --stats" for name in statistics]
-    commands += [f"dualdbg-json pyobject {{object_{name}}}" for name in names]
+    objects = [name for name in names if name != "other_device"]  # that one has no Python object
+    commands += [f"dualdbg-json pyobject {{object_{name}}}" for name in objects]
     outcome = run_gdb(program, commands, tmp_path)
     by_name = {name: outcome.data(i) for i, name in enumerate(names)}
     outcome.published["by_name"] = by_name
@@ -35,7 +37,7 @@ def tensors(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         n: outcome.data(len(names) + i)["stats"] for i, n in enumerate(statistics)
     }
     start = len(names) + len(statistics)
-    outcome.published["objects"] = {name: outcome.data(start + i) for i, name in enumerate(names)}
+    outcome.published["objects"] = {name: outcome.data(start + i) for i, name in enumerate(objects)}
     return outcome
 
 
@@ -130,3 +132,10 @@ def test_meta_has_no_values(tensors: Outcome) -> None:
         described(tensors, "meta")["values_unavailable"]
         == "The values cannot be shown: a meta tensor has no data."
     )
+
+
+def test_memory_of_another_device_is_not_read(tensors: Outcome) -> None:
+    found = described(tensors, "other_device")
+    assert found["device"] == "cuda:1"
+    assert found["values_unavailable"] == "The values cannot be shown: on cuda:1, not readable from here."
+    assert found["repr"] == "tensor(<on cuda:1, not readable from here>, device='cuda:1', size=(2, 3))"

@@ -40,6 +40,11 @@ def _named(offset, size):
     return write
 
 
+def _dtype(objects, kind, address, depth):
+    name = _named(1, 64)(objects, kind, address, depth)
+    return name if name.startswith("torch.") else "torch." + name
+
+
 def _device(objects, kind, address, depth):
     name = objects.target.decoder(Tensors).device_name(address + objects.layout.head)
     kind_name, _, index = name.partition(":")
@@ -61,7 +66,7 @@ _BY_NAME = {
     # tp_name of the type or of one of its bases
     "torch._C.TensorBase": _TENSOR,
     "torch._C._TensorBase": _TENSOR,
-    "torch.dtype": Writer("dtype", _named(1, 64)),
+    "torch.dtype": Writer("dtype", _dtype),
     "torch.layout": Writer("layout", _named(1, 64)),
     "torch.memory_format": Writer("memory_format", _named(1, 64)),
     "torch.device": Writer("device", _device),

@@ -11,6 +11,7 @@ MAX_DIMENSIONS = 64
 THRESHOLD = 1000
 EDGE_ITEMS = 3
 LINE_WIDTH = 75
+_PREFIX = "array("
 PRECISION = 8
 
 _NUMBERS = {
@@ -47,9 +48,10 @@ _CUT = object()
 
 
 class Array:
-    """An array: ``dtype`` is its name, ``kind`` its ``type_num``, ``size`` the bytes of an element."""
+    """An array: ``dtype`` is its name, ``code`` the letter of its family, ``kind`` its ``type_num``,
+    ``size`` the bytes of an element."""
 
-    __slots__ = ("address", "count", "data", "dtype", "kind", "shape", "size", "strides", "swapped")
+    __slots__ = ("address", "code", "count", "data", "dtype", "kind", "shape", "size", "strides", "swapped")
 
 
 class Arrays:
@@ -82,6 +84,7 @@ class Arrays:
     def _element(self, descr, found):
         memory, base = self._memory, descr + self._head
         kind, _, order = (chr(c) for c in memory.read(base + 8, 3))
+        found.code = kind
         found.kind = memory.i32(base + 12)
         found.swapped = order == ">"
         # numpy 1: elsize is an int at 16; numpy 2: flags are there, and elsize 8 bytes further on.
@@ -105,30 +108,24 @@ class Arrays:
     def text(self, objects, address, depth=0):
         """The array as numpy prints it; values of types that are not numbers, texts or objects are left out."""
         found = self.read(address)
+        name = _dtype_text(found)
         if found.count == 0:
-            default = found.dtype in ("float64",)
-            shape = "" if len(found.shape) == 1 else f", shape={_tuple_text(found.shape)}"
-            return "array([]{}{})".format(shape, "" if default and shape else ", dtype=" + found.dtype)
+            shape = [] if len(found.shape) == 1 else [f"shape={_tuple_text(found.shape)}"]
+            return f"array({', '.join(['[]', *shape, f'dtype={name}'])})"
         if depth > 0:
-            return f"array(shape={_tuple_text(found.shape)}, dtype={found.dtype})"
-        plain = found.dtype in ("bool", "int64", "float64", "complex128")
-        suffix = (
-            ""
-            if plain
-            else ", dtype={}".format(f"'{found.dtype}'" if found.kind in (STRING, UNICODE) else found.dtype)
-        )
+            return f"array(shape={_tuple_text(found.shape)}, dtype={name})"
+        cut = found.count > THRESHOLD
         try:
-            nested = self._nested(found, 0, found.data, found.count > THRESHOLD)
+            nested = self._nested(found, 0, found.data, cut)
         except Unreadable as error:
-            nested = None
             body = str(error)
-        if nested is not None:
-            values = _leaves(nested, len(found.shape))
-            form = self._format(objects, found, values)
-            body = _level(nested, len(found.shape), form, " " * len("array("), LINE_WIDTH - 1)
-        if found.count > THRESHOLD:
-            suffix = f", shape={_tuple_text(found.shape)}" + suffix
-        return f"array({body}{suffix})"
+        else:
+            form = self._format(objects, found, _leaves(nested, len(found.shape)))
+            body = _level(nested, len(found.shape), form, " " * len(_PREFIX), LINE_WIDTH - 1)
+        extras = [f"shape={_tuple_text(found.shape)}"] if cut else []
+        if name not in ("bool", "int64", "float64", "complex128"):
+            extras.append(f"dtype={name}")
+        return _with_extras(_PREFIX + body, extras)
 
     def _nested(self, found, level, place, cut):
         if level == len(found.shape):
@@ -182,8 +179,7 @@ class Arrays:
 
     def _format(self, objects, found, values):
         if found.kind in (STRING, UNICODE):
-            width = max(len(repr(value)) for value in values)
-            return lambda value: repr(value).ljust(width)
+            return repr
         if found.kind == OBJECT:
             return lambda value: objects.text(value.address, 1)
         if found.dtype.startswith("float"):
@@ -192,7 +188,7 @@ class Arrays:
             half = "float32" if found.dtype == "complex64" else "float64"
             real = FloatFormat([value.real for value in values], half)
             imaginary = FloatFormat([value.imag for value in values], half, signed=True)
-            return lambda value: real(value.real) + imaginary(value.imag).rstrip() + "j"
+            return lambda value: real(value.real) + _with_j(imaginary(value.imag))
         width = max(len(str(value)) for value in values)
         return lambda value: str(value).rjust(width)
 
@@ -202,12 +198,60 @@ class Arrays:
         if dtype is None:
             return f"<{kind.full_name} at 0x{address:x}>"
         values = dtype.decode(self._memory.read(address + self._head, dtype.size))
-        value = complex(*values) if dtype.complex else values[0]
-        if dtype.kind == "float" and dtype.name != "float64" and math.isfinite(value):
-            text = shortest(value, dtype.name)
+        if dtype.kind == "bool":
+            return f"np.{values[0]}_"
+        if dtype.complex:
+            part = "float32" if dtype.name == "complex64" else "float64"
+            # numpy writes the parts as %g does: without a point where there is no fraction.
+            real, imaginary = (_without_fraction(_scalar_text(value, part)) for value in values[:2])
+            text = real + ("" if imaginary.startswith("-") else "+") + imaginary + "j"
         else:
-            text = repr(value)
-        return "np.{}({})".format("bool" if dtype.name == "bool" else kind.name, text)
+            text = _scalar_text(values[0], dtype.name) if dtype.kind == "float" else repr(values[0])
+        return f"np.{kind.name}({text})"
+
+
+def _scalar_text(value, dtype):
+    """A floating scalar: positional between 1e-4 and the largest number that ``dtype`` holds to the last digit."""
+    text = shortest(value, dtype)
+    if not math.isfinite(value) or dtype == "float64":
+        return text
+    if value and not 1e-4 <= abs(value) < _LARGEST_POSITIONAL[dtype]:
+        digits = len(_digits_of(text)) - 1
+        return "{:.{}e}".format(value, max(digits, 0))
+    return text
+
+
+def _without_fraction(text):
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _digits_of(text):
+    """The significant digits of a decimal number."""
+    return text.lstrip("-").partition("e")[0].replace(".", "").strip("0") or "0"
+
+
+def _with_j(text):
+    """An imaginary part with its "j" behind the number, in front of the padding."""
+    bare = text.rstrip()
+    return bare + "j" + " " * (len(text) - len(bare))
+
+
+def _dtype_text(found):
+    """The element type as ``repr`` of an array names it; in quotes where it is no plain name."""
+    if found.kind in (STRING, UNICODE):
+        return f"'{found.dtype}'"
+    if found.swapped:
+        return f"'>{found.code}{found.size}'"
+    return found.dtype
+
+
+def _with_extras(text, extras):
+    """``text`` and the ``extras`` behind it, on a line of their own where the last one has no room."""
+    if not extras:
+        return text + ")"
+    text += ","
+    last, shown = len(text) - (text.rfind("\n") + 1), ", ".join(extras) + ")"
+    return text + ("\n" + " " * len(_PREFIX) if last + len(shown) + 1 > LINE_WIDTH else " ") + shown
 
 
 class _Pointer:
@@ -221,6 +265,10 @@ class _Raw:
 
     def __str__(self):
         return f"<{len(self._data)} bytes>"
+
+
+_LARGEST_POSITIONAL = {"float16": 1e3, "float32": 1e6, "float64": 1e16}
+"""From here on a number of that type is written with an exponent: it has no more digits than these (numpy 2.3)."""
 
 
 def shortest(value, dtype):
@@ -251,34 +299,33 @@ class FloatFormat:
         self._signed = signed
         finite = [abs(value) for value in values if math.isfinite(value)]
         nonzero = [value for value in finite if value]
+        largest = min(1e8, _LARGEST_POSITIONAL[dtype])
         self._scientific = bool(nonzero) and (
-            max(nonzero) >= 1e8 or min(nonzero) < 1e-4 or max(nonzero) / min(nonzero) > 1000.0
+            max(nonzero) >= largest or min(nonzero) < 1e-4 or max(nonzero) / min(nonzero) > 1000.0
         )
         self._left = self._right = 0
         texts = [self._digits(value) for value in values if math.isfinite(value)]
+        behind = max((len(text.partition(".")[2]) for text in texts), default=0)
         self._right = max((len(text.partition(".")[2].partition("e")[0]) for text in texts), default=0)
+        self._width = behind
         self._left = max((len(text.partition(".")[0]) for text in texts), default=0)
         special = max((len(self._special(value)) for value in values if not math.isfinite(value)), default=0)
-        self._left = max(self._left, special - self._right - 1)
+        self._left = max(self._left, special - behind - 1)
 
     def _digits(self, value):
         sign = "+" if self._signed and math.copysign(1, value) > 0 else ""
         if self._scientific:
-            text = self._exponent_text(value)
-        else:
-            text = shortest(value, self._dtype)
-            if "e" in text or len(text.partition(".")[2]) > PRECISION:
-                text = "{:.{}f}".format(value, PRECISION)
-            head, _, tail = text.partition(".")
-            text = head + "." + tail.rstrip("0")
-        return sign + text
+            # As many digits as the longest of the numbers needs, and those are exact.
+            return sign + "{:#.{}e}".format(value, self._right or self._needed(value))
+        text = shortest(value, self._dtype)
+        if "e" in text or len(text.partition(".")[2]) > PRECISION:
+            text = "{:.{}f}".format(value, PRECISION)
+        head, _, tail = text.partition(".")
+        return sign + head + "." + tail.rstrip("0")
 
-    def _exponent_text(self, value):
-        digits = shortest(value, self._dtype).lstrip("-").partition("e")[0].replace(".", "").strip("0")
-        text = "{:.{}e}".format(value, min(PRECISION, max(len(digits) - 1, 0)))
-        mantissa, _, exponent = text.partition("e")
-        head, _, tail = mantissa.partition(".")
-        return head + "." + tail + "e" + exponent
+    def _needed(self, value):
+        """Digits behind the point that tell ``value`` apart, at most :data:`PRECISION`."""
+        return min(PRECISION, len(_digits_of(shortest(value, self._dtype))) - 1)
 
     def _special(self, value):
         text = "nan" if value != value else "inf" if value > 0 else "-inf"
@@ -286,12 +333,9 @@ class FloatFormat:
 
     def __call__(self, value):
         if not math.isfinite(value):
-            return self._special(value).rjust(self._left + 1 + self._right)
+            return self._special(value).rjust(self._left + 1 + self._width)
         head, _, tail = self._digits(value).partition(".")
-        if self._scientific:
-            mantissa, _, exponent = tail.partition("e")
-            return head.rjust(self._left) + "." + mantissa.ljust(self._right, "0") + "e" + exponent
-        return head.rjust(self._left) + "." + tail.ljust(self._right)
+        return head.rjust(self._left) + "." + (tail if self._scientific else tail.ljust(self._right))
 
 
 def _leaves(nested, dimensions):

@@ -1,6 +1,9 @@
 """Tensors of every kind, with what ``repr`` says of them: tensors.py SEED."""
 
+import ctypes
+import json
 import math
+import pathlib
 import random
 import sys
 
@@ -24,6 +27,7 @@ INTS = [
 ]
 COMPLEX = [torch.complex64, torch.complex128, torch.complex32]
 
+kept = []
 made = {}
 described = {}  # tensors whose repr is not to be compared, such as those inside a transform
 
@@ -174,6 +178,17 @@ def make_random(seed):
         made[f"random_{i}"] = tensor
 
 
+def on_another_device():
+    """A copy of a TensorImpl that says it is on the second graphics card; its data cannot be read from here."""
+    table = json.loads(pathlib.Path(sys.argv[2]).read_text())
+    offset = table["records"]["c10::TensorImpl"][1]["device_opt_"][0]
+    original = torch.ones(2, 3)
+    raw = bytearray(ctypes.string_at(original._cdata, 176))
+    raw[offset : offset + 3] = bytes([table["enums"]["c10::DeviceType"]["CUDA"], 1, 1])
+    kept.extend([original, ctypes.create_string_buffer(bytes(raw), len(raw))])
+    return ctypes.addressof(kept[-1])
+
+
 def statistics(tensor):
     values = tensor.to(torch.float64)
     finite = values[torch.isfinite(values)]
@@ -208,7 +223,7 @@ def finish(more):
     everything.update(described)
     addresses = {name: tensor._cdata for name, tensor in everything.items()}
     addresses.update({"object_" + name: id(tensor) for name, tensor in everything.items()})
-    publish(more, **addresses)
+    publish(more, other_device=on_another_device(), **addresses)
     stop()
 
 
