@@ -35,7 +35,7 @@ KEYS = (
     Key("found-next", "f3", "found(1)", "The next place that was found"),
     Key("found-before", "shift+f3,f15", "found(-1)", "The place found before"),
     Key("go", "g", "go", "Go to a file, a function, a line or an address", "Go to"),
-    Key("next-pane", "f7,tab", "pane_by(1)", "The next pane"),
+    Key("next-pane", "f7,tab", "pane_by(1)", "The next pane", "Next pane"),
     Key("previous-pane", "shift+f7,f19,shift+tab", "pane_by(-1)", "The pane before"),
     Key("zoom", "z,f4", "zoom", "Give the pane all the room, or take it back", "Zoom"),
     Key("layout", "f2", "layout", "The next layout"),

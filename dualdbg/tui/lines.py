@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
@@ -55,6 +56,7 @@ class LineView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         self._looks: dict[str, Style] = {}
+        self._fitted = (0, 0)
         super().__init__(id=id, classes=classes)
         self.found = ""  # what was searched for: marked where it stands
 
@@ -82,6 +84,9 @@ class LineView(ScrollView, can_focus=True):
     def empty(self) -> Sequence[Part]:
         """What is shown when there are no lines."""
         return ()
+
+    def fit(self) -> None:
+        """The view has another size."""
 
     # -- lines ------------------------------------------------------------------------------------
 
@@ -123,6 +128,15 @@ class LineView(ScrollView, can_focus=True):
         if name not in self._looks:
             self._looks[name] = component_style(self, f"look--{name}")
         return self._looks[name]
+
+    def on_mount(self) -> None:
+        # Textual leaves out the Resize event of a widget whose place was asked for before the layout was done.
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
+
+    def _laid_out(self, _screen: Screen[object]) -> None:
+        if self.display and (self.room, self.size.height) != self._fitted:
+            self._fitted = self.room, self.size.height
+            self.fit()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -133,7 +133,10 @@ def on_screen(
             if script is not None:
                 what["script"] = str(script)
             return await launch(
-                Launch(**what), Options(breakpoints=tuple(breakpoints), **options), operators, subscribe=subscribe
+                Launch(**what),
+                Options(breakpoints=tuple(breakpoints), **options),
+                operators,
+                subscribe=subscribe,
             )
 
         app = Dashboard(start, terminal, wishes(folder))

@@ -87,7 +87,7 @@ class MemoryView(RowsView):
             count = bytes_a_line(self.room)
             self.show_rows(memory_rows(self.address, self._data, self._before, count))
 
-    def on_resize(self) -> None:
+    def fit(self) -> None:
         self._draw_rows()
 
     def action_move(self, by: int) -> None:

@@ -122,7 +122,7 @@ class ProgramView(LineView):
             self.scroll_to(y=max(count - self.size.height, 0), animate=False, force=True, immediate=True)
         self.refresh()
 
-    def on_resize(self, event: events.Resize) -> None:
+    def fit(self) -> None:
         if self.terminal is not None and self.room > 1 and self.size.height > 1:
             self.terminal.resize(self.room, self.size.height)
             self._follows = True

@@ -65,7 +65,7 @@ class Log(LineView):
             return [text]
         return list(text.divide(range(self._width, len(text), self._width)))
 
-    def on_resize(self, event: events.Resize) -> None:
+    def fit(self) -> None:
         if self.room != self._width:
             self._width = self.room
             self._wrapped = [piece for line in self._said for piece in self._wrap(line)]

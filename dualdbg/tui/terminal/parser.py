@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     r"|\x1b\[(?P<csi>[\x30-\x3f]*)(?P<between>[\x20-\x2f]*)(?P<final>[\x40-\x7e])"
     r"|\x1b[\]PX^_](?P<string>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b(?P<charset>[()*+])(?P<set>.)"
-    r"|\x1b(?P<escape>[\x20-\x2f]*[\x30-\x7e])"
+    r"|\x1b(?P<escape>[\x20-\x2f]*[\x30-\x4f\x51-\x57\x59\x5a\x5c\x60-\x7e])"
     r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])",
     re.DOTALL,
 )
