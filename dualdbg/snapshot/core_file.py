@@ -125,6 +125,11 @@ def read_core(path: str) -> tuple[Core, ElfFile]:
     core = Core(path)
     for segment in elf.segments:
         if segment.type == _PT_NOTE:
+            if segment.offset + segment.file_size > elf.size:
+                raise TargetError(
+                    f"the core {path} is cut off before its notes, which say where the threads are",
+                    "write it again with room enough; gcore puts the notes last, the kernel first",
+                )
             _read_notes(elf.bytes_at(segment.offset, segment.file_size), core)
     if not core.threads:
         raise TargetError(f"{path} has no threads in it")
