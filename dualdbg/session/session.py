@@ -328,8 +328,10 @@ class Session:
             )
         self.end_target()
         if self.state is State.NATIVE_STOPPED:
-            with contextlib.suppress(CommandError):  # gdb sees the end of what it lets run
-                await self.native.resume()
+            # The kernel tells the end to the tracer first: gdb takes note of it only where it waits for it. To let
+            # the target run may fail at a breakpoint, whose step needs the registers of a thread that is gone.
+            with contextlib.suppress(CommandError):
+                await self.native.console("kill")
         await self._wait_for_end()
 
     async def _wait_for_end(self) -> None:
