@@ -163,6 +163,12 @@ class DebugpyEngine:
         )
         await self.request("launch" if options.launched else "attach", options.arguments(), deadline)
         await asyncio.wait_for(self._initialized.wait(), deadline)
+        # A condition that has no value stops: that is for the session to tell.
+        await self.request(
+            "setDebuggerProperty",
+            {"skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": ["BaseException"]},
+            deadline,
+        )
 
     async def configuration_done(self) -> None:
         """Let the program run. The answer may come after the program's first native stop: it is not awaited."""

@@ -46,5 +46,6 @@ def _open(folder: Path, engine: str) -> TextIO:
         return path.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(
-            f"no log can be written to {path}: {error.strerror}", "give --log-dir a folder that you may write to"
+            f"no log can be written to {path}: {error.strerror}",
+            "give --log-dir a folder that you may write to",
         ) from error

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
-from ..model import Detached, Event, Exit, Exited, Frame, NativeFrame, Notice, Output, Resumed, Stack, State, Stopped
+from ..model import (
+    Detached,
+    Event,
+    Exit,
+    Exited,
+    Frame,
+    NativeFrame,
+    Notice,
+    Output,
+    Resumed,
+    Stack,
+    State,
+    Stopped,
+)
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, Report

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
-from ..errors import CommandError, SpecError
+from ..errors import CommandError, SpecError, WrongState
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -19,6 +20,7 @@ from ..model import (
     Notice,
 )
 from ..symbols.image import ProcessImage
+from ..symbols.native_entries import Resolved
 from ..symbols.specs import parse_spec, same_place
 from .hit_conditions import hit_counts
 from .native_breakpoints import NativeBreakpoints
@@ -46,6 +48,12 @@ class SpecReader:
         return [parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject)]
 
 
+def condition_failed(id: int, condition: str, why: str) -> str:
+    """What a stop says of a condition that has no value."""
+    why = why.removeprefix("gdb: ").rstrip(".")
+    return f"the condition {condition!r} cannot be evaluated: {why}; breakpoint {id} is off now"
+
+
 class BreakpointTable:
     """Breakpoints by the number that the user sees."""
 
@@ -57,7 +65,9 @@ class BreakpointTable:
         python: PythonBreakpoints,
         image: ProcessImage,
         nearest: Callable[[BreakpointSpec], list[str]],
+        resolve: Callable[[str], Resolved],
     ) -> None:
+        self._resolve = resolve
         self._session = session
         self._reader = reader
         self._native = native
@@ -107,6 +117,8 @@ class BreakpointTable:
             self._rows[id] = replace(self._rows[id], state=BreakpointState.VERIFIED)
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
+            if self._python.may_be_native(id):
+                self._session.background(self._look_behind(id, spec.subject))
         else:
             try:
                 await self._native.add(id, spec)
@@ -119,6 +131,20 @@ class BreakpointTable:
                 Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
             )
         return self._rows[id]
+
+    async def _look_behind(self, id: int, name: str) -> None:
+        """A name without Python code of its own: another's, or a native function, of which the user is told."""
+        found = await asyncio.to_thread(self._resolve, name)
+        if id not in self._rows:
+            return
+        if found.python is not None and found.python.name != name:
+            await self._python.place_again(id, found.python.name)
+        elif found.entries:
+            self._python.reject(id, f"{name} is built in: it has no Python code")
+            spec = found.operator.removeprefix("aten::") if found.operator else found.entries[0].spec
+            hint = f"to stop in its native code: break {spec}"
+            self._session.emit(Notice("warning", f"{name} is built in: no Python code runs there", hint))
+        self._settle(id, announce=True)
 
     async def remove(self, id: int) -> None:
         spec = self.get(id).spec
@@ -185,6 +211,21 @@ class BreakpointTable:
         for id in ids:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         return ids
+
+    async def python_condition_failed(self, id: int, frames: list[dict[str, Any]]) -> str | None:
+        """At a stop in Python: why the condition has no value, if so; such a breakpoint stops once."""
+        condition = self._rows[id].spec.condition
+        if condition is None or not frames:
+            return None
+        question = {"expression": condition, "frameId": frames[0]["id"], "context": "watch"}
+        try:
+            await self._session.inspector.ask("evaluate", question)
+        except WrongState:
+            return None  # a native stop came in between: the condition is looked at the next time
+        except CommandError as error:
+            await self.enable(id, False)
+            return condition_failed(id, condition, error.message)
+        return None
 
     async def count_passed_over(self, id: int) -> None:
         """Before :meth:`count_hit`: add the hits of which only gdb knows."""

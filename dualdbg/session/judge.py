@@ -11,6 +11,7 @@ from ..errors import CommandError
 from ..model import BreakpointKind, Notice, Reason
 from ..stacks.roles import is_evaluation_loop
 from ..symbols.nested_calls import Arrival, continues_call
+from .breakpoint_table import condition_failed
 from .cxx_exceptions import read_throw
 
 if TYPE_CHECKING:
@@ -133,8 +134,7 @@ class Judge:
     async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
         """A condition without a value stops once and says why."""
         await self._session.breakpoints.enable(id, False)
-        why = error.message.removeprefix("gdb: ").rstrip(".")
-        return f"the condition {condition!r} cannot be evaluated: {why}; breakpoint {id} is off now"
+        return condition_failed(id, condition, error.message)
 
     async def _tid(self, event: engine.NativeStopped) -> int:
         """The OS thread id of a stop's thread, which gdb may have met just now."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ..symbols.python_functions import FunctionPlace, NoFunction
 from .engines import PythonEngine
 from .exception_filters import exception_arguments
+from .python_suffixes import join, suffixes
+
+FindFunction = Callable[[str], FunctionPlace | NoFunction]
 
 _DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
@@ -26,6 +31,8 @@ class _Wanted:
     location: Location | None = None
     message: str | None = None
     debugpy_id: int | None = None
+    place: FunctionPlace | None = None  # of a function
+    may_be_native: bool = False  # its module is there, but no Python code of that name
 
 
 @dataclass(frozen=True)
@@ -34,18 +41,22 @@ class _Message:
 
     command: str
     arguments: dict[str, Any]
-    group: list[_Wanted]
+    group: list[list[_Wanted]]
 
     def settle(self, answer: dict[str, Any]) -> None:
         rows = answer.get("breakpoints")
-        for index, wanted in enumerate(self.group):
-            _settle(wanted, rows[index] if rows and index < len(rows) else {"verified": True})
+        for index, owners in enumerate(self.group):
+            for wanted in owners:
+                _settle(wanted, rows[index] if rows and index < len(rows) else {"verified": True})
 
 
 class PythonBreakpoints:
     """Line and function breakpoints and exception filters, as debugpy is to have them."""
 
-    def __init__(self, python: PythonEngine, folders: tuple[Path, ...], mute: asyncio.Event) -> None:
+    def __init__(
+        self, python: PythonEngine, folders: tuple[Path, ...], mute: asyncio.Event, find: FindFunction
+    ) -> None:
+        self._find = find
         self._python = python
         self._mute = mute
         self._folders = folders
@@ -62,8 +73,35 @@ class PythonBreakpoints:
                 wanted.state = BreakpointState.REJECTED
                 looked = ", ".join(str(folder) for folder in self._folders)
                 wanted.message = f"there is no file {spec.subject} (looked in {looked})"
+        if spec.kind is BreakpointKind.PYTHON_FUNCTION:
+            await self._place(wanted, spec.subject)
         self._wanted[id] = wanted
         await self._send(wanted)
+
+    async def _place(self, wanted: _Wanted, name: str) -> None:
+        """debugpy only knows the bare names of functions: which one is meant goes into the condition."""
+        place = await asyncio.to_thread(self._find, name)
+        if isinstance(place, FunctionPlace):
+            wanted.place = place
+            return
+        wanted.may_be_native = place.module is not None
+        if "." in name:
+            wanted.message = place.why
+
+    def may_be_native(self, id: int) -> bool:
+        """Whether a function breakpoint found the module that it names, but no Python code."""
+        return id in self._wanted and self._wanted[id].may_be_native
+
+    async def place_again(self, id: int, name: str) -> None:
+        """The function has another name where it is written."""
+        wanted = self._wanted[id]
+        await self._place(wanted, name)
+        await self._send(wanted)
+
+    def reject(self, id: int, message: str) -> None:
+        """It turned out that there is nothing in Python to stop at."""
+        self._wanted[id].state = BreakpointState.REJECTED
+        self._wanted[id].message = message
 
     async def remove(self, id: int) -> None:
         await self._send(self._wanted.pop(id))
@@ -136,17 +174,18 @@ class PythonBreakpoints:
         if changed.file is None:
             return None
         group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
-        rows = [{"line": wanted.spec.line, **_suffixes(wanted.spec)} for wanted in group]
+        rows, owners = _rows(group, "line", [w.spec.line for w in group])
         source = {"path": changed.file, "name": Path(changed.file).name}
-        return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, group)
+        return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
 
     def _functions(self, changed: _Wanted) -> _Message:
+        """A bare name that no source has is that of a function made at run time, whichever it is."""
         kind = BreakpointKind.PYTHON_FUNCTION
         group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
-        rows = [
-            {"name": wanted.spec.subject.rsplit(".", 1)[-1], **_suffixes(wanted.spec)} for wanted in group
-        ]
-        return _Message("setFunctionBreakpoints", {"breakpoints": rows}, group)
+        group = [w for w in group if w.place is not None or "." not in w.spec.subject]
+        names = [w.place.name if w.place is not None else w.spec.subject for w in group]
+        rows, owners = _rows(group, "name", names)
+        return _Message("setFunctionBreakpoints", {"breakpoints": rows}, owners)
 
     def _exceptions(self, changed: _Wanted | None = None) -> _Message:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
@@ -154,7 +193,7 @@ class PythonBreakpoints:
         filters = [*self._filters, *(_filter(wanted.spec) for wanted in group)]
         names = [wanted.spec.subject for wanted in group if wanted.spec.subject]
         arguments = exception_arguments(filters, names, self._options)
-        return _Message("setExceptionBreakpoints", arguments, group)
+        return _Message("setExceptionBreakpoints", arguments, [[one] for one in group])
 
 
 _MESSAGES = {
@@ -177,17 +216,16 @@ def _filter(spec: BreakpointSpec) -> str:
     return "" if spec.subject else "raised"
 
 
-def _suffixes(spec: BreakpointSpec) -> dict[str, Any]:
-    suffixes: dict[str, Any] = {}
-    if spec.condition is not None:
-        suffixes["condition"] = spec.condition
-    if spec.hits is not None:
-        suffixes["hitCondition"] = f">= {spec.hits}"
-    elif spec.hit_condition is not None:
-        suffixes["hitCondition"] = spec.hit_condition
-    if spec.log is not None:
-        suffixes["logMessage"] = spec.log
-    return suffixes
+def _rows(
+    group: list[_Wanted], key: str, places: Sequence[object]
+) -> tuple[list[dict[str, Any]], list[list[_Wanted]]]:
+    """What debugpy is to be told of breakpoints at these places, and whose each row is."""
+    rows = [
+        {key: place, **suffixes(one.id, one.spec, one.place)}
+        for place, one in zip(places, group, strict=True)
+    ]
+    joined, sources = join(rows, key)
+    return joined, [[group[index] for index in indices] for indices in sources]
 
 
 def _settle(wanted: _Wanted, row: dict[str, Any]) -> None:
@@ -197,4 +235,6 @@ def _settle(wanted: _Wanted, row: dict[str, Any]) -> None:
     if row.get("verified"):
         wanted.state = BreakpointState.VERIFIED
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
-        wanted.location = Location(function, None, None, wanted.file, row.get("line") or wanted.spec.line)
+        file = wanted.place.file if wanted.place is not None else wanted.file
+        line = wanted.place.line if wanted.place is not None else row.get("line") or wanted.spec.line
+        wanted.location = Location(function, None, None, file, line)

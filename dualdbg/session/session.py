@@ -540,13 +540,17 @@ class Session:
         description = hold.event.text if hold.event.reason == "exception" else None
         if description and hold.event.description:
             description = f"{description}: {hold.event.description}"
+        owners = self.breakpoints.python_owners(hold.event)
+        for id in owners:
+            failure = await self.breakpoints.python_condition_failed(id, hold.frames)
+            description = failure or description
         stop = Stop(
             self.epoch,
             Language.PYTHON,
             reason,
             thread,
             self.inspector.python_top(hold),
-            tuple(self.breakpoints.python_owners(hold.event)),
+            tuple(owners),
             description,
             self.seconds(),
         )

@@ -29,6 +29,7 @@ from .inspector import Inspector
 from .judge import Judge
 from .native_breakpoints import Candidates, NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
+from .python_names import PythonNames
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .stack_reader import StackReader
@@ -143,14 +144,15 @@ def furnish(session: Session, options: Options, operators: OperatorTable | None,
     reader = StackReader(session.pid, session.native, image, policy, hidden)
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
-    python = PythonBreakpoints(session.python, _source_folders(what), session.native_held)
+    names = PythonNames(what)
+    python = PythonBreakpoints(session.python, _source_folders(what), session.native_held, names.find)
     specs = SpecReader(
         operators.is_operator if operators else None,
         partial(expand, presets=options.presets),
         only_in_debug_builds(options.presets),
     )
     session.breakpoints = BreakpointTable(
-        session, specs, native, python, image, _nearest_in(image, operators)
+        session, specs, native, python, image, _nearest_in(image, operators), names.resolve
     )
     session.inspector = Inspector(session, reader)
     session.judge = Judge(session)

@@ -1,0 +1,176 @@
+"""Python breakpoints with all that can follow a place, functions by their qualified names, exceptions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import BreakpointState, Reason, Stop
+from dualdbg.session.python_suffixes import join
+from dualdbg.symbols.python_functions import FunctionPlace, NoFunction, find_function
+from tests.session.driver import Driver, name, run_session
+
+PROGRAM = """\
+import threading
+from helpers import Model, renamed
+class Other:
+    def forward(self, x):
+        return x
+def work(value):
+    total = value + 1
+    return total
+Other().forward(1)
+Model().forward(2)
+results = [work(i) for i in range(6)]
+side = threading.Thread(target=work, args=(9,), name="side")
+side.start()
+side.join()
+renamed()
+try:
+    int("x")
+except ValueError:
+    pass
+print(results)
+raise KeyError("gone")
+"""
+HELPERS = """\
+def decorate(f):
+    return f
+class Model:
+    @decorate
+    def forward(self, x):
+        \"\"\"Doubles.\"\"\"
+        return 2 * x
+def original():
+    return 1
+renamed = original
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def stops(program: Path, *specs: str) -> tuple[list[Stop], Driver]:
+    """Every stop of the program with these breakpoints, to its end."""
+
+    async def work(driver: Driver) -> tuple[list[Stop], Driver]:
+        seen = []
+        while True:
+            event = await driver.next(*_ENDS)
+            if isinstance(event, _ENDS[1]):
+                return seen, driver
+            seen.append(event.stop)
+            await driver.session.resume()
+
+    return run_session(work, program, *specs)
+
+
+def _ends() -> tuple[type, type]:
+    from dualdbg.model import Exited, Stopped
+
+    return Stopped, Exited
+
+
+_ENDS = _ends()
+
+
+def test_a_function_is_meant_by_its_whole_name(program: Path) -> None:
+    seen, driver = stops(program, "py:Model.forward", "py:helpers.Model.forward", "py:Other.forward")
+    assert [name(stop.frame) for stop in seen] == ["program.py:4", "helpers.py:4"]
+    one = driver.session.breakpoints.get(2)
+    assert one.state is BreakpointState.VERIFIED and Path(one.locations[0].file or "").name == "helpers.py"
+
+
+def test_a_built_in_is_told_with_the_native_place(program: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("py:math.sin")
+        while not driver.notices:
+            await driver.next(object)
+        [notice] = driver.notices
+        assert "built in" in notice.message and notice.hint.endswith("break math_sin")
+        await driver.finish_run()
+
+    run_session(work, program, "program.py:9")
+
+
+def test_a_name_that_leads_elsewhere(program: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("py:helpers.renamed")
+        while driver.session.breakpoints.get(2).state is not BreakpointState.VERIFIED:
+            await driver.next(object)
+        assert name((await driver.resume()).frame) == "helpers.py:8"
+        await driver.finish_run()
+
+    run_session(work, program, "program.py:9")
+
+
+def test_conditions_hits_and_threads(program: Path) -> None:
+    seen, _ = stops(program, "program.py:7 if value > 3", "program.py:8 hits 4 if total > 1")
+    lines = [name(stop.frame) for stop in seen]
+    assert lines.count("program.py:7") == 3  # 4, 5 and 9
+    assert lines.count("program.py:8") == 3  # of 2, 3, 4, 5, 6 and 10 from the fourth on
+    [stop] = stops(program, "program.py:7 thread side")[0]
+    assert stop.thread.tid
+
+
+def test_two_on_one_line_stop_where_either_would(program: Path) -> None:
+    seen, _ = stops(program, "program.py:7 if value == 1", "program.py:7 if value == 4")
+    assert len(seen) == 2
+
+
+def test_a_condition_without_a_value_stops_once_and_says_why(program: Path) -> None:
+    [stop], driver = stops(program, "program.py:7 if nope > 1")
+    assert stop.description is not None and "name 'nope' is not defined" in stop.description
+    assert not driver.session.breakpoints.get(1).enabled
+
+
+def test_a_log_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, driver = stops(program, 'program.py:7 log "{{v}} {value:.1f} {[value][0:1]}" if value > 4')
+    assert seen == []
+    assert [line for line in driver.console.splitlines() if line] == ["{v} 5.0 [5]", "{v} 9.0 [9]"]
+    assert capfd.readouterr().out == "[1, 2, 3, 4, 5, 6]\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "line"),
+    [("raise:ValueError", "ValueError: invalid literal", 17), ("uncaught", "KeyError", 21)],
+)
+def test_exceptions_show_type_and_text(program: Path, spec: str, text: str, line: int) -> None:
+    [stop], _ = stops(program, spec)
+    assert stop.reason is Reason.EXCEPTION and name(stop.frame) == f"program.py:{line}"
+    assert stop.description is not None and stop.description.startswith(text)
+
+
+def test_functions_are_found_in_the_source(program: Path) -> None:
+    path = [str(program.parent), *sys.path]
+    found = find_function("Model.forward", program, path)
+    assert found == FunctionPlace(str(program.parent / "helpers.py"), 4, "forward")
+    assert find_function("helpers.renamed", program, path) == NoFunction(
+        str(program.parent / "helpers.py"), f"{program.parent / 'helpers.py'} defines no function renamed"
+    )
+    missing = find_function("nowhere.f", program, path)
+    assert isinstance(missing, NoFunction) and missing.module is None
+    assert isinstance(find_function("json.dumps", None, path), FunctionPlace)
+    assert "helpers" not in sys.modules
+
+
+def test_rows_of_one_place_are_joined() -> None:
+    rows = [
+        {"line": 1, "condition": "a"},
+        {"line": 2},
+        {"line": 1, "condition": "b"},
+        {"line": 2, "condition": "c"},
+    ]
+    assert join(rows, "line") == (
+        [{"line": 1, "condition": "(a) or (b)"}, {"line": 2}],
+        [[0, 2], [1, 3]],
+    )
