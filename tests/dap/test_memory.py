@@ -1,0 +1,122 @@
+"""Memory, machine code, registers: read, written, stepped through by instruction."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from pathlib import Path
+
+import pytest
+
+from .client import Client, Message
+from .samples import HELPER, line_of
+
+
+@pytest.fixture
+def frame(client: Client, demo: Path) -> Message:
+    """The innermost frame at a stop in sample::helper."""
+    client.start({"program": str(demo)}, functions=["sample::helper"])
+    return client.stack(client.stopped()["threadId"])[0]
+
+
+def test_memory_is_read_and_written(client: Client, frame: Message) -> None:
+    place = client.scope(frame)["start"]["memoryReference"]
+    answer = client.request("readMemory", {"memoryReference": place, "count": 8})
+    assert struct.unpack("d", base64.b64decode(answer["data"])) == (1.0,)
+    data = base64.b64encode(struct.pack("d", 2.5)).decode()
+    assert client.request("writeMemory", {"memoryReference": place, "data": data}) == {"bytesWritten": 8}
+    assert client.evaluate("start", frame)["result"] == "2.5"
+    part = client.request("readMemory", {"memoryReference": place, "offset": 4, "count": 4})
+    assert int(part["address"], 16) == int(place, 16) + 4
+
+
+@pytest.mark.parametrize("place", ["0x0", "0xffffffffffffffff", "18446744073709551600"])
+def test_memory_that_is_not_there(client: Client, frame: Message, place: str) -> None:
+    answer = client.request("readMemory", {"memoryReference": place, "count": 16})
+    assert "data" not in answer and answer["unreadableBytes"] == 16
+    data = base64.b64encode(b"x").decode()
+    assert "cannot be written" in client.refused("writeMemory", {"memoryReference": place, "data": data})
+    assert "no address" in client.refused("readMemory", {"memoryReference": "nowhere", "count": 1})
+    assert "base64" in client.refused("writeMemory", {"memoryReference": place, "data": "?"})
+
+
+def test_disassembly(client: Client, frame: Message) -> None:
+    here = frame["instructionPointerReference"]
+
+    def rows(**more: int) -> list[Message]:
+        answer = client.request("disassemble", {"memoryReference": here, "instructionCount": 20, **more})
+        return list(answer["instructions"])
+
+    after = rows()
+    assert len(after) == 20 and after[0]["address"] == here
+    assert after[0]["location"]["path"].endswith("helper.cpp") and after[0]["line"] == frame["line"]
+    assert after[0]["symbol"].startswith("sample::helper")
+    around = rows(instructionOffset=-4)
+    assert len(around) == 20 and around[4]["address"] == here
+    far = rows(instructionOffset=-200)
+    assert len(far) == 20
+    assert len({row["address"] for row in far}) == 20
+    assert "too many" in client.refused("disassemble", {"memoryReference": here, "instructionCount": 10**9})
+
+
+def test_the_disassembly_of_a_frame_without_source(client: Client) -> None:
+    client.start({"code": "import math\nmath.sin(1)"}, functions=["math_sin"])
+    without = client.stack(client.stopped()["threadId"])[0]
+    assert without["source"]["origin"] == "disassembly"
+    assert without["source"]["presentationHint"] == "deemphasize"
+    text = client.request("source", {"sourceReference": without["source"]["sourceReference"]})["content"]
+    line = text.splitlines()[without["line"] - 1]
+    assert line.startswith("=> ") and without["instructionPointerReference"] in line
+
+
+def test_steps_by_instruction(client: Client, frame: Message) -> None:
+    thread = client.request("threads")["threads"][0]["id"]
+    rows = client.request(
+        "disassemble", {"memoryReference": frame["instructionPointerReference"], "instructionCount": 3}
+    )["instructions"]
+    for command, row in zip(("next", "stepIn"), rows[1:], strict=True):
+        client.go(command, thread, granularity="instruction")
+        client.stopped(reason="step")
+        assert client.stack(thread)[0]["instructionPointerReference"] == row["address"]
+
+
+def test_registers(client: Client, frame: Message) -> None:
+    registers = client.scope(frame, "Registers")
+    assert int(registers["rip"]["value"], 16) == int(frame["instructionPointerReference"], 16)
+    scopes = client.request("scopes", {"frameId": frame["id"]})["scopes"]
+    scope = next(row for row in scopes if row["name"] == "Registers")
+    assert scope["expensive"]
+    asked = {"variablesReference": scope["variablesReference"], "name": "r15", "value": "0x1234"}
+    assert int(client.request("setVariable", asked)["value"], 0) == 0x1234
+    assert client.evaluate("$r15 == 0x1234", frame)["result"] in ("1", "true")
+
+
+def test_completion_of_native_expressions(client: Client, frame: Message) -> None:
+    text = "doub"
+    asked = {"text": text, "column": len(text) + 1, "frameId": frame["id"]}
+    targets = client.request("completions", asked)["targets"]
+    assert "doubled" in [target["label"] for target in targets]
+    assert targets[0]["length"] == 4
+
+
+def test_log_points_and_conditions_in_cpp(client: Client, demo: Path) -> None:
+    line = line_of(HELPER, "double term")
+    client.start({"program": str(demo)}, lines={HELPER: [{"line": line, "logMessage": "i is {i}"}]})
+    client.event("exited")
+    assert [text for text in ("i is 0", "i is 1", "i is 2") if text in client.output] == [
+        "i is 0",
+        "i is 1",
+        "i is 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "value"), [({"condition": "i == 2"}, "2"), ({"hitCondition": "2"}, "1")], ids=str
+)
+def test_conditions_in_cpp(client: Client, demo: Path, row: Message, value: str) -> None:
+    line = line_of(HELPER, "double term")
+    client.start({"program": str(demo)}, lines={HELPER: [{"line": line, **row}]})
+    thread = client.stopped()["threadId"]
+    assert client.evaluate("i", client.stack(thread)[0])["result"] == value
+    client.go("continue", thread)
+    assert client.event("exited") == {"exitCode": 0}
