@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from ..errors import DualdbgError
-from ..model import NativeFrame, Stack
+from ..model import Event, NativeFrame, Stack
 from ..snapshot.python_side import PythonSide, PythonThread
 from ..stacks.merge import merge
 from ..stacks.roles import RoleRules
@@ -14,6 +16,7 @@ from ..symbols.image import Module, ProcessImage
 from ..symbols.policy import Load
 from ..symbols.unwind_file import unwind_file
 from .engines import NativeEngine
+from .progress import progress
 from .symbol_policy import SymbolPolicy
 
 _INTERPRETER_NAMES = ("libpython", "python")
@@ -35,6 +38,7 @@ class StackReader:
         self._image = image
         self._policy = policy
         self._hidden = hidden
+        self.emit: Callable[[Event], None] = lambda _event: None
         self._prepared: set[tuple[str, int]] = set()
         self._rules: RoleRules | None = None
         self._frames: dict[int, list[NativeFrame]] = {}
@@ -69,9 +73,11 @@ class StackReader:
         self._prepared.add(key)
         load = self._policy.decide(module).load
         if load is Load.WHOLE:
-            await self._native.load_library(module.path)
+            async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
+                await self._native.load_library(module.path)
         elif load is Load.UNWIND:
-            path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
+            async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
+                path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
             if path is not None:
                 await self._native.add_symbols(path, module.bias)
 

@@ -142,6 +142,7 @@ def furnish(session: Session, options: Options, operators: OperatorTable | None,
     policy = options.symbols
     hidden = (str(debugpy_package()), str(BOOTSTRAP))
     reader = StackReader(session.pid, session.native, image, policy, hidden)
+    reader.emit = session.emit
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
     names = PythonNames(what)
