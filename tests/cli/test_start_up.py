@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from dualdbg import __version__
+from dualdbg.cli import main as entry
 from tests.cli.driver import dualdbg
 
 # What the first stop of a batch needs is asyncio, gdb's and debugpy's protocols and the symbol search.
@@ -57,3 +59,21 @@ def test_a_script_in_place_of_a_command_has_a_hint() -> None:
     done = dualdbg("train.py")
     assert done.status == 2
     done.complains("dualdbg run train.py")
+
+
+def test_an_unforeseen_error_is_one_line_that_names_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_words: list[str]) -> int:
+        raise RuntimeError("nobody thought of that")
+
+    monkeypatch.setattr(entry, "_dispatch", fail)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert entry.main([]) == 3
+    written = capsys.readouterr()
+    (report,) = (tmp_path / "dualdbg").iterdir()
+    assert written.err == (
+        f"dualdbg: something went wrong that dualdbg did not foresee; the report is in {report}\n"
+    )
+    assert written.out == ""
+    assert "RuntimeError: nobody thought of that" in report.read_text()
