@@ -42,7 +42,8 @@ def layout(text):
     Arguments(text, {})
     target = context.current()
     found = target.installation
-    data = {"pytorch": None, "sources": [source.source for source in target.layout.layouts]}
+    believed = [source.source for source in target.layout.layouts if source.records or source.enums]
+    data = {"pytorch": None, "sources": believed}
     lines = []
     if found is None:
         lines.append("PyTorch is not loaded in this process.")
@@ -64,7 +65,8 @@ def layout(text):
 
 def _sources(found, target):
     for source in target.layout.layouts:
-        yield f"  believed: {source.source}"
+        if source.records or source.enums:
+            yield f"  believed: {source.source}"
     for source, problem in choose.refusals().items():
         yield f"  refused: {source}: {problem}"
     maker = choose.types_object(found)

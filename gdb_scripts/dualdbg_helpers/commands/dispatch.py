@@ -30,7 +30,9 @@ def dispatch_keys(text):
             bits = target.decoder(Tensors).read(place.address).key_set
             how = place.how
         except (HelperError, Implausible, Unreadable):
-            if expression.type_name or not keys.plausible(expression.address):
+            # A number that is an address is no set of keys, whatever its bits.
+            address = expression.address
+            if expression.type_name or not keys.plausible(address) or target.memory.readable(address):
                 raise
             bits, how = expression.address, "taken as the bits of a DispatchKeySet"
     names = keys.names(bits)
