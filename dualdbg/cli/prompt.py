@@ -18,7 +18,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from ..console.commands.general import INFO_WORDS
 from ..console.commands.registry import Command
-from ..console.completion import Names
+from ..console.completion import Names, function_names
 from ..console.console import Console, Quit
 from ..model import Reason
 from .completion import PromptCompleter
@@ -33,7 +33,7 @@ class Prompt:
         self._console = console
         self._editor: PromptSession[str] = PromptSession(
             history=open_history(os.environ.get("XDG_STATE_HOME")),
-            completer=PromptCompleter(spec_names, INFO_WORDS),
+            completer=PromptCompleter(self._spec_names(spec_names), INFO_WORDS),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
             reserve_space_for_menu=0,
@@ -42,6 +42,9 @@ class Prompt:
         self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory(), output=_output())
         self._last: tuple[str, Command] | None = None
         self._interrupts = 0  # Ctrl-C presses in a row
+
+    def _spec_names(self, operators: Names) -> Names:
+        return lambda text: [*operators(text), *function_names(self._console.session, text)]
 
     async def run(self) -> None:
         """Raises Quit when the user wants to leave."""

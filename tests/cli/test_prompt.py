@@ -244,6 +244,16 @@ def test_completion_by_tab(program: Write) -> None:
         quit_session(screen)
 
 
+def test_functions_complete_too(program: Write) -> None:
+    with terminal("run", "--stop-on-entry", program(ASKS)) as screen:
+        screen.prompt()
+        screen.type("tbreak PyOS_FSPa\t")
+        screen.expect("PyOS_FSPath")
+        screen.type("\r")
+        assert "Breakpoint 1 (PyOS_FSPath)" in screen.prompt()
+        quit_session(screen)
+
+
 def test_history_is_kept_and_searched(program: Write, tmp_path: Path) -> None:
     env = {"XDG_STATE_HOME": str(tmp_path / "state")}
     path = program(ASKS)
