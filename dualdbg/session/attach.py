@@ -31,7 +31,10 @@ from .start import Options, find_gdb, furnish
 _PACKAGE = Path(__file__).parents[1]
 
 # When dualdbg is gone, and gdb too soon to take its breakpoints out. A second line calls it off.
-_REPAIR = 'read pid || exit 0; read released && exit 0; PYTHONPATH={path} exec {python} -m dualdbg.snapshot.repair "$pid"'
+_REPAIR = (
+    "read pid || exit 0; read released && exit 0; "
+    'PYTHONPATH={path} exec {python} -m dualdbg.snapshot.repair "$pid"'
+)
 
 
 async def attach(

@@ -154,7 +154,8 @@ class PythonControl:
             await native.console(f"output/d {text}", _CALL_DEADLINE)
         finally:
             await native.console(f"call ((void (*)(int)){release:#x})({state})", _CALL_DEADLINE)
-            native.running = False  # gdb says that threads run during such a call, and not that they stand again
+            # gdb says that threads run during such a call, and not that they stand again.
+            native.running = False
         await self._write(self._injection.undo)
 
     async def _write(self, writes: list[Write]) -> None:
