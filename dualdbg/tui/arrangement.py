@@ -209,6 +209,9 @@ def from_data(data: Any) -> Node:
     """Raises ValueError for what :func:`to_data` has not made."""
     if not isinstance(data, dict):
         raise ValueError("an arrangement is a table")
+    for name in ("panes", "parts", "shares"):
+        if not isinstance(data.get(name, []), list):
+            raise ValueError(f"{name} is a list")
     if "panes" in data:
         panes = tuple(data["panes"])
         if not panes or not all(isinstance(pane, str) for pane in panes) or data.get("shown") not in panes:

@@ -21,6 +21,7 @@ from ..model import (
     Progress,
     PythonFrame,
     Resumed,
+    SessionStarted,
     Stack,
     State,
     Stop,
@@ -90,7 +91,9 @@ class Follower:
 
     def event(self, event: Event) -> None:
         """An event of the session, in the order in which they come."""
-        if isinstance(event, Stopped):
+        if isinstance(event, SessionStarted):
+            self._threads.program_begins()
+        elif isinstance(event, Stopped):
             self._stopped_at = time.monotonic()
             self.thread = event.stop.thread
             self._numbers.clear()

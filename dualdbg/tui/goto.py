@@ -51,8 +51,9 @@ def understand(
 
 def _find(name: str, shown: SourceText | None, folders: Sequence[Path]) -> str | None:
     places = [*folders, *([Path(shown.path).parent] if shown is not None else [])]
-    for folder in places:
-        path = folder / Path(name).expanduser()
+    wanted = Path(name).expanduser()
+    for folder in places if not wanted.is_absolute() else [wanted.parent]:
+        path = folder / wanted
         if path.is_file():
             return str(path)
     return None

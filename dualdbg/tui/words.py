@@ -26,8 +26,6 @@ def status(state: State, stop: Stop | None, exit: Exit | None, thread: Thread | 
     parts = [_why(stop), _thread(thread or stop.thread)]
     if native:
         parts.append("debugpy waits")
-    else:
-        parts.append("other threads run in native code only until they need the GIL")
     start = "stopped natively in " if native else "stopped in Python at "
     where = _place(stop.frame, max(room - len(start) - len(", ".join(parts)) - 2, 24))
     while len(parts) > 1 and len(start) + len(where) + sum(len(part) + 2 for part in parts) > room:
