@@ -19,9 +19,10 @@ from ..symbols.elf import ElfFile, Section, build_id_of_notes
 from ..symbols.image import Module
 from ..symbols.library import Library
 from .assemble import Assembler
-from .capture import Captured
+from .capture import Captured, Wanted
 from .memory import PAGE, Memory
-from .procfs import ProcessFacts, ThreadFacts
+from .object_text import ObjectText
+from .procfs import Mapping, MemoryMap, ProcessFacts, ThreadFacts
 from .python_reader import PythonReader, find_interpreter, states_by_tid
 from .registers import Registers, registers_from_regset
 from .report import ProcessReport
@@ -185,9 +186,15 @@ def _mapped_files(body: bytes) -> list[MappedFile]:
     return rows
 
 
-def capture_core(path: str) -> tuple[Captured, list[str]]:
-    """A core as if it were a process that stands still, and what is to be said about it."""
+def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple[Captured, list[str]]:
+    """A core as if it were a process that stands still, and what is to be said about it.
+
+    ``program`` stands in for the file of the program, where that has moved since.
+    """
     core, elf = read_core(path)
+    if program is not None and core.files:
+        first = core.files[0].path
+        core.files = [replace(row, path=program) if row.path == first else row for row in core.files]
     memory = CoreMemory(elf, core.files)
     modules = _modules(core, memory)
     facts = ProcessFacts(core.pid, 0, core.arguments or core.name, "X", os.getuid())
@@ -195,7 +202,7 @@ def capture_core(path: str) -> tuple[Captured, list[str]]:
         facts=facts,
         memory=memory,
         modules=modules,
-        threads=[ThreadFacts(tid, "", "X") for tid, _ in core.threads],
+        threads=[ThreadFacts(tid, core.name, "") for tid, _ in core.threads],
         registers=dict(core.threads),
         interpreter=find_interpreter(modules),
         is_core=True,
@@ -207,15 +214,27 @@ def capture_core(path: str) -> tuple[Captured, list[str]]:
             result.states = states_by_tid(
                 result.python, result.registers, memory, [tid for tid, _ in core.threads]
             )
+            _read_objects(result, reader, core, memory, wanted)
         except DualdbgError as error:
             result.python_trouble = error.message
     notes = [_how_it_ended(core), *core.notes]
     return result, notes
 
 
-def report_core(path: str) -> ProcessReport:
+def _read_objects(
+    result: Captured, reader: PythonReader, core: Core, memory: CoreMemory, wanted: Wanted
+) -> None:
+    rows = [Mapping(row.start, row.end, row.offset, row.path) for row in core.files]
+    texts = ObjectText(memory, MemoryMap(rows), with_values=wanted.locals)
+    result.names = texts.thread_names(reader, result.states)
+    if wanted.locals:
+        frames = [frame for state in result.states.values() for frame in state.frames]
+        result.locals = texts.locals_of(reader, frames)
+
+
+def report_core(path: str, wanted: Wanted, program: str | None = None) -> ProcessReport:
     """The stacks of every thread in a core. Raises TargetError or SymbolError, which say why it cannot be read."""
-    captured, notes = capture_core(path)
+    captured, notes = capture_core(path, wanted, program)
     report = Assembler(captured).report()
     return replace(report, notes=(*notes, *report.notes))
 
@@ -243,7 +262,7 @@ def _modules(core: Core, memory: CoreMemory) -> list[Module]:
             library = Library.open(path)
             bias = library.load_bias(first.start, first.offset)
         except SymbolError as error:
-            if ".so" in Path(path).name or not Path(path).suffix:
+            if ".so" in Path(path).name or path == core.files[0].path:  # others are data
                 core.notes.append(error.message)
             modules.append(Module(path, first.start, end, first.start, None, error.message))
             continue

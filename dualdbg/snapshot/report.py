@@ -43,7 +43,8 @@ class Lock:
 
 @dataclass(frozen=True)
 class ThreadReport:
-    """One thread. ``state`` is the letter of proc(5) from before the stop; ``locals`` by position in ``stack.frames``.
+    """One thread. ``state`` is the letter of proc(5) from before the stop, empty in a core;
+    ``locals`` by position in ``stack.frames``.
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds.
     """

@@ -42,6 +42,7 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
     "semtimedop": (220, 192, None),
     "clock_nanosleep": (230, 115, None),
     "epoll_wait": (232, None, 0),
+    "tgkill": (234, 131, None),
     "waitid": (247, 95, None),
     "openat": (257, 56, None),
     "pselect6": (270, 72, None),

@@ -17,7 +17,7 @@ def activity(report: ThreadReport) -> str:
     elif report.thread.holds_gil:
         parts.append("holds the GIL")
     call = report.system_call
-    if report.state != "S" or call is None:
+    if report.state and (report.state != "S" or call is None):  # a core does not tell
         parts.append(STATES.get(report.state, f"state {report.state}"))
     if call is not None and not report.thread.waits_for_gil:
         parts.append(_call(call))

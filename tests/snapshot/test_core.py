@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_command import dualdbg
-from tests.support import require
+from tests.support import SAMPLES, read_ready, require
 
 
 def stacks(*words: str) -> dict[int, list[tuple[str, str | None, int | None]]]:
@@ -57,3 +61,41 @@ def test_what_is_no_core(tmp_path: Path) -> None:
     done = dualdbg("core", str(tmp_path / "nothing"))
     assert done.returncode == 3
     assert "No such file" in done.stderr
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_worker_that_crashed(torch_extension: Path, tmp_path: Path) -> None:
+    """The kernel's own core of a DataLoader worker: the stack through the signal handler, and the tensor argument."""
+    pattern = Path("/proc/sys/kernel/core_pattern").read_text().strip()
+    require(pattern in ("core", "core.%p"), "cores in the working directory (core_pattern)", outside=True)
+
+    def allow_cores() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    with subprocess.Popen(
+        [sys.executable, str(SAMPLES / "hangs" / "worker_segfault.py"), "--limit", "120"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=allow_cores,
+    ) as process:
+        try:
+            (worker,) = read_ready(process)["worker"]
+            process.communicate("go\n", timeout=60)
+        finally:
+            process.kill()
+    (core,) = tmp_path.glob("core*")
+    done = dualdbg("core", str(core), "--locals")
+    assert done.returncode == 0, done.stderr
+    assert f"ended by SIGSEGV (Segmentation fault), in thread {worker}" in done.stdout
+    order = [
+        "<signal handler called>",
+        "sample::read_element",
+        "sample::read_unchecked",
+        "py   Readings.read ",
+    ]
+    assert sorted(order, key=done.stdout.index) == order
+    assert "args = (tensor([0., 1., 2., 3., 4., 5., 6., 7.]), 1099511627776)" in done.stdout

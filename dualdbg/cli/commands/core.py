@@ -12,14 +12,19 @@ from ..arguments import Parser
 def main(words: list[str]) -> int:
     parser = Parser(prog="dualdbg core", description="Shows the merged stack of every thread in a core file.")
     parser.add_argument("core", metavar="CORE", help="the file that the kernel or gcore wrote")
+    parser.add_argument("--exe", metavar="PATH", help="the program, where it has moved since")
+    parser.add_argument(
+        "--locals", action="store_true", help="show the arguments and locals of Python frames"
+    )
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
     parser.add_argument("--json", action="store_true", help="one JSON object for the process")
     options = parser.parse_args(words)
+    from ...snapshot.capture import Wanted
     from ...snapshot.core_file import report_core
     from ..stack_listing import StackListing, process_to_json
 
-    report = report_core(options.core)
+    report = report_core(options.core, Wanted(locals=options.locals), options.exe)
     if options.json:
         sys.stdout.write(json.dumps(process_to_json(report)) + "\n")
     else:

@@ -87,7 +87,7 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     if options.cores:
         from ...snapshot.core_file import report_core
 
-        reports += [report_core(path) for path in options.cores]
+        reports += [report_core(path, wanted) for path in options.cores]
     if options.diagnose:
         from ...snapshot.descriptors import with_other_ends
 
