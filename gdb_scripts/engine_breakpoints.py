@@ -53,14 +53,14 @@ class LogPoint(gdb.Breakpoint):
     def stop(self):
         if self._tid and _tid(gdb.selected_thread()) != self._tid:
             return False
-        with _NoCalls():
-            if self._condition is not None:
-                try:
-                    if not bool(gdb.parse_and_eval(self._condition)):
-                        return False
-                except gdb.error:
-                    return True
-            line = json.dumps([self.number, _text(self._texts, self._expressions)])
+        # Calls and assignments were refused when it was set. (may-call-functions would be a message each time.)
+        if self._condition is not None:
+            try:
+                if not bool(gdb.parse_and_eval(self._condition)):
+                    return False
+            except gdb.error:
+                return True
+        line = json.dumps([self.number, _text(self._texts, self._expressions)])
         gdb.write("%s%s\n" % (_LOG_MARK, line), gdb.STDLOG)
         return False
 

@@ -11,6 +11,8 @@ from dualdbg.errors import SpecError
 from dualdbg.model import BreakpointState, NativeFrame, Reason
 from dualdbg.session.log_text import split_log
 from dualdbg.session.native_expressions import check_expression
+from dualdbg.symbols.operators import OperatorTable
+from tests import support
 from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
@@ -248,3 +250,34 @@ def test_gdb_prints_a_log_text_by_itself(loop: Path, env: Env, capfd: pytest.Cap
 
     run_session(work, loop, 'sample_pybind.cpp:17 log "a is {a}" if a > 7', env=env)
     assert capfd.readouterr().out == "52.0\n"
+
+
+JIT_RUN = "runAndInsertCall GraphFunction::run GraphExecutorImplBase::run getPlanFor InterpreterState::run".split()
+    "runAndInsertCall",
+    "GraphFunction::run",
+    "GraphExecutorImplBase::run",
+    "getPlanFor",
+    "InterpreterState::run",
+]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_the_preset_jit_run_walks_the_chain_in_order(operators: OperatorTable) -> None:
+    async def work(driver: Driver) -> list[str]:
+        seen = []
+        stop = await driver.stop()
+        while "InterpreterState::run" not in name(stop.frame):
+            assert any(
+                frame.startswith("jit_trace.py:") for frame in map(name, (await driver.stack()).visible())
+            )
+            seen.append(name(stop.frame))
+            stop = await driver.resume()
+        seen.append(name(stop.frame))
+        await driver.finish_run()
+        return seen
+
+    script = support.SAMPLES / "jit_trace.py"
+    seen = run_session(work, script, "preset:jit-run", operators=operators)
+    places = [next((at for at, one in enumerate(seen) if part in one), -1) for part in JIT_RUN]
+    assert -1 not in places and places == sorted(places), seen
