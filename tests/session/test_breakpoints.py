@@ -252,7 +252,7 @@ def test_gdb_prints_a_log_text_by_itself(loop: Path, env: Env, capfd: pytest.Cap
     assert capfd.readouterr().out == "52.0\n"
 
 
-JIT_RUN = "runAndInsertCall GraphFunction::run GraphExecutorImplBase::run getPlanFor InterpreterState::run".split()
+JIT_RUN = [
     "runAndInsertCall",
     "GraphFunction::run",
     "GraphExecutorImplBase::run",
