@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check $(PIP_ARGS)
 SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \
-	-x bt -x continue -x bt -x continue --batch
+	-x bt -x continue -x bt --batch
 
 export PYTHON
 
