@@ -7,13 +7,21 @@ from dataclasses import dataclass, field
 
 from ..errors import DualdbgError, TargetGone
 from ..symbols.elf import EM_AARCH64, ElfFile
-from ..symbols.image import Module, ProcessImage
+from ..symbols.image import Module, ProcessImage, root_of
 from ..symbols.library import Library
 from ..target.permission import refusal
 from .locks import MUTEX_OWNER, LockReader, is_futex
 from .memory import Memory, ProcessMemory
 from .object_text import ObjectText, Variables
-from .procfs import MemoryMap, ProcessFacts, ThreadFacts, read_process, read_rank, read_threads
+from .procfs import (
+    MemoryMap,
+    ProcessFacts,
+    ThreadFacts,
+    namespace_tids,
+    read_process,
+    read_rank,
+    read_threads,
+)
 from .ptrace import Hold
 from .python_reader import (
     Interpreter,
@@ -95,7 +103,9 @@ def capture(
         label=read_rank(pid),
     )
     if result.interpreter is not None and (wanted.names or wanted.locals):
-        result.texts = ObjectText(ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals)
+        result.texts = ObjectText(
+            ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals, root=root_of(pid)
+        )
     if held is not None:
         result.registers = dict(held)
         _read_all(result, memory, wanted)
@@ -181,13 +191,18 @@ def _read_python(result: Captured) -> PythonReader | None:
         return None
     result.python_trouble = result.python.trouble
     result.states = states_by_tid(
-        result.python, result.registers, result.memory, [thread.tid for thread in result.threads]
+        result.python,
+        result.registers,
+        result.memory,
+        [thread.tid for thread in result.threads],
+        namespace_tids(result.facts.pid),
     )
     return reader
 
 
 def _read_locks(result: Captured, reader: PythonReader | None) -> None:
     locks = LockReader(reader, result.states)
+    foreign = namespace_tids(result.facts.pid)
     for tid, registers in result.registers.items():
         result.held[tid] = locks.held(tid)
         call = registers.system_call
@@ -197,7 +212,7 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:
                 continue  # the end of a mapping: no mutex
-            result.awaited[tid] = locks.awaited(tid, call[1], owner)
+            result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
 
 
 def _vdso(pid: int) -> list[Module]:

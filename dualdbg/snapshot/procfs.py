@@ -122,6 +122,23 @@ def _system_call(text: str | None) -> tuple[tuple[int, ...] | None, int | None, 
     return (int(words[0]), *(int(word, 16) for word in words[1:7])), sp, pc
 
 
+def namespace_tids(pid: int) -> dict[int, int]:
+    """Thread ids as a process in another PID namespace (a container) knows them -> ours; empty in the same one."""
+    try:
+        if os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid"):
+            return {}
+        names = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return {}
+    result = {}
+    for name in names:
+        status = _text(f"/proc/{pid}/task/{name}/status") or ""
+        line = next((line for line in status.splitlines() if line.startswith("NSpid:")), None)
+        if line is not None:
+            result[int(line.split()[-1])] = int(name)
+    return result
+
+
 class Mapping(NamedTuple):
     """A row of /proc/PID/maps; ``path`` is empty for memory without a file, or a name such as ``[stack]``."""
 

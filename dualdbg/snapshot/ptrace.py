@@ -99,13 +99,15 @@ class Hold:
             if tid in self._seized:
                 continue
             problem = _ptrace(_SEIZE, tid)
-            if problem == errno.ESRCH:
-                continue  # the thread has ended
+            if problem == errno.ESRCH or (problem == errno.EPERM and _is_ending(self.pid, tid)):
+                continue
             if problem:
                 raise refusal(self.pid, problem)
             self._began = self._began or time.perf_counter()
             self._seized.add(tid)
-            if _ptrace(_INTERRUPT, tid) == 0:
+            # One that ends just now cannot be interrupted; it is waited for all the same, or it would stay a zombie
+            # of ours. The main thread of a process that has others cannot be collected before them.
+            if _ptrace(_INTERRUPT, tid) == 0 or tid != self.pid:
                 fresh.append(tid)
         if not self._seized:
             raise TargetGone(f"process {self.pid} has ended")
@@ -142,6 +144,15 @@ class Hold:
             raw = _regset(tid, _NT_ARM_TLS, 8)
             tls = struct.unpack("<Q", raw[:8])[0] if raw else None
         return HeldThread(tid, registers_from_regset(data, tls))
+
+
+def _is_ending(pid: int, tid: int) -> bool:
+    """The kernel refuses with EPERM, not ESRCH, to trace a thread that has ended and is not collected yet."""
+    try:
+        with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX" and tid != pid
+    except OSError:
+        return True
 
 
 def poke(tid: int, address: int, word: int) -> None:

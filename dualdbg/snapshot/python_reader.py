@@ -249,26 +249,35 @@ def read_python(memory: Memory, interpreter: Interpreter) -> PythonState:
 
 
 def states_by_tid(
-    python: PythonState, registers: Mapping[int, Registers], memory: Memory, tids: Collection[int]
+    python: PythonState,
+    registers: Mapping[int, Registers],
+    memory: Memory,
+    tids: Collection[int],
+    foreign: Mapping[int, int] | None = None,
 ) -> dict[int, PythonThreadState]:
     """The Python threads by OS thread id. Before 3.11 a thread state only has pthread_self(), which on x86-64 is
-    the thread pointer; where that is not known, the thread id is looked up in glibc's own struct."""
+    the thread pointer; where that is not known, the thread id is looked up in glibc's own struct.
+
+    ``foreign``: thread ids as a process in another PID namespace knows them -> ours.
+    """
+    known = foreign or {tid: tid for tid in tids}
     by_pointer = {regs.thread_pointer: tid for tid, regs in registers.items() if regs.thread_pointer}
     result = {}
     for state in python.threads:
-        tid = state.tid or by_pointer.get(state.pthread) or _tid_in_pthread(memory, state.pthread, tids)
+        tid = known.get(state.tid or 0) or by_pointer.get(state.pthread)
+        tid = tid or _tid_in_pthread(memory, state.pthread, known)
         if tid is not None:
             result[tid] = state
     return result
 
 
-def _tid_in_pthread(memory: Memory, pthread: int, tids: Collection[int]) -> int | None:
+def _tid_in_pthread(memory: Memory, pthread: int, known: Mapping[int, int]) -> int | None:
     """glibc keeps the OS thread id in its struct pthread (nptl/descr.h: the header, a list, then tid)."""
     for offset in _TID_IN_PTHREAD:
         try:
             tid = memory.u32(pthread + offset)
         except UnreadableMemory:
             continue
-        if tid in tids:
-            return tid
+        if tid in known:
+            return known[tid]
     return None

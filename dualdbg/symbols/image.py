@@ -60,6 +60,7 @@ class ProcessImage:
         self._text = text
         found: dict[tuple[str, int], Module] = {}
         new = []
+        root = root_of(self._pid)
         for path, rows in _mapped_files(text).items():
             start = min(row[0] for row in rows)
             known = self._modules.get((path, start))
@@ -67,7 +68,7 @@ class ProcessImage:
             if known is not None and known.end == end:
                 found[path, start] = known
                 continue
-            module = _module(path, rows, start, end)
+            module = _module(path, rows, start, end, _file_of(self._pid, path, rows, root))
             found[path, start] = module
             if known is None:
                 new.append(module)
@@ -135,11 +136,32 @@ def _mapped_files(text: str) -> dict[str, list[tuple[int, int, int, bool]]]:
     return {path: rows for path, rows in files.items() if any(row[3] for row in rows)}
 
 
-def _module(path: str, rows: list[tuple[int, int, int, bool]], start: int, end: int) -> Module:
-    if path.endswith(DELETED):
+def root_of(pid: int) -> str:
+    """What stands before the paths of a process that lives in another mount namespace (a container); else nothing."""
+    try:
+        theirs, ours = Path(f"/proc/{pid}/ns/mnt").readlink(), Path("/proc/self/ns/mnt").readlink()
+        other_root = not Path(f"/proc/{pid}/root").samefile("/")
+    except OSError:
+        return ""
+    return f"/proc/{pid}/root" if theirs != ours or other_root else ""
+
+
+def _file_of(pid: int, path: str, rows: list[tuple[int, int, int, bool]], root: str) -> str | None:
+    """Where the mapped file can be read; None for one that was deleted since and that we may not reach."""
+    if not path.endswith(DELETED):
+        return root + path
+    start, end = min(rows)[:2]
+    mapped = f"/proc/{pid}/map_files/{start:x}-{end:x}"  # needs CAP_CHECKPOINT_RESTORE
+    return mapped if os.access(mapped, os.R_OK) else None
+
+
+def _module(
+    path: str, rows: list[tuple[int, int, int, bool]], start: int, end: int, file: str | None
+) -> Module:
+    if file is None:
         return Module(path, start, end, start, None, "the file was replaced or deleted since it was loaded")
     try:
-        library = Library.open(os.fspath(path))
+        library = Library.open(file)
         first = min(rows)
         bias = library.load_bias(first[0], first[2])
     except SymbolError as error:
