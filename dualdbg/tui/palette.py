@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
+from textual.markup import escape
 
 from ..console.commands.registry import all_commands
 from .keys import KEYS
@@ -33,5 +34,7 @@ def commands(app: Dashboard) -> Iterator[SystemCommand]:
     yield SystemCommand("Light or dark", "switch between the two", app.switch_brightness)
     yield SystemCommand("Keys and help", "show or hide the panel of keys", app.toggle_help)
     for row in all_commands():
-        usage = f"{row.name} {row.usage}".rstrip()
-        yield SystemCommand(f"Prompt: {usage}", row.summary, partial(app.offer_command, row))
+        usage = f"{row.usage}: " if row.usage else ""
+        yield SystemCommand(
+            f"Prompt: {row.name}", escape(f"{usage}{row.summary}"), partial(app.offer_command, row)
+        )

@@ -79,7 +79,6 @@ class Screen:
 
     async def command(self, line: str) -> None:
         """A command at the prompt."""
-        await self.press("f6") if False else None
         self.app.show_pane("prompt")
         await self.pilot.pause()
         await self.type(line)
@@ -112,6 +111,7 @@ def on_screen(
     size: tuple[int, int] = (120, 40),
     operators: OperatorTable | None = None,
     launch_options: dict[str, Any] | None = None,
+    commands: Sequence[str] = (),
     **options: Any,
 ) -> T:
     """Run ``work`` on the dashboard of a launched program; ``folder`` is for what the dashboard remembers."""
@@ -139,7 +139,7 @@ def on_screen(
                 subscribe=subscribe,
             )
 
-        app = Dashboard(start, terminal, wishes(folder))
+        app = Dashboard(start, terminal, wishes(folder, commands))
         try:
             async with app.run_test(size=size) as pilot:
                 return await work(Screen(app, pilot))
@@ -150,5 +150,7 @@ def on_screen(
     return asyncio.run(main())
 
 
-def wishes(folder: Path) -> Wishes:
-    return Wishes(state=folder / "state.json", keys=folder / "keys.toml", history=folder / "history")
+def wishes(folder: Path, commands: Sequence[str] = ()) -> Wishes:
+    return Wishes(
+        commands, state=folder / "state.json", keys=folder / "keys.toml", history=folder / "history"
+    )

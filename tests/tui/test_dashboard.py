@@ -1,0 +1,464 @@
+"""The dashboard on real sessions: what it shows, and what its keys do."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.model import State
+from dualdbg.tui.app import Dashboard
+from dualdbg.tui.presets import PANES
+from tests.support import SAMPLES
+
+from .driver import Screen, on_screen
+
+DEMO = SAMPLES / "native_demo.py"
+THREADS = SAMPLES / "threads.py"
+
+COUNTER = """\
+def count(limit):
+    total = 0
+    for number in range(limit):
+        total += number
+        names = {"number": number, "twice": [number, number]}
+    return total
+
+
+print(count(3))
+answer = input("name? ")
+print("hello", answer)
+"""
+
+
+@pytest.fixture
+def counter(tmp_path: Path) -> Path:
+    path = tmp_path / "counter.py"
+    path.write_text(COUNTER)
+    return path
+
+
+def test_a_python_stop_shows_source_stack_and_variables(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        views = screen.app.views
+        assert views.source.source is not None
+        assert views.source.source.path == str(counter)
+        assert views.source.current == 4
+        assert [line.split()[2:4] for line in screen.lines(views.stack)] == [
+            ["count", str(counter) + ":4"],
+            ["<module>", str(counter) + ":9"],
+        ]
+        variables = [line.strip() for line in screen.lines(views.variables)]
+        assert "limit = 3 int" in variables
+        assert "total = 0 int" in variables
+        assert "stopped in Python at counter.py:4, breakpoint 1" in screen.text()
+        assert "▶" in screen.text()
+        assert "●" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_changed_values_are_marked_and_stay_marked_when_looked_at_again(
+    tmp_path: Path, counter: Path
+) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.go_on("f5")
+
+        def marked() -> list[str]:
+            return sorted(
+                line.lstrip("*▸▾ ").split()[0]
+                for line in screen.lines(screen.app.views.variables)
+                if line.startswith("*")
+            )
+
+        assert marked() == ["number"]
+        await screen.press("u")
+        await screen.stopped()
+        await screen.press("d")
+        await screen.stopped()
+        assert marked() == ["number"]
+        await screen.go_on("f5")
+        assert marked() == ["names", "number", "total"]
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_a_value_is_opened_by_keys_and_open_again_at_the_next_stop(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.go_on("f5")
+        view = screen.app.views.variables
+        await screen.press("4")
+        for line, row in enumerate(view.rows):
+            if row.thing.value.name == "names":
+                view.cursor = line
+        await screen.press("right")
+        await screen.until(lambda: any("'number' =" in line for line in screen.lines(view)), "the members")
+        await screen.go_on("f5")
+        assert any("'number' =" in line for line in screen.lines(view))
+        await screen.press("left")
+        assert not any("'number' =" in line for line in screen.lines(view))
+        await screen.press("enter")
+        assert "'twice'" in screen.text()
+        await screen.press("escape")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_a_native_stop_shows_both_languages(tmp_path: Path, native_samples: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        views = screen.app.views
+        stack = screen.lines(views.stack)
+        assert stack[0].startswith("▸#0 c++  sample::inner_loop")
+        assert any("called by Python" in line for line in stack)
+        assert any(" py   levels" in line for line in stack)
+        assert views.source.source is not None
+        assert views.source.source.path.endswith("helper.cpp")
+        text = screen.text()
+        assert "stopped natively in sample::inner_loop, breakpoint 1" in text
+        assert "debugpy waits" in text
+        await screen.go_on("f10")
+        await screen.go_on("n")
+        assert any(line.startswith("* i = 0") for line in screen.lines(views.variables))
+
+    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
+
+
+def test_steps_cross_the_boundary_and_come_back(tmp_path: Path, native_samples: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.go_on("f11")
+        assert screen.app.views.source.source is not None
+        assert screen.app.views.source.source.path.endswith(".cpp")
+        assert "stopped natively" in screen.text()
+        await screen.go_on("shift+f11")
+        assert "native_demo.py" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["native_demo.py:23"])
+
+
+def test_selecting_frames_by_keys_shows_their_source_and_variables(
+    tmp_path: Path, native_samples: Path
+) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        views = screen.app.views
+        await screen.press("u")
+        await screen.stopped()
+        assert any(line.strip().startswith("doubled =") for line in screen.lines(views.variables))
+        await screen.press("2", "end")
+        await screen.stopped()
+        assert views.source.source is not None
+        assert views.source.source.path == str(DEMO)
+        assert not views.source.innermost
+        assert "▷" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
+
+
+def test_registers_memory_and_machine_code(tmp_path: Path, native_samples: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        views = screen.app.views
+        await screen.press("6")
+        await screen.until(lambda: bool(views.registers.rows), "the registers")
+        names = [row.thing.name for row in views.registers.rows]
+        assert names
+        await screen.press("7")
+        await screen.until(lambda: bool(views.memory.rows), "the memory of the stack")
+        await screen.press("g")
+        await screen.type("&total")
+        await screen.until(lambda: views.memory.address not in (None, 0), "the memory of a variable")
+        await screen.press("1", "m")
+        await screen.until(lambda: views.source.listing is not None, "the machine code")
+        assert any("push" in line or "mov" in line or "stp" in line for line in screen.lines(views.source))
+        await screen.press("m")
+        await screen.until(lambda: views.source.source is not None, "the source again")
+
+    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
+
+
+def test_breakpoints_are_set_switched_and_removed_by_keys(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        table = screen.session.breakpoints
+        source = screen.app.views.source
+        source.go_to(6)
+        await screen.press("f9")
+        await screen.until(lambda: any(row.spec.line == 6 for row in table.all()), "the breakpoint")
+        await screen.press("5", "end", "space")
+        await screen.until(lambda: not table.all()[-1].enabled, "the breakpoint is off")
+        assert "○" in screen.text()
+        await screen.press("space")
+        await screen.until(lambda: table.all()[-1].enabled, "the breakpoint is on")
+        await screen.press("x")
+        await screen.until(lambda: len(table.all()) == 1, "the breakpoint is gone")
+        await screen.press("e")
+        await screen.press(*["backspace"] * 40)
+        await screen.type("counter.py:6")
+        await screen.until(lambda: [row.spec.line for row in table.all()] == [6], "the changed breakpoint")
+        await screen.go_on("f5")
+        assert source.current == 6
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_a_click_in_the_gutter_sets_a_breakpoint(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.pilot.click(screen.app.views.source, offset=(0, 1))
+        await screen.until(lambda: len(screen.session.breakpoints.all()) == 2, "the breakpoint")
+        assert screen.session.breakpoints.all()[-1].spec.line == 2
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_the_prompt_has_every_command_history_and_completion(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.command("p limit")
+        await screen.until(lambda: "\n3" in screen.said, "the value")
+        await screen.command("nonsense")
+        await screen.until(lambda: "there is no command 'nonsense'" in screen.said, "the complaint")
+        line = screen.app.views.prompt.line
+        await screen.press("up", "up")
+        assert line.value == "p limit"
+        await screen.press("down", "down")
+        assert line.value == ""
+        await screen.press(*"contin", "tab")
+        assert line.value == "continue "
+        await screen.press(*["backspace"] * 9)
+        await screen.type("bt")
+        await screen.until(lambda: ">#0 py" in screen.said, "the stack")
+        await screen.type("up")
+        await screen.stopped()
+        assert screen.app.views.stack.selected == 1
+        await screen.press("escape")
+        assert screen.app.focused is screen.app.views.source
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    assert "+p limit" in (tmp_path / "history").read_text()
+
+
+def test_the_program_has_a_terminal_and_reads_from_it(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        program = screen.app.views.program
+        await screen.until(lambda: "name?" in "\n".join(screen.lines(program)), "the question")
+        await screen.press("8")
+        await screen.until(lambda: screen.app.focused is program, "the program's pane")
+        await screen.press("b", "o", "b", "backspace", "b", "enter")
+        await screen.ended()
+        await screen.until(lambda: "hello bob" in "\n".join(screen.lines(program)), "the answer")
+        assert screen.lines(program)[0] == "3"
+
+    on_screen(work, folder=tmp_path, script=counter)
+
+
+def test_function_keys_lead_out_of_the_programs_pane(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        program = screen.app.views.program
+        await screen.until(lambda: "name?" in "\n".join(screen.lines(program)), "the question")
+        await screen.press("8")
+        await screen.press("f7")
+        await screen.until(lambda: screen.app.focused is not program, "another pane")
+        await screen.press("8")
+        await screen.until(lambda: screen.app.focused is program, "the program's pane")
+        await screen.press("f6")
+        await screen.stopped()
+        assert "paused" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=counter)
+
+
+def test_ctrl_c_pauses_a_running_program(tmp_path: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.until(lambda: screen.app.state is State.RUNNING, "the run")
+        await screen.until(lambda: "running" in screen.text(), "the status")
+        await screen.press("ctrl+c")
+        await screen.stopped()
+        assert "paused" in screen.text()
+
+    on_screen(work, folder=tmp_path, launch_options={"code": "while True: pass"})
+
+
+def test_search_and_go_to(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        source = screen.app.views.source
+        await screen.press("slash")
+        await screen.type("answer")
+        assert source.cursor == 9
+        await screen.press("f3")
+        assert source.cursor == 10
+        await screen.press("shift+f3")
+        assert source.cursor == 9
+        await screen.press("g")
+        await screen.type("2")
+        await screen.until(lambda: source.cursor == 1, "the line")
+        await screen.press("g")
+        await screen.type("count")
+        await screen.until(lambda: source.cursor == 0, "the function")
+        await screen.press("g")
+        await screen.type("nothing.cpp:3")
+        await screen.until(lambda: "there is no file nothing.cpp" in screen.said, "the complaint")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_layouts_follow_the_size_and_the_user(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        app = screen.app
+        for size, panes in (((40, 12), 2), ((80, 24), 4), ((120, 40), 5), ((200, 60), 8)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.until(
+                lambda panes=panes: len(app.workspace.shown()) == panes, f"the layout of {size}"
+            )
+        await screen.press("z")
+        assert len(app.workspace.shown()) == 1
+        await screen.press("z")
+        await screen.press("f2")
+        assert app.settings.layout == "tiny"
+        app.choose_layout("medium")
+        await screen.until(lambda: app.workspace.panes["source"].size.width < 130, "the chosen layout")
+        before = app.workspace.panes["source"].size.width
+        await screen.press("1", "ctrl+right")
+        await screen.until(lambda: app.workspace.panes["source"].size.width == before + 3, "the wider pane")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    assert '"medium"' in (tmp_path / "state.json").read_text()
+
+
+def test_every_pane_is_reached_by_keys_alone(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        reached = set()
+        for number in range(1, 9):
+            screen.app.views.source.focus()
+            await screen.press(str(number))
+            await screen.until(lambda: screen.app.focused_pane() is not None)
+            reached.add(screen.app.focused_pane())
+        await screen.press("1", "colon")
+        reached.add(screen.app.focused_pane())
+        assert reached == set(PANES)
+        await screen.press("escape")
+        seen = set()
+        for _ in range(8):
+            await screen.press("f7")
+            seen.add(screen.app.focused_pane())
+        assert seen == set(screen.app.workspace.shown())
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_threads_are_listed_and_selected(tmp_path: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        view = screen.app.views.threads
+        await screen.press("3")
+        await screen.until(lambda: len(view.rows) > 1, "the threads")
+        other = next(row for row in view.rows if row.thing != screen.session.stop.thread.tid)  # type: ignore[union-attr]
+        view.cursor = list(view.rows).index(other)
+        await screen.press("enter")
+        await screen.stopped()
+        assert screen.app.views.stack.stack is not None
+        assert screen.app.views.stack.stack.thread == other.thing
+
+    on_screen(work, folder=tmp_path, script=THREADS, breakpoints=["threads.py:15"])
+
+
+def test_the_end_is_said_and_quit_leaves(tmp_path: Path) -> None:
+    async def work(screen: Screen) -> Dashboard:
+        await screen.ended()
+        await screen.until(lambda: "the program ended with status 3" in screen.text(), "the end")
+        await screen.press("q")
+        return screen.app
+
+    app = on_screen(work, folder=tmp_path, launch_options={"code": "raise SystemExit(3)"})
+    assert app.failure is None
+
+
+def test_quitting_a_living_program_asks_first(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.press("q")
+        assert "Quit?" in screen.text()
+        await screen.type("n")
+        assert screen.app.is_running
+        await screen.press("ctrl+q")
+        await screen.press("enter")
+        await screen.until(lambda: not screen.app.is_running, "the end")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, counter: Path) -> None:
+    from dualdbg.console.commands.registry import all_commands
+
+    async def work(screen: Screen) -> list[str]:
+        await screen.stopped()
+        titles = [command.title for command in screen.app.get_system_commands(screen.app.screen)]
+        await screen.press("f1")
+        await screen.until(lambda: len(screen.app.screen_stack) == 2, "the palette")
+        await screen.press("escape")
+        return titles
+
+    titles = on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    for command in all_commands():
+        assert any(title == f"Prompt: {command.name}" for title in titles)
+    assert len(set(titles)) == len(titles)
+
+
+def test_keys_can_be_changed(tmp_path: Path, counter: Path) -> None:
+    (tmp_path / "keys.toml").write_text('[keys]\ncontinue = "f12"\n')
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        epoch = screen.session.epoch
+        await screen.press("f5")
+        assert screen.session.epoch == epoch
+        await screen.go_on("f12")
+        assert "F12 Continue" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_commands_of_the_caller_are_run_at_the_first_stop(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        await screen.until(lambda: "total = 0" in screen.said, "the locals")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"], commands=("locals",))
+
+
+def test_output_at_full_speed_leaves_the_keys_alive(tmp_path: Path) -> None:
+    code = "import sys\nwhile True: sys.stdout.write('x' * 39 + chr(10))"
+
+    async def work(screen: Screen) -> None:
+        app = screen.app
+        await screen.press("8")
+        terminal = app.terminal
+        assert terminal is not None
+        await screen.until(lambda: terminal.screen.added > 20_000, "much output")
+        assert len(terminal.screen.history) <= 10_000
+        await screen.press("f7")
+        await screen.until(lambda: app.focused is not app.views.program, "another pane")
+        await screen.press("f6")
+        await screen.stopped()
+
+    on_screen(work, folder=tmp_path, launch_options={"code": code})
+
+
+def test_a_session_that_cannot_start_is_a_failure_not_a_screen(tmp_path: Path) -> None:
+    async def work(screen: Screen) -> Any:
+        await screen.until(lambda: screen.app.failure is not None, "the failure")
+        await asyncio.sleep(0)
+        return screen.app.failure
+
+    failure = on_screen(work, folder=tmp_path, script="x.py", launch_options={"python": "/nowhere/python"})
+    assert "cannot be started" in str(failure)
