@@ -126,7 +126,8 @@ class Workspace(Widget):
         for name, pane in self.panes.items():
             pane.display = name in visible
             pane.tabs = self.place_of(name).panes
-        self.refresh(layout=True)
+        for pane in self.panes.values():
+            pane.refresh(layout=True)  # a child's request is what makes Textual ask our layout again
 
     def boxes(self, size: Size) -> dict[Widget, Box]:
         """Where every child goes in this much room."""
