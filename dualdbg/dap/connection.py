@@ -94,8 +94,14 @@ class Connection:
         )
 
     def refuse(self, request: dap.Message, error: DualdbgError, *, show: bool = False) -> None:
-        """An error response. ``show``: the client may put it before the user's eyes."""
+        """An error response. ``show``: the client may put it before the user's eyes.
+
+        What has no number of its own cannot be responded to: the client's mistake is told as output then.
+        """
         text = f"{error.message} ({error.hint})" if error.hint else error.message
+        if _number(request.get("seq")) < 1:
+            self.event("output", {"category": "important", "output": f"dualdbg: {text}\n"})
+            return
         self._send(
             {
                 "type": "response",

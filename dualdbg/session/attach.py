@@ -17,12 +17,14 @@ from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetGone
 from ..model import Language, Reason, SessionStarted, State, Stop
 from ..resources import resource_directory
+from ..snapshot.procfs import is_stopped
 from ..snapshot.repair import repair
 from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
 from ..target.launcher import Launch, Meeting
+from .injection import file_prefix
 from .python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import NativeHold, Session
@@ -33,7 +35,7 @@ _PACKAGE = Path(__file__).parents[1]
 # When dualdbg is gone, and gdb too soon to take its breakpoints out. A second line calls it off.
 _REPAIR = (
     "read pid || exit 0; read released && exit 0; "
-    'PYTHONPATH={path} exec {python} -m dualdbg.snapshot.repair "$pid"'
+    'PYTHONPATH={path} {python} -m dualdbg.snapshot.repair "$pid" {state}; rm -rf {files}'
 )
 
 
@@ -64,8 +66,16 @@ async def attach(
     furnish(session, options, operators, _as_launched(pid))
     if subscribe is not None:
         subscribe(session)
-    session.repair = partial(repair, pid)
-    guard = Guard(_REPAIR.format(python=shlex.quote(sys.executable), path=shlex.quote(str(_PACKAGE.parent))))
+    was_stopped = is_stopped(pid)
+    session.repair = partial(repair, pid, was_stopped)
+    guard = Guard(
+        _REPAIR.format(
+            python=shlex.quote(sys.executable),
+            path=shlex.quote(str(_PACKAGE.parent)),
+            state="stopped" if was_stopped else "running",
+            files=shlex.quote(file_prefix()) + "*",
+        )
+    )
     os.write(guard.pipe, f"{pid}\n".encode())
     session.at_close.append(guard.release)
     meeting = Meeting(port, host)

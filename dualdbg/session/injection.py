@@ -74,9 +74,15 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     return Injection(address, len(data), folder, [Write(address, data)])
 
 
+def file_prefix() -> str:
+    """What the paths of our files begin with, so that they are found when we are gone."""
+    return str(Path(tempfile.gettempdir()) / f"dualdbg-{os.getpid()}-")
+
+
 def _write_files(settings: dict[str, Any], owner: int) -> Path:
     """A folder that only the target's user may look into; it holds the tokens of the session."""
-    folder = Path(tempfile.mkdtemp(prefix="dualdbg-"))
+    prefix = Path(file_prefix())
+    folder = Path(tempfile.mkdtemp(prefix=prefix.name, dir=prefix.parent))
     script = folder / "attach.py"
     path = str(BOOTSTRAP / "dualdbg_attach.py")
     script.write_text(

@@ -60,6 +60,12 @@ def read_process(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, int(fields[1]), " ".join(words) or f"[{name}]", fields[0], owner)
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether job control has stopped the process."""
+    facts = read_process(pid)
+    return facts is not None and facts.state == "T"
+
+
 def read_rank(pid: int) -> str | None:
     """``rank 3`` for a process that torchrun or another launcher gave a rank by the variable RANK."""
     try:

@@ -1,4 +1,4 @@
-"""Takes breakpoint instructions out of a process whose debugger died without doing so: ``python -m … PID``.
+"""Takes breakpoint instructions out of a process whose debugger died: ``python -m … PID stopped|running``.
 
 A breakpoint is a trap instruction in a private copy of a code page. Pages of a library that are no longer those of its
 file are found in /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst); where such a page has a trap that the
@@ -8,6 +8,7 @@ file has not, the file's bytes are put back. Code that was changed in another wa
 from __future__ import annotations
 
 import os
+import signal
 import struct
 import sys
 import time
@@ -15,12 +16,14 @@ from dataclasses import dataclass
 
 from ..errors import DualdbgError
 from .memory import PAGE, ProcessMemory
+from .procfs import read_process
 from .ptrace import Hold, poke
 
 _PRESENT, _SWAPPED, _OF_FILE = 1 << 63, 1 << 62, 1 << 61
 # machine: the trap and how far apart instructions are. int3; brk #0 as gdb writes it (gdb/aarch64-tdep.c).
 _TRAPS = {"x86_64": (b"\xcc", 1), "aarch64": (b"\x00\x00\x20\xd4", 4)}
 _WORD = 8
+_STRAY_STOP_SECONDS = 0.3  # within which a signal that was on its way arrives
 
 
 @dataclass(frozen=True)
@@ -131,17 +134,33 @@ def _tracer(pid: int) -> int | None:
         return None
 
 
-def repair(pid: int) -> list[Trap]:
-    """What is to be done once a debugger of the process is gone. Raises as :func:`remove_traps` does."""
-    return remove_traps(pid) if wait_until_untraced(pid) else []
+def repair(pid: int, was_stopped: bool) -> list[Trap]:
+    """What is to be done once a debugger of the process is gone: its traps go, and a stop that it asked for ends.
+
+    gdb stops threads by SIGSTOP; one that it did not live to take stops the process. ``was_stopped``: the process was
+    stopped by job control before it was attached to, and stays so. Raises as :func:`remove_traps` does.
+    """
+    if not wait_until_untraced(pid):
+        return []
+    traps = remove_traps(pid)
+    end = time.monotonic() + _STRAY_STOP_SECONDS
+    while not was_stopped and time.monotonic() < end:
+        facts = read_process(pid)
+        if facts is None:
+            break
+        if facts.state == "T":
+            os.kill(pid, signal.SIGCONT)
+            break
+        time.sleep(0.002)
+    return traps
 
 
 def main(words: list[str]) -> int:
     try:
-        repair(int(words[0]))
-    except DualdbgError as error:
+        repair(int(words[0]), was_stopped=words[1] == "stopped")
+    except (DualdbgError, ProcessLookupError) as error:
         print(f"dualdbg: {error}", file=sys.stderr)
-        return error.exit_status
+        return error.exit_status if isinstance(error, DualdbgError) else 0
     return 0
 
 

@@ -142,6 +142,19 @@ def test_any_death_on_our_side(victim: str) -> None:
         assert "left" in answer_of(process)
 
 
+@pytest.mark.parametrize("was_stopped", [False, True])
+def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
+    """gdb's own SIGSTOP, not yet taken when gdb dies, would stop the process for good."""
+    from dualdbg.snapshot.repair import repair
+
+    with in_state("busy") as process:
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: state_of(process.pid) == "T", what="stopped")
+        repair(process.pid, was_stopped)
+        wait_until(lambda: (state_of(process.pid) == "T") is was_stopped, what="as it was before")
+        process.send_signal(signal.SIGCONT)
+
+
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
