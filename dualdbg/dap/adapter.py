@@ -102,6 +102,7 @@ class Adapter:
         self.memory: Memory
         self.configured = asyncio.Event()
         self.launched = False
+        self.took_program = False  # the one that the server was started with
         self.ending = False  # we end the program: how it ended is no news
         self.process_name = ""
         self.start: StartRequest | None = None
@@ -127,6 +128,8 @@ class Adapter:
             await asyncio.gather(reader, finished, worker, *self._tasks, return_exceptions=True)
             await self.end()
             await self.connection.close()
+            if self.took_program:
+                self.offer.program_done = True
 
     def finish(self) -> None:
         """The client has disconnected in good order: the connection is closed once its answer is sent."""
@@ -216,7 +219,7 @@ class Adapter:
             return
         waiting = Waiting(message, row)
         self._under_way[seq] = waiting
-        if row.aside:
+        if row.urgent:
             self._begin(waiting)
         else:
             await self._queue.put(waiting)
@@ -224,13 +227,25 @@ class Adapter:
     async def _take_turns(self) -> None:
         while True:
             waiting = await self._queue.get()
-            if not waiting.cancelled:
-                await asyncio.wait({self._begin(waiting)})
+            if waiting.cancelled:
+                continue
+            task = self._begin(waiting)
+            if waiting.request.aside:
+                await asyncio.sleep(0)  # it has begun before the next one does
+            else:
+                await asyncio.wait({task})
 
     def _begin(self, waiting: Waiting) -> asyncio.Task[None]:
         waiting.task = asyncio.create_task(self._answer(waiting), name=waiting.request.command)
         self._tasks.add(waiting.task)
-        waiting.task.add_done_callback(self._tasks.discard)
+
+        def finished(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            self._under_way.pop(waiting.message["seq"], None)
+            if task.cancelled():  # perhaps before it had begun
+                self.connection.refuse_cancelled(waiting.message)
+
+        waiting.task.add_done_callback(finished)
         return waiting.task
 
     async def _answer(self, waiting: Waiting) -> None:
@@ -249,13 +264,8 @@ class Adapter:
                 self.connection.respond(message, await row.answer(self, Arguments(row.command, arguments)))
         except DualdbgError as error:
             self.connection.refuse(message, error, show=row.command in ("launch", "attach"))
-        except asyncio.CancelledError:
-            self.connection.refuse_cancelled(message)
-            raise
         except Exception:
             self.connection.refuse(message, _internal_error())
-        finally:
-            self._under_way.pop(message["seq"], None)
         if row.command == "disconnect":
             self.finish()
 

@@ -32,15 +32,17 @@ class Stage(IntEnum):
 class Request:
     """One row.
 
-    A request that is ``aside`` does not wait for those before it, nor they for it. The answer of one that
-    ``resumes`` the target is sent before anything is told of what the target does then: clients take the answer
-    as "it runs", and would forget a stop that came before it.
+    Requests begin in the order in which they came. One that is ``aside`` is not waited for by those after it; one
+    that is ``urgent`` does not even wait for those before it. The answer of one that ``resumes`` the target is sent
+    before anything is told of what the target does then: clients take the answer as "it runs", and would forget a
+    stop that came before it.
     """
 
     command: str
     answer: Handler
     stages: frozenset[Stage]
     aside: bool = False
+    urgent: bool = False
     resumes: bool = False
 
 
@@ -65,13 +67,18 @@ _TABLE: dict[str, Request] = {}
 
 
 def request(
-    command: str, stages: tuple[Stage, ...] = LIVE, *, aside: bool = False, resumes: bool = False
+    command: str,
+    stages: tuple[Stage, ...] = LIVE,
+    *,
+    aside: bool = False,
+    urgent: bool = False,
+    resumes: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Register the function that answers ``command``."""
 
     def register(handler: Handler) -> Handler:
         assert command not in _TABLE, command
-        _TABLE[command] = Request(command, handler, frozenset(stages), aside, resumes)
+        _TABLE[command] = Request(command, handler, frozenset(stages), aside, urgent, resumes)
         return handler
 
     return register

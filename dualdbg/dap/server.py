@@ -63,18 +63,18 @@ async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str,
     tasks: set[asyncio.Task[None]] = set()
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+        await _serve(reader, writer, offer)
+        if offer.program_done:
+            over.set()
+
+    def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio's would print a traceback when it is cancelled (3.11, streams.py).
+        task = asyncio.create_task(client(reader, writer), name="client")
         tasks.add(task)
-        try:
-            await _serve(reader, writer, offer)
-        finally:
-            tasks.discard(task)
-            if offer.program_done:
-                over.set()
+        task.add_done_callback(tasks.discard)
 
     try:
-        server = await asyncio.start_server(client, host, port)
+        server = await asyncio.start_server(arrived, host, port)
     except (OSError, OverflowError) as error:
         raise UsageError(
             _why_not_listening(host, port, error), "choose another port, or 0 for a free one"
@@ -85,9 +85,10 @@ async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str,
         await _until_signalled(over.wait())
     finally:
         server.close()
-        for task in tasks:
+        ending = list(tasks)
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*ending, return_exceptions=True)
 
 
 def _why_not_listening(host: str, port: int, error: Exception) -> str:

@@ -296,9 +296,22 @@ def test_attach_to_a_server_with_a_program_as_vs_code_does(program: Write) -> No
     assert client.event("exited")["exitCode"] == 4
     client.event("terminated")
     client.request("disconnect")
-    status, _ = server.close()
-    assert status == 4
+    assert server.process.wait(20) == 4, "the server ends with its program, and as it did"
+    server.close()
     assert server.process.stdout and "'--one', 'two'" in server.process.stdout.read()
+
+
+def test_a_client_that_restarts_by_coming_again(program: Write) -> None:
+    path = program("x = 1\n")
+    server = Server(str(path))
+    for restart in (True, False):
+        client = connect(server.port)
+        client.start({}, lines={path: [1]}, command="attach")
+        client.stopped()
+        client.request("disconnect", {"restart": restart})
+        client.wait_end()
+    server.process.wait(20)
+    server.close()
 
 
 def test_there_is_nothing_to_attach_to(server: Server) -> None:

@@ -34,7 +34,7 @@ def main(words: list[str]) -> int:
         return 0
     host, port = read_address(given.listen)
     asyncio.run(serve_socket(host, port, offer, _say_ready))
-    return offer.exit_code or 0
+    return (offer.exit_code or 0) if wanted else 0
 
 
 def read_address(text: str) -> tuple[str, int]:

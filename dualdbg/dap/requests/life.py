@@ -30,7 +30,7 @@ async def initialize(adapter: Adapter, arguments: Arguments) -> Body:
     return CAPABILITIES
 
 
-@request("cancel", ANY, aside=True)
+@request("cancel", ANY, urgent=True)
 async def cancel(adapter: Adapter, arguments: Arguments) -> Body:
     number = arguments.number("requestId", None)
     if number is not None:
@@ -38,7 +38,7 @@ async def cancel(adapter: Adapter, arguments: Arguments) -> Body:
     return None
 
 
-@request("disconnect", ANY, aside=True)
+@request("disconnect", ANY, urgent=True)
 async def disconnect(adapter: Adapter, arguments: Arguments) -> Body:
     """Without saying which, the program ends when it was launched here, and lives when it was attached to."""
     ends = arguments.flag("terminateDebuggee", adapter.launched)
@@ -46,10 +46,12 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> Body:
     if session is not None and session.state not in _ENDED and not ends:
         await session.detach()
     await adapter.end()
+    if arguments.flag("restart") and adapter.took_program:
+        adapter.offer.taken = adapter.took_program = False  # the client comes again
     return None
 
 
-@request("terminate", (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED), aside=True)
+@request("terminate", (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED), urgent=True)
 async def terminate(adapter: Adapter, arguments: Arguments) -> Body:
     """End the program; with ``onTerminate`` set to KeyboardInterrupt it has the time to end by itself first."""
     session = adapter.session_or_none

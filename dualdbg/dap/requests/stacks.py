@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import CommandError
 from ...model import Frame, NativeFrame, PythonFrame, State
 from .. import translate
 from ..adapter import FrameHandle
@@ -36,6 +38,8 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> Body:
     start = max(arguments.number("startFrame", 0), 0)
     levels = arguments.number("levels", 0)
     stack = await adapter.session.inspector.stack(tid)
+    if not stack.frames and not Path(f"/proc/{adapter.session.pid}/task/{tid}").exists():
+        raise CommandError(f"there is no thread {tid}", "ask for the threads again")
     rows = _with_boundaries(stack.visible())
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)

@@ -90,11 +90,11 @@ async def attach(adapter: Adapter, arguments: Arguments) -> Body:
     if configuration.process_id is not None or configuration.core is not None:
         raise CommandError("attach: not there yet")
     offered = adapter.offer.take_program()
-    adapter.launched = True
+    adapter.launched = adapter.took_program = True
     try:
         await _begin(adapter, StartRequest(_merged(offered, configuration), own_terminal=True))
     except BaseException:
-        adapter.offer.taken = False
+        adapter.offer.taken = adapter.took_program = False
         raise
     return None
 

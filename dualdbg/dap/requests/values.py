@@ -22,8 +22,9 @@ async def variables(adapter: Adapter, arguments: Arguments) -> Body:
 
 @request("setVariable")
 async def set_variable(adapter: Adapter, arguments: Arguments) -> Body:
+    name, text = arguments.text("name"), arguments.text("value")
     container = adapter.tables.variables.get(arguments.number("variablesReference"))
-    return _assigned(await container.assign(arguments.text("name"), arguments.text("value"), arguments))
+    return _assigned(await container.assign(name, text, arguments))
 
 
 @request("setExpression")

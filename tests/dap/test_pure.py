@@ -1,0 +1,157 @@
+"""The pure parts of the adapter: configurations, paths, handles, env files, stop reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dualdbg.dap.arguments import Arguments
+from dualdbg.dap.configuration import Program, read_configuration, read_env_file
+from dualdbg.dap.handles import Handles
+from dualdbg.dap.paths import Mapping, PathMap
+from dualdbg.errors import SpecError, StaleHandle, UsageError
+from dualdbg.session.exception_filters import exception_arguments
+from dualdbg.session.hit_conditions import check_hit_condition, hit_counts
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"program": "a.py", "args": ["x"]}, Program(script="a.py", args=("x",))),
+        ({"module": "m", "pythonArgs": ["-O"]}, Program(module="m", flags=("-O",))),
+        (
+            {"code": ["a", "b"], "python": ["py", "-X", "dev"]},
+            Program(code="a\nb", python="py", flags=("-X", "dev")),
+        ),
+        (
+            {"program": "/usr/bin/python3", "args": ["t.py", "1"]},
+            Program("t.py", args=("1",), python="/usr/bin/python3"),
+        ),
+        (
+            {"program": "python3.11", "args": ["-X", "dev", "-m", "m", "-v"]},
+            Program(module="m", args=("-v",), python="python3.11", flags=("-X", "dev")),
+        ),
+        ({"program": "python_tool.py", "args": []}, Program(script="python_tool.py")),
+        ({}, None),
+    ],
+    ids=str,
+)
+def test_what_is_run(values: dict[str, Any], expected: Program | None) -> None:
+    assert read_configuration(Arguments("launch", values)).program == expected
+
+
+def test_names_of_debugpy_and_cppdbg() -> None:
+    read = read_configuration(
+        Arguments(
+            "launch",
+            {
+                "program": "a.py",
+                "environment": [{"name": "A", "value": "1"}],
+                "env": {"B": "2", "C": None},
+                "stopAtEntry": True,
+                "externalConsole": True,
+                "miDebuggerPath": "/opt/gdb",
+                "MIMode": "gdb",
+                "setupCommands": [
+                    {"text": "-enable-pretty-printing"},
+                    {"text": "-gdb-set a b"},
+                    {"text": '-x "y"'},
+                ],
+                "sourceFileMap": {"/build": "/src", "/b2": {"editorPath": "/s2", "useForBreakpoints": True}},
+                "pathMappings": [{"localRoot": "/l", "remoteRoot": "/r"}],
+                "gevent": True,
+                "django": True,
+                "justMyCode": False,
+                "onTerminate": "KeyboardInterrupt",
+            },
+        )
+    )
+    assert read.env == {"A": "1", "B": "2", "C": None, "GEVENT_SUPPORT": "True"}
+    assert read.stop_on_entry and read.console == "externalTerminal" and read.gdb == "/opt/gdb"
+    assert read.gdb_commands == ("set a b", 'interpreter-exec mi "-x \\"y\\""')
+    assert read.mappings == (Mapping("/l", "/r"), Mapping("/src", "/build"), Mapping("/s2", "/b2"))
+    assert read.debugpy == {"django": True} and not read.just_my_code and read.interrupt_first
+    assert read.notes == ()
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=12), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
+    )
+)
+def test_any_configuration_is_read_or_refused(values: dict[str, Any]) -> None:
+    try:
+        read_configuration(Arguments("launch", values))
+    except (UsageError, SpecError):
+        pass
+
+
+def test_env_files() -> None:
+    text = "# c\nA=1\nexport B = 'two $x' \nC=\"${A}-${HOME}\"\nD=a # rest\nE='${A}'\n\nbroken\n=x\nF=${"
+    found = read_env_file(text, {"HOME": "/h"}.get)
+    assert found == {"A": "1", "B": "two $x", "C": "1-/h", "D": "a", "E": "${A}", "F": "${"}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "local", "remote"),
+    [
+        (Mapping("/l", "/r"), "/l/a/b.py", "/r/a/b.py"),
+        (Mapping("/l/", "/r/"), "/l/a.py", "/r/a.py"),
+        (Mapping("C:\\proj", "/srv/proj"), "C:\\proj\\a\\b.py", "/srv/proj/a/b.py"),
+        (Mapping("/l", "/r"), "/other/a.py", "/other/a.py"),
+        (Mapping("/l", "/r"), "/lx/a.py", "/lx/a.py"),
+    ],
+)
+def test_paths(mapping: Mapping, local: str, remote: str) -> None:
+    paths = PathMap((mapping,))
+    assert paths.to_target(local) == remote
+    assert paths.to_client(remote) == local
+
+
+def test_the_longest_folder_decides_and_drives_have_no_case() -> None:
+    paths = PathMap((Mapping("/l", "/r"), Mapping("/l/in", "/elsewhere")))
+    assert paths.to_target("/l/in/a") == "/elsewhere/a" and paths.to_client("/elsewhere/a") == "/l/in/a"
+    assert PathMap((Mapping("c:\\p", "/r"),)).to_target("C:\\P\\x.py") == "/r/x.py"
+
+
+def test_uris() -> None:
+    paths = PathMap(uris=True)
+    assert paths.to_target("file:///a%20b/c.py") == "/a b/c.py"
+    assert paths.to_client("/a b/c.py") == "file:///a%20b/c.py"
+
+
+def test_handles_are_never_used_twice() -> None:
+    handles: Handles[str] = Handles("frame")
+    first = handles.add("a")
+    handles.clear()
+    second = handles.add("b")
+    assert first != second and handles.get(second) == "b"
+    with pytest.raises(StaleHandle):
+        handles.get(first)
+    with pytest.raises(UsageError):
+        handles.get(second + 1)
+
+
+@given(st.sampled_from(["", "==", "=", "!=", ">", ">=", "<", "<="]), st.integers(0, 50), st.integers(1, 60))
+def test_hit_conditions(sign: str, number: int, hit: int) -> None:
+    condition = check_hit_condition(f" {sign}{number} ")
+    python = {"": "==", "=": "=="}.get(sign, sign)
+    assert hit_counts(condition, hit) is eval(f"{hit} {python} {number}")
+
+
+@pytest.mark.parametrize("text", ["", "x", "5 5", "% 0", ">", "-1", "5.0", "1" * 30])
+def test_hit_conditions_that_cannot_be_read(text: str) -> None:
+    with pytest.raises(SpecError):
+        check_hit_condition(text)
+
+
+def test_exception_filters_and_options_go_together() -> None:
+    assert exception_arguments(["uncaught", "raised", ""], []) == {"filters": ["raised", "uncaught"]}
+    both = exception_arguments(["uncaught"], ["KeyError"])
+    assert both["filters"] == [] and [row["breakMode"] for row in both["exceptionOptions"]] == [
+        "always",
+        "unhandled",
+    ]
