@@ -7,7 +7,9 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..console.completion import Names
 from ..console.style import Style
@@ -17,8 +19,13 @@ from ..session.start import Options
 from ..symbols.image import ProcessImage
 from ..symbols.operators import OperatorTable
 from . import main as entry
+from .dashboard import check_terminal, choose_process, converse_in_dashboard
 from .front_end import Interaction, converse
 from .sinks import sink
+
+if TYPE_CHECKING:
+    from ..snapshot.diagnose import Finding
+    from ..snapshot.report import ProcessReport
 
 
 async def debug(options: Namespace) -> int:
@@ -37,17 +44,41 @@ async def debug(options: Namespace) -> int:
     return await converse(start, interaction, sink(options.json), spec_names=_names_of(operators))
 
 
+async def debug_in_dashboard(options: Namespace) -> int:
+    """The same in the dashboard; where ``options`` name no process, the user chooses one there."""
+    check_terminal()
+    from ..tui.app import Wishes
+
+    pid = options.pid if options.pid is not None else await choose_process()
+    if pid is None:
+        return 0
+    operators: OperatorTable | None = None
+
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        nonlocal operators
+        operators = await asyncio.to_thread(_operators, pid)
+        return await attach(pid, _session_options(options), operators, entry.STARTED, subscribe)
+
+    wishes = Wishes(
+        options.commands,
+        lambda text: _names_of(operators)(text),
+        opening=(lambda: "") if options.no_stacks else partial(_findings_in, pid),
+    )
+    return await converse_in_dashboard(start, None, wishes)
+
+
+def _findings_in(pid: int) -> str:
+    """What is wrong, in words. Raises what makes the process unreadable."""
+    from .stack_listing import StackListing
+
+    return StackListing(Style(None, True)).findings(_look(pid)[1])
+
+
 def _show_stacks(pid: int, as_json: bool) -> None:
     """Where every thread is, and what is wrong, before anything else. Raises what makes the process unreadable."""
-    from ..snapshot.assemble import Assembler
-    from ..snapshot.capture import Wanted, capture
-    from ..snapshot.descriptors import with_other_ends
-    from ..snapshot.diagnose import diagnose
-    from ..snapshot.take import parents_of_forks
     from .stack_listing import StackListing, finding_to_json, process_to_json
 
-    reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
-    findings = diagnose(reports, parents_of_forks(reports, stop=True))
+    reports, findings = _look(pid)
     if as_json:
         objects = [*map(process_to_json, reports), *map(finding_to_json, findings)]
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
@@ -55,6 +86,17 @@ def _show_stacks(pid: int, as_json: bool) -> None:
         listing = StackListing(Style.of(sys.stdout))
         sys.stdout.write(listing.findings(findings) + listing.processes(reports) + "\n")
     sys.stdout.flush()
+
+
+def _look(pid: int) -> tuple[list[ProcessReport], list[Finding]]:
+    from ..snapshot.assemble import Assembler
+    from ..snapshot.capture import Wanted, capture
+    from ..snapshot.descriptors import with_other_ends
+    from ..snapshot.diagnose import diagnose
+    from ..snapshot.take import parents_of_forks
+
+    reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+    return reports, diagnose(reports, parents_of_forks(reports, stop=True))
 
 
 def _session_options(options: Namespace) -> Options:

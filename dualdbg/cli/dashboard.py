@@ -41,6 +41,35 @@ def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
         )
 
 
+async def choose_process() -> int | None:
+    """The user picks one of the Python processes; None when they would rather leave."""
+    import pwd
+
+    from ..snapshot.processes import PythonProcess, python_processes
+    from ..tui.screens.picker import Candidate, ProcessPicker
+
+    def user(number: int) -> str:
+        try:
+            return pwd.getpwuid(number).pw_name
+        except KeyError:
+            return str(number)
+
+    def candidate(one: PythonProcess) -> Candidate:
+        return Candidate(
+            one.pid,
+            one.command,
+            user(one.owner),
+            one.version or "?",
+            one.has_torch,
+            one.threads,
+            one.cpu,
+            one.seconds,
+            one.refusal or "",
+        )
+
+    return await ProcessPicker(lambda: [candidate(one) for one in python_processes()]).run_async()
+
+
 async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
     """Show one session to its end; returns the exit status. Raises what ``start`` raises.
 
@@ -59,8 +88,12 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
 
     for number in _SIGNALS:
         loop.add_signal_handler(number, leave, number)
+    status = TROUBLE_STATUS
     try:
         await app.run_async()
+        status = _status(
+            app
+        )  # as the user left it: what becomes of the target afterwards is no result of its own
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
@@ -72,7 +105,7 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
         raise app.failure
     if received:
         return exit_status(None, received[0])
-    return _status(app)
+    return status
 
 
 def _restoring(descriptor: int) -> str:

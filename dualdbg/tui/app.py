@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -76,6 +77,7 @@ class Dashboard(Running, Breaking, Looking):
 
     async def _run(self) -> None:
         try:
+            self.say(await asyncio.to_thread(self.wishes.opening))
             await self.start_session(self._subscribe)
         except DualdbgError as error:
             self.failure = error

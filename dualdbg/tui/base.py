@@ -50,13 +50,17 @@ _BATCH = 1 / 30  # seconds in which what is said is collected
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the caller wants of the dashboard: prompt commands for the first stop, names to complete, files to use."""
+    """What the caller wants of the dashboard: prompt commands for the first stop, names to complete, files to use.
+
+    ``opening`` makes, in a thread, the text that the log of the prompt begins with.
+    """
 
     commands: Sequence[str] = ()
     names: Names = lambda _text: ()
     state: Path | None = None
     keys: Path | None = None
     history: Path | None = None
+    opening: Callable[[], str] = lambda: ""
 
 
 class Base(App[None]):
@@ -179,6 +183,10 @@ class Base(App[None]):
 
     def complain(self, error: DualdbgError) -> None:
         self.show(ErrorReport(error.message, error.hint))
+
+    def refresh_status(self) -> None:
+        """Say again what holds."""
+        raise NotImplementedError
 
     def ask(self, question: str, answered: Callable[[str], None], text: str = "") -> None:
         """A question in the line at the bottom; an empty answer and escape are none."""

@@ -21,7 +21,6 @@ from ..model import (
     Progress,
     PythonFrame,
     Resumed,
-    SessionStarted,
     Stack,
     State,
     Stop,
@@ -31,7 +30,6 @@ from ..model import (
 )
 from ..session.code import Code
 from ..session.memory import Memory
-from ..session.thread_list import ThreadList
 from . import marks, source_text
 from .changes import scope_of
 from .goto import Spot
@@ -74,7 +72,6 @@ class Follower:
         self._complain = complain
         self._code = Code(self.session)
         self._memory = Memory(self.session)
-        self._threads = ThreadList(self.session)
         self._sources: dict[str, tuple[float, SourceText]] = {}
         self._numbers: dict[int, int] = {}  # thread -> the frame that was selected in it at this stop
         self._wanted = asyncio.Event()
@@ -91,9 +88,7 @@ class Follower:
 
     def event(self, event: Event) -> None:
         """An event of the session, in the order in which they come."""
-        if isinstance(event, SessionStarted):
-            self._threads.program_begins()
-        elif isinstance(event, Stopped):
+        if isinstance(event, Stopped):
             self._stopped_at = time.monotonic()
             self.thread = event.stop.thread
             self._numbers.clear()
@@ -208,7 +203,7 @@ class Follower:
             await self.views.variables.show_values(scope_of(tid, frame, depth), values, nothing)
 
     async def _show_threads(self, stop: Stop, tid: int) -> None:
-        threads = await self._threads.all()
+        threads = await self.session.inspector.thread_list.all()
         if self._is_current(stop):
             self._list(threads, tid)
 
@@ -216,7 +211,7 @@ class Follower:
         """What each thread is doing costs a look at its stack: only for a list that is seen."""
         if not self._is_shown("threads"):
             return
-        listed = await self._threads.all()
+        listed = await self.session.inspector.thread_list.all()
         if len(listed) > _MOST_STATES or not self._is_current(stop):
             return
         known = {thread.tid: thread for thread in await self.session.inspector.threads()}

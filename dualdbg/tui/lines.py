@@ -86,7 +86,8 @@ class LineView(ScrollView, can_focus=True):
         return ()
 
     def fit(self) -> None:
-        """The view has another size."""
+        """The view has another size: what was in sight stays there."""
+        self.show_line(self.cursor)
 
     # -- lines ------------------------------------------------------------------------------------
 

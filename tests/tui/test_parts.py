@@ -312,8 +312,8 @@ def test_a_file_that_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 
 def test_the_picker_filters_by_every_word() -> None:
-    one = Candidate(10, "python train.py --rank 0", "ann", "running", 4, 90)
-    other = Candidate(11, "python serve.py", "bob", "sleeping", 1, 7200, "traced by 9")
+    one = Candidate(10, "python train.py --rank 0", "ann", "3.11", True, 4, 0.5, 90)
+    other = Candidate(11, "python serve.py", "bob", "3.12", False, 1, 0.0, 7200, "traced by 9")
     assert [row.thing.pid for row in candidate_rows([one, other], "")] == [10, 11]
     assert [row.thing.pid for row in candidate_rows([one, other], "ann rank")] == [10]
     assert [row.thing.pid for row in candidate_rows([one, other], "11")] == [11]

@@ -12,12 +12,16 @@ from ..arguments import Parser
 
 def main(words: list[str]) -> int:
     options = _parser().parse_args(words)
-    if options.pid is None:
+    if options.tui and (options.batch or options.json):
+        raise UsageError("attach: --tui goes with neither --batch nor --json", "leave one of them away")
+    if options.pid is None and not options.tui:
         options.pid = _ask()
     if options.log_dir:
         _check_folder(options.log_dir)
-    from ..attach_session import debug
+    from ..attach_session import debug, debug_in_dashboard
 
+    if options.tui:
+        return asyncio.run(debug_in_dashboard(options))
     if not options.json:
         return asyncio.run(debug(options))
     from ...console.reports import ErrorReport
@@ -46,6 +50,9 @@ def _parser() -> Parser:
     )
     parser.add_argument("--batch", action="store_true", help="detach after the last -x command")
     parser.add_argument("--json", action="store_true", help="standard output is one JSON object a line")
+    parser.add_argument(
+        "--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)"
+    )
     parser.add_argument(
         "--no-stacks", action="store_true", help="do not show the stacks of all threads first"
     )

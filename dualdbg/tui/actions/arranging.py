@@ -22,7 +22,11 @@ class Arranging(Base):
     _preset = ""
 
     def on_resize(self, event: events.Resize) -> None:
-        self.call_after_refresh(self.arrange)
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        self.arrange()
+        self.refresh_status()
 
     def arrange(self) -> None:
         """Show the layout that the user chose, or the one that suits the size."""

@@ -63,7 +63,7 @@ class Log(LineView):
         text = Text.from_ansi(line)
         if not self._width or len(text) <= self._width:
             return [text]
-        return list(text.divide(range(self._width, len(text), self._width)))
+        return list(text.divide(_breaks(text.plain, self._width)))
 
     def fit(self) -> None:
         if self.room != self._width:
@@ -97,6 +97,17 @@ class Log(LineView):
         if self.found:
             segments = mark(segments, self.found, self.look("found"))
         return Strip(segments).crop_extend(0, self.room, base)
+
+
+def _breaks(text: str, width: int) -> list[int]:
+    """Where a line is broken that is too long: after a space where one is near, else where the room ends."""
+    breaks = []
+    start = 0
+    while len(text) - start > width:
+        space = text.rfind(" ", start + width * 2 // 3, start + width)
+        start = space + 1 if space >= 0 else start + width
+        breaks.append(start)
+    return breaks
 
 
 class CommandLine(Input):

@@ -96,6 +96,9 @@ class SourceView(LineView):
         """To a line of the file, from 1 on."""
         self._go(min(max(line - 1, 0), max(self.line_count() - 1, 0)))
 
+    def fit(self) -> None:
+        self._go(self.cursor)
+
     def leave(self) -> None:
         """The target runs: there is no execution point."""
         self.current = None

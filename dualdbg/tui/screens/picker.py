@@ -18,13 +18,18 @@ from ..rows import Row, RowsView
 
 @dataclass(frozen=True)
 class Candidate:
-    """A process that could be attached to. ``age`` in seconds; ``trouble`` is why it cannot be, if it cannot."""
+    """A process that could be attached to. ``cpu`` is its share of a processor since it began, ``age`` seconds ago.
+
+    ``trouble`` is why it cannot be attached to, if it cannot.
+    """
 
     pid: int
     command: str
     user: str
-    state: str
+    python: str
+    torch: bool
     threads: int
+    cpu: float
     age: float
     trouble: str = ""
 
@@ -40,7 +45,11 @@ def candidate_rows(candidates: Sequence[Candidate], wanted: str) -> list[Row]:
 
 
 def _draw(one: Candidate, room: int) -> Sequence[Part]:
-    start = f"{one.pid:>8} {one.user[:8]:<8} {one.state[:10]:<10} {one.threads:>4} {age(one.age):>6} "
+    torch = "yes" if one.torch else "-"
+    start = (
+        f"{one.pid:>8} {one.user[:8]:<8} {one.python:>6} {torch:>5} {one.threads:>4} {one.cpu:>4.0%} "
+        f"{age(one.age):>4} "
+    )
     look = "dim" if one.trouble else ""
     text = f"{one.command}  ({one.trouble})" if one.trouble else one.command
     return (start, "number"), (fit(text, max(room - len(start), 8)), look)
@@ -79,7 +88,7 @@ class ProcessPicker(App[int]):
         self._filter = Input(placeholder="type to filter", id="filter", compact=True)
 
     def compose(self) -> ComposeResult:
-        yield Static("     PID USER     STATE      THRD    AGE COMMAND", id="heading")
+        yield Static("     PID USER     PYTHON TORCH THRD  CPU  AGE COMMAND", id="heading")
         yield self.list
         yield self._filter
         yield Footer(compact=True)
@@ -103,7 +112,11 @@ class ProcessPicker(App[int]):
 
     def action_choose(self) -> None:
         row = self.list.current
-        if row is not None:
+        if row is None:
+            return
+        if row.thing.trouble:
+            self.notify(row.thing.trouble, severity="warning", markup=False)
+        else:
             self.exit(row.thing.pid)
 
     def on_line_view_chosen(self, message: LineView.Chosen) -> None:

@@ -66,7 +66,7 @@ class Parser:
         if _OTHER_CONTROL.search(skipped + "\n"):
             return text
         self._draw(lines[0] + "\n")
-        if screen.cursor.x or screen.cursor.look.background is not None:
+        if screen.cursor.x or screen.cursor.look.background is not None or not screen.scrolls_whole:
             return "\n".join(lines[1:])
         screen.leave_behind()
         kept = head[-(screen.history.maxlen or 0) :]
