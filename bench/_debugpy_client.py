@@ -32,13 +32,13 @@ class Client:
         body = json.dumps(message).encode()
         self.socket.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
-    def stop_at(self, script: str, line: int) -> int:
-        """Run to the line; the number of the thread that stopped there."""
+    def stop_at(self, script: str, *lines: int) -> int:
+        """Run to the first of the lines; the number of the thread that stopped there."""
         self.send("initialize", {"adapterID": "debugpy"})
         self.wait("response", "initialize")
         self.send("attach", {"justMyCode": True})
         self.wait("event", "initialized")
-        self.send("setBreakpoints", {"source": {"path": script}, "breakpoints": [{"line": line}]})
+        self.send("setBreakpoints", {"source": {"path": script}, "breakpoints": [{"line": n} for n in lines]})
         self.wait("response", "setBreakpoints")
         self.send("configurationDone")
         return int(self.wait("event", "stopped")["body"]["threadId"])

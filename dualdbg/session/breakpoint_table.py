@@ -19,9 +19,10 @@ from ..model import (
     Language,
     Notice,
 )
-from ..symbols.image import ProcessImage
+from ..symbols.image import Module, ProcessImage
 from ..symbols.native_entries import Resolved
 from ..symbols.specs import parse_spec, same_place
+from .ambiguous_names import AmbiguousNames
 from .hit_conditions import hit_counts
 from .native_breakpoints import NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
@@ -74,6 +75,7 @@ class BreakpointTable:
         self._python = python
         self.image = image
         self._nearest = nearest
+        self._ambiguous = AmbiguousNames(image)
         self._rows: dict[int, Breakpoint] = {}
         self._next_id = 1
         self._optional: set[int] = set()  # members of presets that a release build has inlined
@@ -126,6 +128,7 @@ class BreakpointTable:
                 del self._rows[id]
                 raise
         self._settle(id, announce=True)
+        self._tell_meanings(id, self.image.modules)
         if same is not None:
             self._session.emit(
                 Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
@@ -149,6 +152,7 @@ class BreakpointTable:
     async def remove(self, id: int) -> None:
         spec = self.get(id).spec
         del self._rows[id]
+        self._ambiguous.forget(id)
         if spec.kind is BreakpointKind.SIGNAL:
             await self._session.native.console(f"handle {spec.subject} nostop noprint pass")
         elif spec.language is Language.PYTHON:
@@ -183,6 +187,14 @@ class BreakpointTable:
         changed = [*self._native.libraries_left(), *(await self._native.libraries_arrived(arrived))]
         for id in dict.fromkeys(changed):
             self._settle(id, announce=True)
+        for id in self._rows:
+            self._tell_meanings(id, arrived)
+
+    def _tell_meanings(self, id: int, arrived: list[Module]) -> None:
+        row = self._rows[id]
+        notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)
+        if notice is not None:
+            self._session.emit(notice)
 
     async def program_replaced(self) -> None:
         changed = self._native.program_replaced()
@@ -246,6 +258,7 @@ class BreakpointTable:
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
             names = self._nearest(row.spec)
+            names = [name for name in names if name != row.spec.subject]  # it is there, and was not loaded
             hint = f"nearest names: {', '.join(names)}" if names else ""
             self._session.emit(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 

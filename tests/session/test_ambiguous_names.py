@@ -1,0 +1,71 @@
+"""A name that turns out to be that of several things is told, with what to type for each."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Notice
+from dualdbg.symbols.operators import OperatorTable
+from tests.session.driver import Driver, name, run_session
+
+SOURCE = """\
+namespace first { __attribute__((noinline)) int work(int x) { return x + 1; } }
+namespace second { __attribute__((noinline)) int work(int x) { return x + 2; } }
+extern "C" int both(int x) { return first::work(x) + second::work(x); }
+"""
+PROGRAM = """\
+import ctypes, sys
+print(ctypes.CDLL(sys.argv[1]).both(1))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    (tmp_path / "both.cpp").write_text(SOURCE)
+    library = tmp_path / "libboth.so"
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-o", library, tmp_path / "both.cpp"], check=True)
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def ambiguities(driver: Driver) -> list[Notice]:
+    return [notice for notice in driver.notices if "to mean one alone" in notice.hint]
+
+
+def test_a_function_of_several_scopes(program: Path) -> None:
+    async def work(driver: Driver) -> None:
+        assert name((await driver.stop()).frame) == "first::work"
+        [notice] = ambiguities(driver)
+        assert "breakpoint 1: work is the name of 2 functions" in notice.message
+        assert "::first::work (the function in libboth.so), ::second::work" in notice.message
+        assert notice.hint == "to mean one alone: ::first::work, ::second::work"
+        assert name((await driver.resume()).frame) == "second::work"
+        await driver.session.resume()
+        await driver.exit()
+        assert len(ambiguities(driver)) == 1
+
+    library = str(program.parent / "libboth.so")
+    run_session(work, program, "work", "second::work", "w*k", launch_options={"args": [library]})
+
+
+@pytest.mark.torch
+def test_an_operator_and_a_function_of_the_users(
+    program: Path, operators: OperatorTable, env: dict[str, str]
+) -> None:
+    program.write_text("import sample_pybind\nsample_pybind.add(1.0, 2.0)\n")
+
+    async def work(driver: Driver) -> None:
+        assert name((await driver.stop()).frame) == "(anonymous namespace)::add"
+        [notice] = ambiguities(driver)
+        assert "breakpoint 1: add is taken for PyTorch's operator" in notice.message
+        assert notice.hint == "to mean one alone: aten::add, ::(anonymous namespace)::add"
+        await driver.session.breakpoints.add("add if 1")  # what is loaded is looked at too
+        assert "breakpoint 4: " in (await driver.next(Notice)).message
+        await driver.finish_run()
+
+    meant = ("add", "aten::add", "::(anonymous namespace)::add")
+    run_session(work, program, *meant, operators=operators, env=env)
