@@ -113,6 +113,7 @@ class DebugpyEngine:
         self._writer: asyncio.StreamWriter | None = None
         self._connected = asyncio.Event()
         self._initialized = asyncio.Event()
+        self._hung_up = asyncio.Event()
         self._closing = False
         self.process_id: int | None = None
         self.python_version: str | None = None
@@ -174,6 +175,22 @@ class DebugpyEngine:
         """Let the program run. The answer may come after the program's first native stop: it is not awaited."""
         self.configured = True
         self.post("configurationDone")
+
+    async def hang_up(self, deadline: float) -> bool:
+        """Say that nothing more comes; whether the target closed its side within ``deadline`` seconds, all put right.
+
+        A target whose interpreter is held up in native code cannot, and does so when it runs Python again.
+        """
+        if self._writer is None or self._writer.is_closing():
+            return True
+        self._closing = True
+        with contextlib.suppress(OSError):  # it is gone already
+            self._writer.write_eof()
+        try:
+            await asyncio.wait_for(self._hung_up.wait(), deadline)
+        except asyncio.TimeoutError:
+            return False
+        return True
 
     async def close(self) -> None:
         self._closing = True
@@ -262,6 +279,7 @@ class DebugpyEngine:
         except ProtocolError as error:
             detail = error.message
         finally:
+            self._hung_up.set()
             writer.close()
             self._pending.fail_all(detail)
             if not self._closing:

@@ -41,6 +41,7 @@ from .stepping import Stepper
 INTERRUPT_DEADLINE = 10.0
 _DEATH_INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 END_DEADLINE = 5.0
+HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
 PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
 
 
@@ -312,6 +313,8 @@ class Session:
             for prepare in self.before_resume:
                 prepare()
             await self.native.detach()
+            if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
+                self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
             if self.target is not None:
                 self.target.detach()  # it outlives us
             self.state = State.DETACHED

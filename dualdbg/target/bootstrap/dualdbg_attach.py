@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # where pydevd's own class is kept from the first attach on
+SWITCH_INTERVAL = 1e-5  # seconds
+LAST_WORDS = 5.0  # seconds, for a thread of pydevd to end
 
 
 class SessionGone(Exception):
@@ -82,10 +84,31 @@ def attached(pydevd: Any, functions: Any) -> type:
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:
                 self.session_gone = self.ready_to_run = True
-            super().dispose_and_kill_all_pydevd_threads(wait=wait, timeout=timeout)
-            stop_tracing(pydevd)
+            connection: Any = self.__dict__.pop("_client_socket", None)
+            threads = list(self.created_pydb_daemon_threads)
+            with Quickly():
+                super().dispose_and_kill_all_pydevd_threads(wait=wait, timeout=timeout)
+                stop_tracing(pydevd)
+            if connection is not None:
+                _thread.start_new_thread(close_last, (connection, threads))
 
     return AttachedDebugger
+
+
+def open_connection(host: str, port: int, functions: Any) -> Any:
+    """A connection whose end is what ``close_last`` does: pydevd would say the end before it has put all right."""
+    connection = functions.open_connection(host, port)
+    connection.shutdown = lambda how: None
+    return connection
+
+
+def close_last(connection: Any, threads: list[Any]) -> None:
+    """In a thread of its own: when nothing of pydevd runs any more, the session is told by the connection's end."""
+    with Quickly():
+        for thread in threads:
+            thread.join(LAST_WORDS)
+        threading._active.pop(_thread.get_ident(), None)  # type: ignore[attr-defined]
+    connection.close()
 
 
 def stop_tracing(pydevd: Any) -> None:
@@ -132,7 +155,7 @@ def connect() -> None:
     functions = bootstrap()
     pydevd = pydevd_of(functions)
     functions.load_probe(pydevd)
-    pydevd.start_client = functions.open_connection
+    pydevd.start_client = lambda host, port: open_connection(host, port, functions)
     pydevd.PyDB = attached(pydevd, functions)
     tell("started")
     pydevd.settrace(
@@ -150,12 +173,31 @@ def connect() -> None:
         os.register_at_fork(after_in_child=functions.leave_forked_child)
 
 
+class Quickly:
+    """While it is entered, a thread that waits for the GIL asks for it at once, not after 5 ms.
+
+    pydevd's import gives the GIL up some thousand times. A program that gives it up more often than every 5 ms, and
+    takes it back at once, would keep it from us for minutes: the waiting thread is woken too late, and each time its
+    wait begins anew (CPython, ``take_gil``).
+    """
+
+    def __enter__(self) -> None:
+        self.before = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self.ours = sys.getswitchinterval()
+
+    def __exit__(self, *_: object) -> None:
+        if sys.getswitchinterval() == self.ours:  # else the program has set its own meanwhile
+            sys.setswitchinterval(self.before)
+
+
 def run() -> None:
     """The body of our thread."""
     threading.current_thread().pydev_do_not_trace = True  # type: ignore[attr-defined]
     threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     try:
-        connect()
+        with Quickly():
+            connect()
     except SessionGone:
         pass
     except BaseException:
