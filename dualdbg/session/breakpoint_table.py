@@ -190,6 +190,14 @@ class BreakpointTable:
         for id in self._rows:
             self._tell_meanings(id, arrived)
 
+    async def operator_registered(self, event: engine.NativeStopped) -> bool:
+        """Whether gdb stopped where an extension registers an operator, which is no news but what it may bind."""
+        assert event.gdb_breakpoint is not None
+        changed = await self._native.operator_registered(event.gdb_breakpoint, event.gdb_thread or 1)
+        for id in changed or ():
+            self._settle(id, announce=True)
+        return changed is not None
+
     def _tell_meanings(self, id: int, arrived: list[Module]) -> None:
         row = self._rows[id]
         notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)

@@ -13,6 +13,8 @@ from ..symbols.policy import Load
 from .engines import NativeEngine
 from .log_text import split_log
 from .native_expressions import check_expression
+from .native_suffixes import is_counted_by_gdb, prints_itself
+from .operator_registrations import OperatorRegistrations, extension_operator
 from .stack_reader import StackReader
 from .symbol_policy import SymbolPolicy
 
@@ -37,6 +39,7 @@ class _Wanted:
     spec: BreakpointSpec
     names: tuple[str, ...]
     candidates: tuple[Candidate, ...] = ()
+    operator: str | None = None  # of an extension: the registry of the process has its kernels
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by gdb location
     message: str | None = None
@@ -51,26 +54,6 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
     BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
     BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
 }
-
-
-# Every arrival counts: no rule of the judge's has to look at it first.
-_PLAIN = {BreakpointKind.FUNCTION, BreakpointKind.NATIVE_LINE, BreakpointKind.ADDRESS}
-
-
-def _names_a_thread(spec: BreakpointSpec) -> bool:
-    """Whether the thread is given by name, which gdb cannot tell."""
-    return spec.thread is not None and not spec.thread.isdigit()
-
-
-def _prints_itself(spec: BreakpointSpec) -> bool:
-    """Whether gdb can do all of a log point without a stop."""
-    counts = (spec.hits, spec.hit_condition) != (None, None)
-    return spec.log is not None and spec.kind in _PLAIN and not counts and not _names_a_thread(spec)
-
-
-def _is_counted_by_gdb(spec: BreakpointSpec) -> bool:
-    plain = spec.kind in _PLAIN and spec.thread is None and spec.log is None
-    return spec.hits is not None and spec.hits > 1 and plain
 
 
 class NativeBreakpoints:
@@ -89,6 +72,7 @@ class NativeBreakpoints:
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
+        self._registrations = OperatorRegistrations(native, image)
         self._wanted: dict[int, _Wanted] = {}
         self._points: dict[str, _Point] = {}
         self._held_back = False
@@ -117,9 +101,12 @@ class NativeBreakpoints:
                 check_expression(expression)
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
-        wanted = _Wanted(id, spec, _FUNCTIONS.get(spec.kind, _no_names)(spec), candidates)
+        names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
+        wanted = _Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
         await self._bind(wanted, self._image.modules)
+        if wanted.operator is not None and not wanted.locations:
+            await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
 
     async def remove(self, id: int) -> None:
         wanted = self._wanted.pop(id)
@@ -160,7 +147,27 @@ class NativeBreakpoints:
             await self._bind(wanted, arrived)
             if (len(wanted.locations), wanted.message) != before:
                 changed.append(wanted.id)
+        await self._registrations.watch(self._unbound_operators(), arrived)
         return changed
+
+    async def operator_registered(self, gdb_number: int, gdb_thread: int) -> list[int] | None:
+        """At a stop where operators are registered: the breakpoints that changed; None at any other stop."""
+        if not self._registrations.is_registration(gdb_number):
+            return None
+        kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
+        changed = []
+        for wanted in self._wanted.values():
+            addresses = kernels.get(wanted.operator or "", [])
+            await self._bind_kernels(wanted, addresses)
+            if addresses:
+                changed.append(wanted.id)
+        return changed
+
+    def _unbound_operators(self) -> set[str]:
+        """Those whose kernels are looked for: other keys may bring other kernels, a function is there or not."""
+        kind = BreakpointKind.OPERATOR
+        unbound = (one for one in self._wanted.values() if one.spec.kind is kind or not one.locations)
+        return {wanted.operator for wanted in unbound if wanted.operator is not None}
 
     def libraries_left(self) -> list[int]:
         """Forget the places in modules that are gone (gdb drops its own); returns the breakpoints that changed."""
@@ -216,6 +223,11 @@ class NativeBreakpoints:
                 if chosen:
                     break
         return places
+
+    async def _bind_kernels(self, wanted: _Wanted, addresses: Iterable[int]) -> None:
+        for address in addresses:
+            function, library = self._image.describe(address)
+            await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
         address = place.address
@@ -286,7 +298,7 @@ class NativeBreakpoints:
 
     async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
         spec = wanted.spec
-        counts = spec.hits if _is_counted_by_gdb(spec) else None
+        counts = spec.hits if is_counted_by_gdb(spec) else None
         # Those that gdb is to treat alike share one of its breakpoints.
         key = f"{address:#x} {spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
         if key in wanted.locations:
@@ -306,7 +318,7 @@ class NativeBreakpoints:
 
     async def _new_point(self, wanted: _Wanted, address: int) -> _Point:
         spec = wanted.spec
-        if _prints_itself(spec):
+        if prints_itself(spec):
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
             number = await self._native.helper("insert-log", address, texts, expressions, spec.condition, tid)
@@ -316,7 +328,7 @@ class NativeBreakpoints:
         if condition is not None:
             await self._set_condition(wanted, number, condition)
         point = _Point(number)
-        if _is_counted_by_gdb(spec):
+        if is_counted_by_gdb(spec):
             await self._ignore_first_hits(wanted, point)
         return point
 

@@ -40,7 +40,7 @@ class ProcessImage:
     """The modules of process ``pid``, as /proc/PID/maps had them at the last :meth:`refresh`."""
 
     def __init__(self, pid: int) -> None:
-        self._pid = pid
+        self.pid = pid
         self._modules: dict[tuple[str, int], Module] = {}
         self._text = ""
         self._names: dict[int, tuple[str | None, str | None]] = {}
@@ -52,7 +52,7 @@ class ProcessImage:
     def refresh(self) -> list[Module]:
         """Read the map again; returns the modules that are new. An ended process has none."""
         try:
-            text = Path(f"/proc/{self._pid}/maps").read_text(errors="surrogateescape")
+            text = Path(f"/proc/{self.pid}/maps").read_text(errors="surrogateescape")
         except OSError:
             return []
         if text == self._text:
@@ -60,7 +60,7 @@ class ProcessImage:
         self._text = text
         found: dict[tuple[str, int], Module] = {}
         new = []
-        root = root_of(self._pid)
+        root = root_of(self.pid)
         for path, rows in _mapped_files(text).items():
             start = min(row[0] for row in rows)
             known = self._modules.get((path, start))
@@ -68,7 +68,7 @@ class ProcessImage:
             if known is not None and known.end == end:
                 found[path, start] = known
                 continue
-            module = _module(path, rows, start, end, _file_of(self._pid, path, rows, root))
+            module = _module(path, rows, start, end, _file_of(self.pid, path, rows, root))
             found[path, start] = module
             if known is None:
                 new.append(module)

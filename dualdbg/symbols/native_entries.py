@@ -197,8 +197,7 @@ def _link_time_address(elf: ElfFile, offset: int) -> int:
 
 
 def _named_in_template(library: Library, symbol: Symbol | None, entry: NativeEntry) -> list[NativeEntry]:
-    match = _ARGUMENT.search(symbol.name) if symbol is not None and entry.role.endswith("caster") else None
-    if match is None:
+    if not entry.role.endswith("caster"):
         return []
     return [
         replace(
@@ -208,8 +207,14 @@ def _named_in_template(library: Library, symbol: Symbol | None, entry: NativeEnt
             function=function.name,
             spec=_spec(library, function.address, function),
         )
-        for function in library.find_functions(f"::{match[1]}")
+        for function in functions_in_template(library, symbol)
     ]
+
+
+def functions_in_template(library: Library, symbol: Symbol | None) -> list[Symbol]:
+    """The functions that a template of c10 or pybind11, of which ``symbol`` is an instance, was given."""
+    match = _ARGUMENT.search(symbol.name) if symbol is not None else None
+    return library.find_functions(f"::{match[1]}") if match is not None else []
 
 
 def _spec(library: Library, address: int, symbol: Symbol | None) -> str:

@@ -126,12 +126,17 @@ class OperatorTable:
     def symbols_for_spec(self, spec: BreakpointSpec) -> list[Candidate]:
         """:meth:`symbols_for` for a spec of kind OPERATOR; no layer means the kernel.
 
-        :raises SpecError: no such operator, or one of a namespace that native_functions.yaml does not have.
+        Empty for the kernel of another namespace: only the registry of the running process has that.
+
+        :raises SpecError: no such operator, or a layer of another namespace that is no function of its own.
         """
         if spec.namespace not in (None, "aten"):
+            if spec.layer in (None, Layer.KERNEL, Layer.ALL):
+                return []
+            name = f"{spec.namespace}::{spec.subject}"
             raise SpecError(
-                f"{spec.namespace}::{spec.subject} is not one of PyTorch's own operators",
-                "its kernel is known once the library that registers it is loaded; name its C++ function instead",
+                f"{name} is not one of PyTorch's own operators: of its layers only the kernel is a function of its own",
+                f"break {name}@kernel",
             )
         name = f"{spec.subject}.{spec.overload}" if spec.overload else spec.subject
         return self.symbols_for(name, spec.layer or Layer.KERNEL)
@@ -166,6 +171,10 @@ class OperatorTable:
         if overloads:
             known = ", ".join(overloads)
             return SpecError(f"operator {base} has no overload {overload!r}", f"its overloads: {known}")
+        namespace, scope, operator = base.partition("::")
+        if scope:
+            hint = f"an extension's operator: dualdbg resolve torch.ops.{namespace}.{operator} --setup 'import …'"
+            return SpecError(f"{base} is not one of PyTorch's own operators", hint)
         near = ", ".join(self.nearest(base))
         hint = f"nearest: {near}" if near else "dualdbg ops lists the operators"
         return SpecError(f"PyTorch has no operator named {base!r}", hint)

@@ -289,6 +289,8 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
     hint = f"a Python function: py:{text}; an operator's overload: add.Tensor"
     if match["name"] == "torch" and is_operator(match["overload"]):
         hint = f"the operator: {match['overload']}; a Python function: py:{text}"
+    if match["namespace"] is not None:
+        hint = f"an extension's operator: {text}@kernel"
     raise Problem(f"{name!r} is no operator, and C++ names have no dots", len(name), hint)
 
 

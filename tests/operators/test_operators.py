@@ -175,8 +175,9 @@ def test_unknown_names(table: OperatorTable) -> None:
 def test_a_spec_leads_to_its_functions(table: OperatorTable) -> None:
     spec = parse_spec("add.Tensor@dispatch hits 3", table.is_operator)
     assert names(table.symbols_for_spec(spec)) == ["at::_ops::add_Tensor::call"]
+    assert table.symbols_for_spec(parse_spec("mylib::myop@kernel", table.is_operator)) == []
     with pytest.raises(SpecError, match="mylib::myop is not one of PyTorch's own operators"):
-        table.symbols_for_spec(parse_spec("mylib::myop@kernel", table.is_operator))
+        table.symbols_for_spec(parse_spec("mylib::myop@binding", table.is_operator))
 
 
 def test_an_installation_without_the_table(tmp_path: Path) -> None:
