@@ -2,10 +2,12 @@
 #
 #   make PYTHON=python3.12 test     another interpreter (a new one: `make clean` first)
 #   make PIP_ARGS="..." demo        more arguments for pip, for example another index for PyTorch
+#   make WORKERS=0 test             the tests one after the other (else as many files at once as there are cores)
 
 VENV     ?= .venv
 PIP_ARGS ?=
 PYTEST_ARGS ?=
+WORKERS  ?= logical
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check $(PIP_ARGS)
@@ -15,17 +17,17 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench clean tools-run tools-dev
+.PHONY: help demo test check lint bench vsix test-editors clean tools-run tools-dev
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python and C++ in one stack
 	@$(BIN)/dualdbg run $(SAMPLE_RUN)
 
 test: tools-dev $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
 	@echo "running all tests"
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=8 --dist loadfile $(PYTEST_ARGS)
 
 check: lint ## the linters, and the tests that take seconds
 	@echo "running the fast tests"
@@ -42,6 +44,13 @@ lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
 
 bench: tools-dev $(VENV)/.installed-dev ## the measurements of bench/, side by side with gdb and debugpy
 	@$(BIN)/python -m bench
+
+vsix: ## the VS Code extension, in dist/; nothing comes from the network
+	@"$$(scripts/find-python)" scripts/make-vsix dist
+
+test-editors: tools-dev $(VENV)/.installed-dev ## a real VS Code and a real Neovim, without a screen (downloads them)
+	@scripts/ensure-tools node chromium nvim
+	@$(BIN)/python -m pytest -m editors tests/vscode/editors $(PYTEST_ARGS)
 
 clean: ## remove the environment and everything that was built
 	@rm -rf $(VENV) build dist

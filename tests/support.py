@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
@@ -104,9 +105,16 @@ def build_torch_extension() -> Path:
     return _built("torch_extension/build.py")
 
 
+def build_corpus() -> Path:
+    """The folder with sample_corpus.so."""
+    return _built("torch_extension/corpus/build.py")
+
+
 def _built(script: str, *arguments: str) -> Path:
     require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
     command = [sys.executable, str(SAMPLES / script), *arguments]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    with (SAMPLES / script).open() as only_one:  # of the workers that run the tests builds it
+        fcntl.flock(only_one, fcntl.LOCK_EX)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())

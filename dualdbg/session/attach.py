@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -139,8 +140,20 @@ def _as_launched(pid: int) -> Launch:
     """What is known of how the process was started: where its files are looked for."""
     try:
         cwd = str(Path(f"/proc/{pid}/cwd").readlink())
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
+        python = _executable(pid, words[0], cwd)
     except OSError:
-        cwd, words = ".", []
+        cwd, words, python = ".", [], f"/proc/{pid}/exe"
     script = next((word for word in words[1:] if word.endswith(".py")), None)
-    return Launch(python=words[0] if words else "python", script=script, cwd=cwd)
+    return Launch(python=python, script=script, cwd=cwd)
+
+
+def _executable(pid: int, name: str, cwd: str) -> str:
+    """The absolute path of the interpreter as it was called: a virtual environment is known by that."""
+    if "/" in name:
+        path = str(Path(cwd) / name)
+    else:
+        environment = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "surrogateescape").split("\0")
+        folders = next((row[5:] for row in environment if row.startswith("PATH=")), os.defpath)
+        path = shutil.which(name, path=folders) or ""
+    return path if os.access(path, os.X_OK) else f"/proc/{pid}/exe"

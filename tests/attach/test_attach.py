@@ -69,6 +69,24 @@ def test_python_control_of_a_busy_program(version: str) -> None:
         assert " True [" in left  # signal dispositions as before
 
 
+def test_an_interpreter_called_by_a_relative_path(tmp_path: Path) -> None:
+    """It is looked for from the program's own folder, not from ours."""
+    (tmp_path / "python").symlink_to(sys.executable)
+    with subprocess.Popen(
+        ["./python", str(PROGRAM), "busy"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            read_ready(process)
+            done = attach(process.pid, "-b", "py:tick", "-x", "continue")
+            assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
+        finally:
+            process.kill()
+
+
 def test_python_control_of_a_sleeping_program() -> None:
     with in_state("long_asleep") as process:
         done = attach(process.pid, "-x", "bt", "--json")
