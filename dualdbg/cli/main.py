@@ -28,6 +28,8 @@ COMMANDS = {
     "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",
     "dap": "speak the Debug Adapter Protocol with an editor",
     "core": "the same for a core file, of a process that is no more",
+    "vscode": "write launch.json and the other files of a project; install the extension",
+    "editor": "print a configuration for another editor",
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
 }
 

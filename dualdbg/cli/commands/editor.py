@@ -1,0 +1,32 @@
+"""``dualdbg editor``: prints what an editor needs to be told to debug with dualdbg."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ...errors import UsageError
+from ..arguments import Parser
+
+
+def main(words: list[str]) -> int:
+    from ...vscode.editors import EDITORS, configuration
+
+    editors = "\n".join(f"  {name:<6} {editor.where}" for name, editor in EDITORS.items())
+    parser = Parser(
+        prog="dualdbg editor",
+        description="Prints a configuration, with this dualdbg in it, and where it belongs.",
+        epilog="editors:\n" + editors + "\n\nVS Code: dualdbg vscode init",
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    given = parser.parse_args(words)
+    if given.editor is None:
+        parser.print_help()
+        return UsageError.exit_status
+    if given.editor in ("vscode", "code"):
+        raise UsageError("editor: VS Code has a command of its own", "type: dualdbg vscode init")
+    if given.editor not in EDITORS:
+        raise UsageError(f"editor: {given.editor!r} is not known", f"one of {', '.join(EDITORS)}")
+    sys.stdout.write(configuration(given.editor))
+    return 0

@@ -1,0 +1,102 @@
+"""The ``.vscode`` folder of a project: how it differs from a profile, and what is written there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ConfigError
+from .edits import Addition, Replacement, apply, member
+from .jsonc import parse
+from .merge import Merged, merge
+from .profiles import USERS_OWN
+
+
+@dataclass(frozen=True)
+class File:
+    """One file: what is there (None: nothing), and what the profile makes of it."""
+
+    path: Path
+    before: str | None
+    merged: Merged
+
+    @property
+    def is_new(self) -> bool:
+        return self.before is None
+
+    @property
+    def changes(self) -> bool:
+        return self.before != self.merged.text
+
+
+def compare(folder: Path, generated: dict[str, str]) -> list[File]:
+    """How the files of ``folder/.vscode`` differ from ``generated``. Raises ConfigError for one that cannot be read."""
+    files = []
+    for name, text in generated.items():
+        path = folder / ".vscode" / name
+        before = read(path)
+        merged = Merged(text) if before is None else merge(text, before, str(path), USERS_OWN)
+        files.append(File(path, before, merged))
+    return files
+
+
+def write(files: list[File]) -> None:
+    """Write what changes, each file at once. Raises ConfigError."""
+    for file in files:
+        if file.changes:
+            _replace(file.path, file.merged.text)
+
+
+def set_member(path: Path, key: str, value: int) -> None:
+    """Give one member of a settings file a value; the rest stays as it is. Raises ConfigError."""
+    before = read(path) or ""
+    root = parse(before, str(path))
+    if root is None:
+        after = before + "{\n    " + member(key, value) + "\n}\n"
+    elif root.members is None:
+        raise ConfigError(f"{path} holds no object", "a settings file begins with {")
+    elif key in root.members:
+        after = apply(before, root, [Replacement(root.members[key], value)])
+    else:
+        after = apply(before, root, [Addition(root, [member(key, value)])])
+    if after != before:
+        _replace(path, after)
+
+
+def read(path: Path) -> str | None:
+    """The text of a file, None when there is none. Raises ConfigError."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: byte {error.start}", "save it as UTF-8") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write the file so that nobody ever sees half of it; a link stays a link, and the permissions stay."""
+    place = path.resolve()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        mode = place.stat().st_mode & 0o7777 if place.exists() else 0o666 & ~_umask()
+        descriptor, name = tempfile.mkstemp(prefix=f".{place.name}-", dir=place.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode("utf-8"))
+            Path(name).chmod(mode)
+            Path(name).replace(place)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", "is the folder yours?") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

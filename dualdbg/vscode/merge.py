@@ -1,0 +1,147 @@
+"""Pure: what a generated file has that the user's lacks, and the user's with that added; theirs stays as it is."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+
+from .edits import Addition, apply
+from .jsonc import Node, parse
+
+# By what VS Code itself tells the entries of a list apart: configurations and compounds, tasks, inputs.
+_IDENTITIES = ("name", "label", "id")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``path`` is the place in the file. ``missing``: it can be added; otherwise the user's stays as it is."""
+
+    path: str
+    missing: bool
+    detail: str = ""
+
+    def __str__(self) -> str:
+        if self.missing:
+            return f"{self.path} is missing"
+        return f"{self.path} differs" + (f": {self.detail}" if self.detail else "")
+
+
+@dataclass
+class Merged:
+    """The user's text with what was missing, and how it differed before."""
+
+    text: str
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def added(self) -> list[Difference]:
+        return [difference for difference in self.differences if difference.missing]
+
+    @property
+    def kept(self) -> list[Difference]:
+        return [difference for difference in self.differences if not difference.missing]
+
+
+def merge(generated: str, users: str, where: str, own: Container[str] = ()) -> Merged:
+    """Add what ``generated`` has to ``users``; members of the names ``own`` may have any value.
+
+    Raises ConfigError when the user's file cannot be read.
+    """
+    ours = parse(generated, f"the template of {where}")
+    theirs = parse(users, where)
+    assert ours is not None
+    if theirs is None:  # nothing but comments
+        head = users.rstrip()
+        return Merged(f"{head}\n{generated}" if head else generated, [Difference(where, True)])
+    found = _Comparison(generated, own)
+    found.compare(ours, theirs, "")
+    return Merged(apply(users, theirs, found.additions), found.differences)
+
+
+class _Comparison:
+    def __init__(self, generated: str, own: Container[str]) -> None:
+        self.generated = generated
+        self.own = own
+        self.additions: list[Addition] = []
+        self.differences: list[Difference] = []
+
+    def compare(self, ours: Node, theirs: Node, path: str) -> None:
+        """Note what ``theirs`` lacks, down to where one of the two is no object and no list of named entries."""
+        if ours.members is not None and theirs.members is not None:
+            self._compare_objects(ours, theirs, path)
+        elif _is_list_of_named(ours) and theirs.items is not None:
+            self._compare_lists(ours, theirs, path)
+        elif ours.value != theirs.value:
+            self._note(path or "the whole file", _told(ours, theirs))
+
+    def _compare_objects(self, ours: Node, theirs: Node, path: str) -> None:
+        assert ours.members is not None and theirs.members is not None
+        missing = []
+        for key, node in ours.members.items():
+            place = f"{path} > {key}" if path else key
+            if key in theirs.members and key not in self.own:
+                self.compare(node, theirs.members[key], place)
+            elif key not in theirs.members:
+                missing.append(self._text(node))
+                self.differences.append(Difference(place, True))
+        self.additions.append(Addition(theirs, missing))
+
+    def _compare_lists(self, ours: Node, theirs: Node, path: str) -> None:
+        there = {name: node for node in theirs.items or () for name in [_identity(node)] if name}
+        missing = []
+        for node in ours.items or ():
+            name = _identity(node)
+            place = f"{path} > {name}"
+            if name not in there:
+                missing.append(self._text(node))
+                self.differences.append(Difference(place, True))
+            elif node.value != there[name].value:
+                self._note(place, _told(node, there[name]))
+        self.additions.append(Addition(theirs, missing))
+
+    def _note(self, path: str, detail: str) -> None:
+        self.differences.append(Difference(path, False, detail))
+
+    def _text(self, node: Node) -> str:
+        """The template's lines of an entry, with the comment lines above it, and without their indentation.
+
+        In a template an entry that can be added begins on a line of its own.
+        """
+        start = self.generated.rfind("\n", 0, node.start) + 1
+        lines = self.generated[start : node.end].split("\n")
+        above = self.generated[:start].split("\n")[:-1]
+        while above and above[-1].lstrip().startswith("//"):
+            lines.insert(0, above.pop())
+        return textwrap.dedent("\n".join(lines))
+
+
+def _is_list_of_named(node: Node) -> bool:
+    return bool(node.items) and all(_identity(item) for item in node.items or ())
+
+
+def _identity(node: Node) -> str | None:
+    for key in _IDENTITIES:
+        if node.members is not None and key in node.members:
+            return str(node.members[key].value)
+    return None
+
+
+def _told(ours: Node, theirs: Node) -> str:
+    """What differs: the names of members, or both values where they are short."""
+    if ours.members is not None and theirs.members is not None:
+        return ", ".join(_differing(ours, theirs))
+    short = [json.dumps(node.value, ensure_ascii=False) for node in (theirs, ours)]
+    return f"{short[0]}, and not {short[1]}" if sum(map(len, short)) < 80 else ""
+
+
+def _differing(ours: Node, theirs: Node) -> Iterator[str]:
+    assert ours.members is not None and theirs.members is not None
+    for key in {**ours.members, **theirs.members}:
+        if key not in theirs.members:
+            yield f"{key} is missing"
+        elif key not in ours.members:
+            yield f"{key} is yours"
+        elif ours.members[key].value != theirs.members[key].value:
+            yield key
