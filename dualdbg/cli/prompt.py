@@ -37,6 +37,7 @@ class Prompt:
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
             reserve_space_for_menu=0,
+            enable_suspend=True,
             output=_output(),
         )
         self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory(), output=_output())
