@@ -25,10 +25,11 @@ from ..symbols.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
 from ..target.launcher import Launch, Meeting
+from .holds import NativeHold
 from .injection import file_prefix
 from .python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
-from .session import NativeHold, Session
+from .session import Session
 from .start import Options, find_gdb, furnish
 
 _PACKAGE = Path(__file__).parents[1]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..backends import events as engine
 from ..errors import CommandError
-from ..model import NativeFrame, PythonFrame
+from ..model import NativeFrame
 from ..stacks.roles import is_evaluation_loop
 from ..symbols.elf import PF_X
 from ..symbols.image import Module
 from ..symbols.policy import Load
 
 if TYPE_CHECKING:
+    from .holds import PythonHold
     from .session import Session
 
 PROBE = "__import__('pydevd').dualdbg_probe"
@@ -56,7 +57,7 @@ class Crossing:
         self._session = session
         self.beacon: int | None = None
         self.watched_entries: list[int] = []
-        self._watching = False
+        self._watching: PythonHold | None = None
         self._functions: dict[str, int] = {}
 
     # -- breakpoints of a step --------------------------------------------------------------------
@@ -133,34 +134,34 @@ class Crossing:
 
     # -- from Python into native code ---------------------------------------------------------------
 
-    async def begin_watch(self) -> list[int]:
-        """Arm the probe for the current line; returns entries that the line may reach without a call."""
-        stop = self._session.stop
-        if stop is None or not isinstance(stop.frame, PythonFrame):
+    async def begin_watch(self, hold: PythonHold) -> list[int]:
+        """Arm the probe for a thread's current line; returns entries that the line may reach without a call."""
+        top = self._session.inspector.python_top(hold)
+        if top is None:
             return []
         ranges = [span for module in self._interesting() for span in _code_of(module)]
         if not ranges:
-            self._watching = False
+            self._watching = None
             return []
         await self._set_beacon()
-        answer = await self._ask_probe(f"begin_step({stop.frame.line}, {ranges})")
-        self._watching = True
+        answer = await self._ask_probe(f"begin_step({top.line}, {ranges})", hold)
+        self._watching = hold
         self.watched_entries = json.loads(answer) if answer else []
         return self.watched_entries
 
     async def end_watch(self) -> None:
-        if not self._watching:
+        hold, self._watching = self._watching, None
+        if hold is None:
             return
-        self._watching = False
         self.watched_entries = []
-        await self._ask_probe("end_step()")
+        await self._ask_probe("end_step()", next(iter(self._session.python_holds.values()), hold))
         if self.beacon is not None:
             number, self.beacon = self.beacon, None
             await self._session.native.delete_breakpoint(number)
 
-    async def line_returns(self) -> bool:
+    async def line_returns(self, hold: PythonHold) -> bool:
         """Whether the function may return from the current Python line."""
-        return await self._ask_probe("line_returns()") == "True"
+        return await self._ask_probe("line_returns()", hold) == "True"
 
     async def announced_entry(self, event: engine.NativeStopped) -> int:
         """At the beacon: the address of the native code that the thread is about to call."""
@@ -198,9 +199,8 @@ class Crossing:
             and "/lib-dynload/" not in module.path
         ]
 
-    async def _ask_probe(self, call: str) -> str:
-        hold = next(iter(self._session.python_holds.values()), None)
-        if hold is None or not hold.frames:
+    async def _ask_probe(self, call: str, hold: PythonHold) -> str:
+        if not hold.frames:
             return ""
         answer = await self._session.inspector.ask(
             "evaluate", {"expression": f"{PROBE}.{call}", "frameId": hold.frames[0]["id"], "context": "watch"}

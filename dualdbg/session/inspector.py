@@ -29,7 +29,8 @@ from .thread_list import ThreadList
 from .values import ValueReader
 
 if TYPE_CHECKING:
-    from .session import PythonHold, Session
+    from .holds import PythonHold
+    from .session import Session
 
 _THREAD_ID = "__import__('threading').get_native_id()"
 
@@ -130,17 +131,7 @@ class Inspector:
     async def threads(self) -> list[Thread]:
         """Every thread of the program, the current one first; a running target is halted for a moment."""
 
-        async def read() -> list[Thread]:
-            rows = []
-            numbers = (await self._session.native.threads()).values()
-            for tid in (number for number in numbers if number not in self.thread_list.ours):
-                thread = await self.thread(tid)
-                stack = await self._stack_of(tid)
-                visible = stack.visible()
-                rows.append(replace(thread, state=_one_line(visible[0]) if visible else None))
-            return rows
-
-        rows: list[Thread] = await self._session.interrupted(read)
+        rows: list[Thread] = await self._session.interrupted(self.thread_list.described)
         current = self._session.stop.thread.tid if self._session.stop else None
         return sorted(rows, key=lambda thread: (thread.tid != current, thread.tid))
 
@@ -309,9 +300,3 @@ def _same(frame: PythonFrame, named: PythonFrame) -> bool:
     if PurePath(frame.file).name != PurePath(named.file).name:
         return False
     return frame.function.rsplit(".", 1)[-1] == named.function.rsplit(".", 1)[-1]
-
-
-def _one_line(frame: Frame) -> str:
-    if isinstance(frame, NativeFrame):
-        return frame.function or f"{frame.pc:#x}"
-    return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

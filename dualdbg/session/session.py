@@ -11,12 +11,10 @@ import contextlib
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ..backends import events as engine
-from ..errors import CommandError, DualdbgError, EngineError, EngineTimeout, WrongState
+from ..errors import CommandError, DualdbgError, EngineError, WrongState
 from ..model import (
     Detached,
     Event,
@@ -33,69 +31,20 @@ from ..model import (
     Thread,
 )
 from .breakpoint_table import BreakpointTable
+from .command_lock import CommandLock
+from .deaths import watch_death
 from .engines import NativeEngine, PythonEngine
+from .freezing import Freezer
+from .holds import NativeHold, PythonHold
 from .inspector import Inspector
-from .judge import Judge, Verdict
+from .judge import Judge
+from .pauses import Pauses
+from .python_stops import PythonStops
 from .stepping import Stepper
 
 INTERRUPT_DEADLINE = 10.0
-_DEATH_INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 END_DEADLINE = 5.0
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
-PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
-
-
-@dataclass
-class PythonHold:
-    """A thread that debugpy holds, not yet continued. ``tid`` and ``frame`` once they are known."""
-
-    event: engine.PythonStopped
-    tid: int | None = None
-    frames: list[dict[str, Any]] = field(default_factory=list)
-    depth: int = 0  # the number of its Python frames
-    judged: bool = False  # shown to the user, or passed over
-
-
-@dataclass
-class NativeHold:
-    """What gdb last stopped for.
-
-    ``innermost_matters``: the function it stopped in is what the user is to see, even one of the interpreter's own.
-    """
-
-    event: engine.NativeStopped
-    tid: int
-    gdb_thread: int
-    innermost_matters: bool = False
-
-
-def is_dead(pid: int) -> bool:
-    """Whether the process has ended, reaped or not: field 3 of /proc/PID/stat, proc(5)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
-
-
-class CommandLock:
-    """One command at a time; what a command does by other commands is part of it."""
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._owner: asyncio.Task[Any] | None = None
-        self._depth = 0
-
-    async def __aenter__(self) -> None:
-        if self._owner is not asyncio.current_task():
-            await self._lock.acquire()
-            self._owner = asyncio.current_task()
-        self._depth += 1
-
-    async def __aexit__(self, *exception: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._owner = None
-            self._lock.release()
 
 
 class Session:
@@ -114,6 +63,9 @@ class Session:
         self.inspector: Inspector
         self.judge: Judge
         self.stepper = Stepper(self)
+        self.pauses = Pauses(self)
+        self.python_stops = PythonStops(self)
+        self.freezer = Freezer(self)
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
         self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
@@ -124,14 +76,9 @@ class Session:
         self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
         self.entry_expected = False
         self.interrupt_pauses = True  # Ctrl-C in the target's terminal is meant for us
-        self._python_pause = False
-        self._native_pause = False
-        self._pause_natively = False  # debugpy was asked to pause and did not
         self._inbox: asyncio.Queue[engine.EngineEvent] = asyncio.Queue()
         self._subscribers: list[asyncio.Queue[Event]] = []
-        self._interrupts: list[asyncio.Future[bool]] = []
         self._command = CommandLock()
-        self._announcing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._background: set[asyncio.Task[bool]] = set()
         self.ended = asyncio.Event()
@@ -161,7 +108,7 @@ class Session:
         self._task = asyncio.get_running_loop().create_task(self._take_reports(), name="session")
         if self.wait_for_exit is not None:
             self.background(self._watch_exit())
-            self.background(self._watch_death())
+            self.background(watch_death(self))
 
     def background(self, work: Any) -> None:
         """Run a coroutine beside the session; its failure is told to the user, never lost."""
@@ -237,7 +184,7 @@ class Session:
     def enter(self, state: State, stop: Stop) -> None:
         self.state = state
         self.stop = stop
-        self._python_pause = self._native_pause = self._pause_natively = False
+        self.pauses.met()
         for react in self.after_stop:
             react()
         self.emit(Stopped(stop))
@@ -253,27 +200,26 @@ class Session:
             self.require_stopped()
             await self.stepper.resume()
 
-    async def step(self, kind: str, location: str | None = None, target: int | None = None) -> None:
-        """``kind`` is next, step, finish or until, in the language of the stop.
+    async def step(
+        self, kind: str, location: str | None = None, target: int | None = None, tid: int | None = None
+    ) -> None:
+        """``kind`` is next, step, finish or until, in the language of the thread ``tid`` (that of the stop).
 
         Natively also stepi and nexti. In Python ``target`` is one of debugpy's: of its ``stepInTargets`` for step, of
         its ``gotoTargets`` for goto, which moves the point of execution.
         """
         async with self._command:
-            self.require_stopped()
-            await self.stepper.step(kind, location, target)
+            stop = self.require_stopped()
+            await self.stepper.step(kind, location, target, stop.thread.tid if tid is None else tid)
 
     async def pause(self) -> None:
         """Stop the target wherever it is: in Python where it runs Python, else natively."""
         self.require(State.RUNNING)
-        self._native_pause = True
-        await self.native.interrupt()
+        await self.pauses.ask()
 
     def expect_interrupt(self) -> asyncio.Future[bool]:
-        """The next stop is one of our own making: True once it is there, False when another one came instead."""
-        halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._interrupts.append(halted)
-        return halted
+        """See :meth:`Pauses.expect`."""
+        return self.pauses.expect()
 
     async def interrupted(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
@@ -291,9 +237,11 @@ class Session:
             if not await asyncio.wait_for(halted, INTERRUPT_DEADLINE):
                 raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
             try:
+                await self.freezer.release()
                 return await work()
             finally:
                 if self.state not in (State.EXITED, State.LOST):
+                    await self.freezer.park()
                     await self.native.resume()
 
     async def detach(self) -> None:
@@ -308,6 +256,7 @@ class Session:
                 halted = self.expect_interrupt()
                 await self.native.interrupt()
                 await asyncio.wait_for(halted, INTERRUPT_DEADLINE)
+            await self.freezer.thaw_all()
             for undo in self.before_detach:
                 await undo()
             for prepare in self.before_resume:
@@ -366,14 +315,14 @@ class Session:
     async def _native_stopped(self, event: engine.NativeStopped) -> None:
         self.inspector.reader.forget()
         if await self.judge.is_internal(event):
-            verdict = await self._pass_over()
+            verdict = await self.pauses.pass_over()
         elif event.reason == "signal-received" and event.signal == "SIGINT":
-            verdict = await self._interrupted_by_signal(event)
+            verdict = await self.pauses.interrupted_by_signal(event)
         else:
-            verdict = await self.judge.verdict(event) or await self._pass_over()
+            verdict = await self.judge.verdict(event) or await self.pauses.pass_over()
         if verdict is None:
             return
-        self._answer_interrupts(False)
+        self.pauses.answer(False)
         reason, breakpoints, description = verdict
         threads = await self.native.threads()
         gdb_thread = event.gdb_thread or 1
@@ -382,8 +331,9 @@ class Session:
         self.native_held.set()
         self.epoch += 1
         self.inspector.forget()
-        if reason is Reason.PAUSE and await self._pause_in_python(tid):
+        if reason is Reason.PAUSE and await self.pauses.pause_in_python(tid):
             return
+        await self.freezer.release()
         await self.stepper.settled(reason is Reason.STEP)
         thread = await self.inspector.thread(tid)
         frame = await self.inspector.top_frame(tid)
@@ -391,69 +341,6 @@ class Session:
             self.epoch, Language.NATIVE, reason, thread, frame, breakpoints, description, self.seconds()
         )
         self.enter(State.NATIVE_STOPPED, stop)
-
-    def _answer_interrupts(self, halted: bool) -> None:
-        waiters, self._interrupts = self._interrupts, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(halted)
-
-    async def _interrupted_by_signal(self, event: engine.NativeStopped) -> Verdict | None:
-        """A SIGINT: one of our own, the user's Ctrl-C, or the program's business."""
-        if self._interrupts:
-            self._answer_interrupts(True)
-            return None
-        if self._native_pause:
-            return await self.judge.verdict(event)
-        sender = await self.judge.sender_of_signal()
-        if sender == self.native.pid:  # of an interrupt that another stop made needless
-            await self.native.resume()
-            return None
-        if sender is None and self.interrupt_pauses:
-            return await self.judge.verdict(event)
-        await self.native.console("signal SIGINT")  # goes on, with the signal; gdb itself would keep it
-        return None
-
-    async def _pass_over(self) -> Verdict | None:
-        """After a stop that the user does not see: on, unless somebody waits for a halt: this is one.
-
-        gdb sends no SIGINT when the target has just stopped by itself, so none may follow.
-        """
-        self.inspector.forget()
-        if self._interrupts:
-            self._answer_interrupts(True)
-            return None
-        if self._native_pause:
-            return Reason.PAUSE, (), None
-        await self.native.resume()
-        return None
-
-    async def _pause_in_python(self, tid: int) -> bool:
-        """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
-        if self.python is None or not self.python.connected or self.python_holds:
-            return False
-        if self._pause_natively or not await self.inspector.runs_python(tid):
-            return False
-        self._python_pause = True
-        self.native_held.clear()
-        self.python.post("pause", {"threadId": "*"}, self._python_pause_failed)
-        await self.native.resume()
-        self.background(self._watch_python_pause(self.epoch))
-        return True
-
-    def _python_pause_failed(self, error: DualdbgError) -> None:
-        """debugpy does not pause the program: gdb does, and what debugpy was asked for is called off."""
-        if self._python_pause and self.state is State.RUNNING and self.python is not None:
-            self._python_pause = False
-            self._native_pause = self._pause_natively = True
-            self.python.post("continue", {"threadId": "*"}, lambda _error: None)
-            self.background(self.native.interrupt())
-
-    async def _watch_python_pause(self, epoch: int) -> None:
-        """A thread that has left Python for a long call meets debugpy's pause when it comes back: not soon enough."""
-        await asyncio.sleep(PYTHON_PAUSE_DEADLINE)
-        if epoch == self.epoch:
-            self._python_pause_failed(EngineTimeout("debugpy did not pause the program in time"))
 
     async def _native_exited(self, event: engine.NativeExited) -> None:
         if self.wait_for_exit is None:
@@ -463,29 +350,11 @@ class Session:
         assert self.wait_for_exit is not None
         self._end(await self.wait_for_exit())
 
-    async def _watch_death(self) -> None:
-        """A process that is killed while gdb holds it stays a zombie until gdb looks: make it look.
-
-        Nothing tells of such a death: the kernel reports it to gdb, which does not ask while its target is stopped,
-        and a pidfd waits for the threads that only gdb can reap. So this looks, but only during native stops.
-        """
-        while not self.ended.is_set():
-            await self.native_held.wait()
-            if not is_dead(self.pid):
-                await asyncio.sleep(_DEATH_INTERVAL)
-                continue
-            self.native_held.clear()
-            try:
-                await self.native.resume()
-            except DualdbgError:
-                await self.native.close(grace=0.0)  # it holds nothing alive any more
-            return
-
     def _end(self, exit: Exit) -> None:
         if self.state in (State.EXITED, State.DETACHED):
             return
         self.exit = exit
-        self._answer_interrupts(False)
+        self.pauses.answer(False)
         lost = self.state is State.LOST
         self.state = State.LOST if lost else State.EXITED
         for react in self.after_stop:
@@ -504,65 +373,6 @@ class Session:
 
     # -- reports of debugpy -------------------------------------------------------------------
 
-    async def _python_stopped(self, event: engine.PythonStopped) -> None:
-        self.python_holds[event.debugpy_thread] = PythonHold(event)
-        self.background(self.announce_python_stop())
-
-    async def announce_python_stop(self) -> None:
-        """Show the oldest thread that debugpy holds, unless gdb's own stop is shown: then it waits its turn."""
-        async with self._announcing:
-            hold = next(iter(self.python_holds.values()), None)
-            if hold is not None and not hold.judged and self.state is State.RUNNING:
-                await self._announce(hold)
-
-    async def _announce(self, hold: PythonHold) -> None:
-        if not await self.inspector.read_hold(hold):
-            return  # a native stop came first; this one is announced when that one is continued
-        if self.state is not State.RUNNING or self.python_holds.get(hold.event.debugpy_thread) is not hold:
-            return
-        hold.judged = True
-        if self.entry_expected:
-            reason: Reason | None = Reason.ENTRY
-            self.entry_expected = False
-        elif self.stepper.python_stop_counts(hold.event, hold.depth):
-            reason = self.judge.python_reason(hold.event, self._python_pause)
-        else:
-            reason = None
-        if reason is None:
-            self.python_holds.clear()
-            assert self.python is not None
-            self.python.post("continue", {"threadId": hold.event.debugpy_thread})
-            return
-        await self.stepper.cancel_native()
-        await self.stepper.settled(True)
-        await self.stepper.crossing.end_watch()
-        self.inspector.forget()
-        self.epoch += 1
-        tid = hold.tid or self.pid
-        thread = Thread(tid, self.inspector.thread_name(tid))
-        description = hold.event.text if hold.event.reason == "exception" else None
-        if description and hold.event.description:
-            description = f"{description}: {hold.event.description}"
-        owners = self.breakpoints.python_owners(hold.event)
-        for id in owners:
-            failure = await self.breakpoints.python_condition_failed(id, hold.frames)
-            description = failure or description
-        stop = Stop(
-            self.epoch,
-            Language.PYTHON,
-            reason,
-            thread,
-            self.inspector.python_top(hold),
-            tuple(owners),
-            description,
-            self.seconds(),
-        )
-        self.enter(State.PYTHON_STOPPED, stop)
-
-    async def _python_continued(self, event: engine.PythonContinued) -> None:
-        if event.debugpy_thread is not None:
-            self.python_holds.pop(event.debugpy_thread, None)
-
     async def _python_output(self, event: engine.PythonOutput) -> None:
         self.emit(Output("console", event.text))
 
@@ -579,9 +389,7 @@ class Session:
             self.background(self._python_lost(event.detail))
             return
         self.state = State.LOST
-        for waiter in self._interrupts:
-            if not waiter.done():
-                waiter.set_exception(EngineError(f"gdb is gone: {event.detail}"))
+        self.pauses.fail(EngineError(f"gdb is gone: {event.detail}"))
         if self.end_target is not None:
             self.emit(Notice("error", f"gdb is gone: {event.detail}; the target is ended with it", ""))
             self.end_target()
@@ -613,8 +421,8 @@ _HANDLERS: dict[type, Callable[[Session, Any], Awaitable[None]]] = {
     engine.NativeExited: Session._native_exited,
     engine.NativeConsole: Session._native_console,
     engine.NativeLog: Session._native_log,
-    engine.PythonStopped: Session._python_stopped,
-    engine.PythonContinued: Session._python_continued,
+    engine.PythonStopped: lambda session, event: session.python_stops.stopped(event),
+    engine.PythonContinued: lambda session, event: session.python_stops.continued(event),
     engine.PythonOutput: Session._python_output,
     engine.PythonBreakpoint: Session._python_breakpoint,
     engine.PythonEnded: Session._python_ended,

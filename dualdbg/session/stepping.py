@@ -13,6 +13,7 @@ from ..backends import events as engine
 from ..errors import CommandError, WrongState
 from ..model import NativeFrame, Notice, PythonFrame, Role, Stack, State
 from .crossing import Crossing
+from .holds import PythonHold
 
 if TYPE_CHECKING:
     from .session import Session
@@ -60,8 +61,9 @@ class Stepper:
             await self.crossing.end_watch()
             self._go_python("continue")
 
-    async def step(self, kind: str, location: str | None, target: int | None) -> None:
+    async def step(self, kind: str, location: str | None, target: int | None, tid: int) -> None:
         session = self._session
+        session.freezer.check_runs(tid)
         if kind == "until" and location is not None:
             await session.breakpoints.add(location, temporary=True)
             await self.resume()
@@ -69,11 +71,12 @@ class Stepper:
             self._go_python("goto", {"targetId": target})
         elif kind in _INSTRUCTION_COMMANDS:
             session.require(State.NATIVE_STOPPED)
-            await self._go_native(_INSTRUCTION_COMMANDS[kind], None)
+            number = await session.inspector.gdb_thread(tid)
+            await self._go_native(_INSTRUCTION_COMMANDS[kind], Step(kind, tid, number))
         elif session.state is State.NATIVE_STOPPED:
-            await self._step_native(kind)
+            await self._step_native(Step(kind, tid, await session.inspector.gdb_thread(tid)))
         else:
-            await self._step_python(kind, {} if target is None else {"targetId": target})
+            await self._step_python(kind, {} if target is None else {"targetId": target}, tid)
 
     async def judge(self, event: engine.NativeStopped) -> bool | None:
         """Whether a native stop ends the step: True it does, False it goes on, None it is none of the step's."""
@@ -132,25 +135,44 @@ class Stepper:
 
     # -- from a Python stop -----------------------------------------------------------------------
 
-    async def _step_python(self, kind: str, more: dict[str, Any]) -> None:
+    async def _step_python(self, kind: str, more: dict[str, Any], tid: int) -> None:
         session = self._session
-        assert session.stop is not None
-        tid = session.stop.thread.tid
         gdb_thread = await session.inspector.gdb_thread(tid)
-        top = session.stop.frame
-        hold = next(iter(session.python_holds.values()))
+        hold = await self.python_hold(tid)
         step = Step(kind, tid, gdb_thread, python=True, depth=hold.depth)
-        step.origin = top if isinstance(top, PythonFrame) else None
-        returns = kind == "finish" or await self.crossing.line_returns()
+        step.origin = session.inspector.python_top(hold)
+        returns = kind == "finish" or await self.crossing.line_returns(hold)
         if returns:
             await self._expect_native_caller(step)
         if kind == "step":
-            await self._expect_entries(step, await self.crossing.begin_watch())
+            await self._expect_entries(step, await self.crossing.begin_watch(hold))
         else:
             await self.crossing.end_watch()
         self._step = step
         self._python_outstanding = True
-        self._go_python(_PYTHON_REQUESTS[kind], more)
+        self._go_python(_PYTHON_REQUESTS[kind], {"threadId": hold.event.debugpy_thread, **more})
+
+    async def python_hold(self, tid: int) -> PythonHold:
+        """What debugpy knows of a thread that it holds at a Python stop: the one of the stop, or another one.
+
+        debugpy suspends every thread that runs Python code; one in native code runs on, and cannot be stepped.
+        """
+        session = self._session
+        for hold in session.python_holds.values():
+            if hold.tid == tid:
+                return hold
+        await session.inspector.thread_list.all()  # which of debugpy's numbers is which thread
+        number = session.inspector.debugpy_thread(tid)
+        hold = PythonHold(engine.PythonStopped("step", number or 0), tid, judged=True)
+        visible = (await session.inspector.stack(tid)).visible()
+        if number is None or not visible or not isinstance(visible[0], PythonFrame):
+            raise WrongState(
+                f"thread {tid} is in native code, and runs on while Python is stopped",
+                "stop it natively first: a breakpoint in that code, or continue and Ctrl-C while it is there",
+            )
+        if not await session.inspector.read_hold(hold):
+            raise WrongState("a native stop came first", "look at the new stop")
+        return hold
 
     async def _expect_native_caller(self, step: Step) -> None:
         """A Python function that native code called returns into that code: be there."""
@@ -190,22 +212,19 @@ class Stepper:
 
     # -- from a native stop -----------------------------------------------------------------------
 
-    async def _step_native(self, kind: str) -> None:
-        session = self._session
-        hold = session.native_hold
-        assert hold is not None
-        stack = await session.inspector.stack(hold.tid)
+    async def _step_native(self, step: Step) -> None:
+        kind = step.kind
+        stack = await self._session.inspector.stack(step.tid)
         visible = stack.visible()
-        step = Step(kind, hold.tid, hold.gdb_thread)
         if visible and isinstance(visible[0], PythonFrame):
             await self._step_from_python_line(step, visible[0])
             return
         top = stack.frames[0] if stack.frames else None
         has_line = isinstance(top, NativeFrame) and top.line is not None
-        if kind == "step" and has_line and await self.crossing.may_call_python(hold.tid):
-            self._python_outstanding = await self.crossing.arm(hold.gdb_thread, "step")
+        if kind == "step" and has_line and await self.crossing.may_call_python(step.tid):
+            self._python_outstanding = await self.crossing.arm(step.gdb_thread, "step")
             step.python = self._python_outstanding
-        exit_place = await self.crossing.exit_to_python(hold.gdb_thread)
+        exit_place = await self.crossing.exit_to_python(step.gdb_thread)
         if exit_place is not None:
             await self._expect_return(step, exit_place)
         if kind == "finish" or not has_line:
@@ -275,21 +294,21 @@ class Stepper:
 
     async def _go_native(self, command: str, step: Step | None) -> None:
         session = self._session
-        hold = session.native_hold
         self._step = step
         undo = session.leave()
         try:
-            await session.native.execute(
-                command, hold.gdb_thread if hold and command != "-exec-continue" else None
-            )
+            await session.freezer.park()
+            runs = step.gdb_thread if step is not None and command != "-exec-continue" else None
+            await session.native.execute(command, runs)
         except CommandError:
             undo()
+            await session.freezer.release()
             await self.settled(True)
             raise
         self._native_outstanding = command != "-exec-continue"
         session.native_hold = None
         if session.python_holds:
-            session.background(session.announce_python_stop())
+            session.background(session.python_stops.announce())
 
 
 def _same_line(one: PythonFrame, other: PythonFrame) -> bool:

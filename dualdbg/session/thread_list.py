@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ..errors import CommandError
-from ..model import State, Thread
+from ..errors import CommandError, DualdbgError
+from ..model import Frame, NativeFrame, PythonFrame, State, Thread
+from ..snapshot.python_side import PythonSide
 
 if TYPE_CHECKING:
     from .session import Session
@@ -21,6 +23,7 @@ _NAMES = (
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
     " for t in list(__import__('threading')._active.values())]"
 )
+_OURS = "pydevd."  # how debugpy's own threads are called
 
 
 class ThreadList:
@@ -52,6 +55,38 @@ class ThreadList:
         ]
         return sorted(rows, key=lambda thread: (thread.tid != session.pid, thread.tid))
 
+    async def described(self) -> list[Thread]:
+        """Every thread with what it does, while gdb holds the target: its names, the GIL, one line."""
+        from ..snapshot.assemble import waits_for_gil  # not needed to start
+
+        session = self._session
+        reader = session.inspector.reader
+        python = {one.tid: one for one in reader.python_threads()}
+        self._read_names(reader.python_side)
+        rows = []
+        for number, tid in (await session.native.threads()).items():
+            if tid in self.ours:
+                continue
+            frames: Iterable[Frame] = (await session.inspector.stack_while_held(tid)).visible()
+            waits = waits_for_gil(await reader.native_frames(number)) if tid in python else None
+            if waits:  # how it waits is the interpreter's business
+                frames = (frame for frame in frames if isinstance(frame, PythonFrame))
+            doing = next(map(one_line, frames), None)
+            if tid in session.freezer.frozen:
+                doing = f"{doing or '?'}, frozen"
+            holds = python[tid].holds_gil if tid in python else None
+            names = session.inspector.thread_name(tid), self._names.get(tid)
+            rows.append(Thread(tid, *names, holds, waits, doing))
+        return rows
+
+    def _read_names(self, side: PythonSide) -> None:
+        self._names.setdefault(self._session.pid, "MainThread")  # threading's name of it
+        try:
+            self._names.update(side.names())
+        except DualdbgError:
+            return  # no interpreter yet, or none that can be read: the stacks say why
+        self.ours.update(tid for tid, name in self._names.items() if name.startswith(_OURS))
+
     def _numbers(self) -> set[int]:
         try:
             return {int(entry.name) for entry in Path(f"/proc/{self._session.pid}/task").iterdir()}
@@ -74,3 +109,10 @@ class ThreadList:
                 self.ours.add(tid)
             elif isinstance(number, int):
                 self._session.inspector.learn_thread(number, tid)
+
+
+def one_line(frame: Frame) -> str:
+    """What a thread is doing, by its innermost frame."""
+    if isinstance(frame, NativeFrame):
+        return frame.function or f"{frame.pc:#x}"
+    return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

@@ -131,7 +131,7 @@ class Assembler:
         state = self._python.get(facts.tid)
         python = list(state.frames) if state is not None else []
         stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
-        waits = _waits_for_gil(native)
+        waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
         call = self._system_call(facts, registers)
         return ThreadReport(
@@ -179,7 +179,8 @@ class Assembler:
         return SystemCall(name, raw[1:], descriptor)
 
 
-def _waits_for_gil(native: list[NativeFrame]) -> bool:
+def waits_for_gil(native: list[NativeFrame]) -> bool:
+    """Whether a thread with these frames stands where the interpreter waits for the GIL."""
     for frame in native:
         if _in_library(frame, _C_LIBRARY):
             continue

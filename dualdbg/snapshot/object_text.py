@@ -64,11 +64,12 @@ class ObjectText:
         slots = PythonSlots(reader)
         names = {}
         for key, state in states.items():
-            outermost = state.frames[-1] if state.frames else None
-            if outermost is None or outermost.function not in _STARTS or outermost.address is None:
+            # A debugger's own start function may be below it.
+            start = next((frame for frame in reversed(state.frames[-2:]) if frame.function in _STARTS), None)
+            if start is None or start.address is None:
                 continue
             try:
-                thread = slots.variables(outermost.address)[0][1]  # self
+                thread = slots.variables(start.address)[0][1]  # self
                 for name, value in tables.instance_items(types.of(thread), thread):
                     if reader.string(name) == "_name":
                         names[key] = reader.string(value)

@@ -91,7 +91,7 @@ def test_requests_that_do_not_exist(client: Client, stopped: int, command: str) 
             "line is not a number",
         ),
         ("setFunctionBreakpoints", {"breakpoints": [{}]}, "name is missing"),
-        ("next", {"threadId": 999999}, "is not the one that stopped"),
+        ("next", {"threadId": 999999}, "there is no thread"),
         ("continue", {}, "threadId is missing"),
         ("source", {"sourceReference": 777}, "there is no source 777"),
         ("source", {}, "read by the editor itself"),

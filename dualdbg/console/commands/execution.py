@@ -22,7 +22,7 @@ async def continue_(console: Console, argument: str) -> None:
     "[COUNT]",
     "go to the next line, over calls",
     repeats=True,
-    details="In the language of the stop. A breakpoint inside a call still stops.",
+    details="In the language of the selected thread. A breakpoint inside a call still stops.",
 )
 async def next_(console: Console, argument: str) -> None:
     await _step(console, "next", argument)
@@ -36,7 +36,7 @@ async def step(console: Console, argument: str) -> None:
 @command("finish fin r return", "", "run until the current function returns", repeats=True)
 async def finish(console: Console, argument: str) -> None:
     no_argument("finish", argument)
-    await console.session.step("finish")
+    await console.session.step("finish", tid=console.selected().tid)
 
 
 @command(
@@ -47,7 +47,7 @@ async def finish(console: Console, argument: str) -> None:
     repeats=True,
 )
 async def until(console: Console, argument: str) -> None:
-    await console.session.step("until", argument or None)
+    await console.session.step("until", argument or None, tid=console.selected().tid)
 
 
 @command("pause interrupt", "", "stop the target wherever it is")
@@ -71,7 +71,7 @@ async def kill(console: Console, argument: str) -> None:
 
 async def _step(console: Console, kind: str, argument: str) -> None:
     for _ in range(positive_number(kind, argument, 1)):
-        await console.session.step(kind)
+        await console.session.step(kind, tid=console.selected().tid)
         await console.settle()
         stop = console.session.stop
         if stop is None or stop.reason is not Reason.STEP:

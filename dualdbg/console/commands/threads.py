@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ..reports import ThreadsReport
+from ..reports import TextReport, ThreadsReport
 from .registry import command, no_argument
 from .stacks import backtrace, select
 
@@ -34,11 +34,49 @@ async def thread(console: Console, argument: str) -> None:
     if not argument:
         await select(console, console.selected().number)
         return
+    console.selection = Selection(await _number_of(console, argument))
+    await select(console, 0)
+
+
+@command(
+    "freeze",
+    "[NUMBER | NAME | others]",
+    "keep a thread from running until it is thawed",
+    details="others: every thread of the program but the selected one. A frozen thread keeps the locks that it holds.",
+)
+async def freeze(console: Console, argument: str) -> None:
+    freezer = console.session.freezer
+    if not argument:
+        console.show(TextReport(_frozen(freezer.frozen)))
+        return
+    if argument == "others":
+        current = console.selected().tid
+        rows = await console.session.inspector.threads()
+        tids = [row.tid for row in rows if row.tid != current]
+    else:
+        tids = [await _number_of(console, argument)]
+    await freezer.freeze(tids)
+    console.show(TextReport(_frozen(freezer.frozen)))
+
+
+@command("thaw", "[NUMBER | NAME]", "let a frozen thread run again; without a name, all of them")
+async def thaw(console: Console, argument: str) -> None:
+    freezer = console.session.freezer
+    tids = [await _number_of(console, argument)] if argument else sorted(freezer.frozen)
+    await freezer.thaw(tids)
+    console.show(TextReport(_frozen(freezer.frozen)))
+
+
+def _frozen(tids: set[int]) -> str:
+    return f"Frozen threads: {', '.join(map(str, sorted(tids)))}" if tids else "No thread is frozen."
+
+
+async def _number_of(console: Console, name: str) -> int:
+    """The OS thread id of the one thread of this number or name."""
     console.session.require_stopped()
     rows = await console.session.inspector.threads()
-    matching = [row for row in rows if argument in (str(row.tid), row.name, row.python_name)]
+    matching = [row for row in rows if name in (str(row.tid), row.name, row.python_name)]
     if len(matching) != 1:
         problem = "several threads are" if matching else "no thread is"
-        raise CommandError(f"{problem} called {argument!r}", "threads lists them: use the number")
-    console.selection = Selection(matching[0].tid)
-    await select(console, 0)
+        raise CommandError(f"{problem} called {name!r}", "threads lists them: use the number")
+    return matching[0].tid

@@ -42,12 +42,10 @@ async def _step(adapter: Adapter, arguments: Arguments, kind: str, target: int |
     session = adapter.session
     stop = session.require_stopped()
     tid = arguments.number("threadId")
-    if tid != stop.thread.tid:
-        raise WrongState(f"thread {tid} is not the one that stopped", f"step thread {stop.thread.tid}")
     native = stop.origin is Language.NATIVE
     if native and arguments.text("granularity", "statement") == "instruction":
         kind = _BY_INSTRUCTION[kind]
-    await session.step(kind, target=target)
+    await session.step(kind, target=target, tid=tid)
     return None
 
 

@@ -135,9 +135,11 @@ class Watch:
             sys.setprofile(self.previous)
 
     def on_profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        if _watch is not self:  # it ended while another thread was held
+            sys.setprofile(self.previous)
         if self.previous is not None:
             self.previous(frame, event, argument)
-        if event == "c_call" and frame.f_code in self.codes:
+        if _watch is self and event == "c_call" and frame.f_code in self.codes:
             self.announce(argument)
 
     def on_call(self, code: CodeType, offset: int, function: Any, first: Any) -> None:

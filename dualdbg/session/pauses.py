@@ -1,0 +1,114 @@
+"""Halts of a running target: those that the user asked for, and short ones for work of our own.
+
+Both are a SIGINT of gdb's, which is told from the program's own by counting and from the terminal's by its sender.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..backends import events as engine
+from ..errors import DualdbgError, EngineTimeout
+from ..model import Reason, State
+from .judge import Verdict
+
+if TYPE_CHECKING:
+    from .session import Session
+
+PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
+
+
+class Pauses:
+    """Who waits for a halt of the target, and whether the user does."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._waiting: list[asyncio.Future[bool]] = []
+        self.in_python = False  # debugpy was asked to pause
+        self._natively = False
+        self._not_in_python = False  # debugpy was asked to pause and did not
+
+    def expect(self) -> asyncio.Future[bool]:
+        """The next stop is one of our own making: True once it is there, False when another one came instead."""
+        halted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append(halted)
+        return halted
+
+    async def ask(self) -> None:
+        """The user wants a stop."""
+        self._natively = True
+        await self._session.native.interrupt()
+
+    def met(self) -> None:
+        """There is a stop: no pause is waited for any more."""
+        self.in_python = self._natively = self._not_in_python = False
+
+    def fail(self, error: DualdbgError) -> None:
+        """gdb is gone: nobody waits in vain."""
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_exception(error)
+
+    def answer(self, halted: bool) -> None:
+        waiters, self._waiting = self._waiting, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(halted)
+
+    async def interrupted_by_signal(self, event: engine.NativeStopped) -> Verdict | None:
+        """A SIGINT: one of our own, the user's Ctrl-C, or the program's business."""
+        if self._waiting:
+            self.answer(True)
+            return None
+        if self._natively:
+            return await self._session.judge.verdict(event)
+        sender = await self._session.judge.sender_of_signal()
+        if sender == self._session.native.pid:  # of an interrupt that another stop made needless
+            await self._session.native.resume()
+            return None
+        if sender is None and self._session.interrupt_pauses:
+            return await self._session.judge.verdict(event)
+        await self._session.native.console("signal SIGINT")  # goes on with it; gdb itself would keep it
+        return None
+
+    async def pass_over(self) -> Verdict | None:
+        """After a stop that the user does not see: on, unless somebody waits for a halt: this is one.
+
+        gdb sends no SIGINT when the target has just stopped by itself, so none may follow.
+        """
+        self._session.inspector.forget()
+        if self._waiting:
+            self.answer(True)
+            return None
+        if self._natively:
+            return Reason.PAUSE, (), None
+        await self._session.native.resume()
+        return None
+
+    async def pause_in_python(self, tid: int) -> bool:
+        """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
+        if self._session.python is None or not self._session.python.connected or self._session.python_holds:
+            return False
+        if self._not_in_python or not await self._session.inspector.runs_python(tid):
+            return False
+        self.in_python = True
+        self._session.native_held.clear()
+        self._session.python.post("pause", {"threadId": "*"}, self._python_failed)
+        await self._session.native.resume()
+        self._session.background(self._watch_python(self._session.epoch))
+        return True
+
+    def _python_failed(self, error: DualdbgError) -> None:
+        """debugpy does not pause the program: gdb does, and what debugpy was asked for is called off."""
+        if self.in_python and self._session.state is State.RUNNING and self._session.python is not None:
+            self.in_python = False
+            self._natively = self._not_in_python = True
+            self._session.python.post("continue", {"threadId": "*"}, lambda _error: None)
+            self._session.background(self._session.native.interrupt())
+
+    async def _watch_python(self, epoch: int) -> None:
+        """A thread that has left Python for a long call meets debugpy's pause when it comes back: not soon enough."""
+        await asyncio.sleep(PYTHON_PAUSE_DEADLINE)
+        if epoch == self._session.epoch:
+            self._python_failed(EngineTimeout("debugpy did not pause the program in time"))

@@ -1,0 +1,78 @@
+"""Shows the threads that debugpy holds, one after the other, when gdb holds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ..backends import events as engine
+from ..model import Language, Reason, State, Stop, Thread
+from .holds import PythonHold
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class PythonStops:
+    """Takes debugpy's reports of stops."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._announcing = asyncio.Lock()
+
+    async def stopped(self, event: engine.PythonStopped) -> None:
+        self._session.python_holds[event.debugpy_thread] = PythonHold(event)
+        self._session.background(self.announce())
+
+    async def announce(self) -> None:
+        """Show the oldest thread that debugpy holds, unless gdb's own stop is shown: then it waits its turn."""
+        async with self._announcing:
+            hold = next(iter(self._session.python_holds.values()), None)
+            if hold is not None and not hold.judged and self._session.state is State.RUNNING:
+                await self._announce(hold)
+
+    async def _announce(self, hold: PythonHold) -> None:
+        session = self._session
+        if not await session.inspector.read_hold(hold):
+            return  # a native stop came first; this one is announced when that one is continued
+        if (
+            session.state is not State.RUNNING
+            or session.python_holds.get(hold.event.debugpy_thread) is not hold
+        ):
+            return
+        hold.judged = True
+        if session.entry_expected:
+            reason: Reason | None = Reason.ENTRY
+            session.entry_expected = False
+        elif session.stepper.python_stop_counts(hold.event, hold.depth):
+            reason = session.judge.python_reason(hold.event, session.pauses.in_python)
+        else:
+            reason = None
+        if reason is None:
+            session.python_holds.clear()
+            assert session.python is not None
+            session.python.post("continue", {"threadId": hold.event.debugpy_thread})
+            return
+        await session.stepper.cancel_native()
+        await session.stepper.settled(True)
+        await session.stepper.crossing.end_watch()
+        session.inspector.forget()
+        session.epoch += 1
+        tid = hold.tid or session.pid
+        thread = Thread(tid, session.inspector.thread_name(tid))
+        owners, description = await session.breakpoints.at_python_stop(hold)
+        stop = Stop(
+            session.epoch,
+            Language.PYTHON,
+            reason,
+            thread,
+            session.inspector.python_top(hold),
+            tuple(owners),
+            description,
+            session.seconds(),
+        )
+        session.enter(State.PYTHON_STOPPED, stop)
+
+    async def continued(self, event: engine.PythonContinued) -> None:
+        if event.debugpy_thread is not None:
+            self._session.python_holds.pop(event.debugpy_thread, None)

@@ -1,0 +1,177 @@
+"""Threads: the list, switching to another one on either side, freezing and thawing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import CommandError, WrongState
+from dualdbg.model import Language, Reason, State, Thread
+from dualdbg.session.freezing import Unsafe
+from tests import support
+from tests.session.driver import Driver, name, run_session
+
+Env = dict[str, str]
+
+# Two threads that count, and the main one, which calls native code in every round.
+COUNTING = """\
+import os, threading, sample_capi
+counts = {"one": 0, "two": 0}
+goes = True
+def count(name):
+    while goes:
+        counts[name] += 1
+        sample_capi.scale(1.0, 2.0)
+threads = [threading.Thread(target=count, args=(name,), name=name) for name in counts]
+for thread in threads: thread.start()
+while not all(counts.values()): pass
+for _ in range(int(os.environ.get("ROUNDS", 10**9))):
+    before = dict(counts)
+    while not any(counts[name] > before[name] + 100 for name in counts): pass
+    sample_capi.add(1.0, 2.0)
+    seen = counts["one"], counts["two"]
+    kept = 1
+goes = False
+for thread in threads: thread.join()
+"""
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Path:
+    path = tmp_path / "counting.py"
+    path.write_text(COUNTING)
+    return path
+
+
+async def called(driver: Driver, python_name: str) -> Thread:
+    rows = await driver.session.inspector.threads()
+    return next(row for row in rows if row.python_name == python_name)
+
+
+async def counts(driver: Driver) -> tuple[int, int]:
+    """What the main thread saw, at a Python stop of it."""
+    stop = driver.session.stop
+    assert stop is not None and stop.frame is not None
+    value = await driver.session.inspector.evaluate("seen", stop.thread.tid, stop.frame, Language.PYTHON)
+    one, two = value.value.strip("()").split(", ")
+    return int(one), int(two)
+
+
+def test_the_list_says_who_holds_the_gil_and_what_each_does(counting: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        rows = await driver.session.inspector.threads()
+        assert [row.python_name for row in rows] == ["MainThread", "one", "two"]
+        assert rows[0].tid == stop.thread.tid and rows[0].holds_gil and rows[0].state == "capi_add"
+        assert [row.holds_gil for row in rows[1:]] == [False, False]
+        waiting = [row for row in rows[1:] if row.waits_for_gil]
+        assert waiting and all(row.state and ".py:" in row.state for row in waiting)
+        await driver.session.kill()
+
+    run_session(work, counting, "capi_add", env=env)
+
+
+def test_a_frozen_thread_stands_while_the_others_run(counting: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        session = driver.session
+        one = (await called(driver, "one")).tid
+        await session.freezer.freeze([one])
+        await driver.resume()
+        assert "frozen" in ((await called(driver, "one")).state or "")
+        first = await counts(driver)
+        before = [name(frame) for frame in (await session.inspector.stack(one)).visible()]
+        await driver.resume()
+        second = await counts(driver)
+        assert second[0] == first[0] and second[1] > first[1]
+        assert [name(frame) for frame in (await session.inspector.stack(one)).visible()] == before
+        await driver.step("next")
+        await session.freezer.thaw([one])
+        deadline = time.monotonic() + 20
+        while (await counts(driver))[0] == second[0] and time.monotonic() < deadline:
+            await driver.resume()
+        assert (await counts(driver))[0] > second[0]
+        await session.kill()
+
+    run_session(work, counting, "counting.py:16", env=env)
+
+
+def test_who_may_not_be_frozen_and_nobody_is_after_detaching(counting: Path, env: Env) -> None:
+    async def work(driver: Driver) -> int:
+        stop = await driver.stop()
+        freezer = driver.session.freezer
+        with pytest.raises(WrongState, match="the one that stopped"):
+            await freezer.freeze([stop.thread.tid])
+        ours = next(iter(driver.session.inspector.thread_list.ours))
+        with pytest.raises(CommandError, match="debugpy's own"):
+            await freezer.freeze([ours])
+        with pytest.raises(CommandError, match="not frozen"):
+            await freezer.thaw([stop.thread.tid])
+        waiting = next(row for row in await driver.session.inspector.threads() if row.waits_for_gil)
+        with pytest.raises(Unsafe, match="waits for the GIL"):
+            await freezer.freeze([waiting.tid])
+        await driver.session.breakpoints.remove(stop.breakpoints[0])
+        await driver.session.breakpoints.add("counting.py:16")
+        await driver.resume()
+        two = (await called(driver, "two")).tid
+        await freezer.freeze([two])
+        with pytest.raises(WrongState, match="is frozen"):
+            await driver.session.step("next", tid=two)
+        await driver.session.detach()  # a thread that stayed frozen would hang the program
+        return driver.session.pid
+
+    pid = run_session(work, counting, "capi_add", env=env, launch_options={"env": {**env, "ROUNDS": "100"}})
+    support.wait_until(lambda: not support.is_running(pid), 20, "the end of the program")
+
+
+# One thread is blocked in C++ without the GIL; the main one lets it go on.
+BLOCKED = """\
+import os, threading, sample_capi, sample_pybind
+reader, writer = os.pipe()
+thread = threading.Thread(target=lambda: sample_pybind.wait_for_byte(reader), name="blocked")
+thread.start()
+while not open(f"/proc/self/task/{thread.native_id}/syscall").read().startswith("0 "): pass
+sample_capi.add(1.0, 2.0)
+os.write(writer, b"A")
+thread.join()
+"""
+
+
+def test_a_step_of_another_thread_at_a_native_stop(tmp_path: Path, env: Env) -> None:
+    script = tmp_path / "blocked.py"
+    script.write_text(BLOCKED)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        session = driver.session
+        blocked = (await called(driver, "blocked")).tid
+        names = [name(frame) for frame in (await session.inspector.stack(blocked)).visible()]
+        assert "sample::read_byte" in names
+        await session.step("finish", tid=blocked)
+        stop = await driver.stop()
+        while name(stop.frame) != "(anonymous namespace)::wait_for_byte":
+            assert stop.thread.tid == blocked and stop.reason is Reason.STEP
+            stop = await driver.step("finish")
+        assert stop.thread.tid == blocked and name(stop.frame) == "(anonymous namespace)::wait_for_byte"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "capi_add", env=env)
+
+
+def test_a_step_of_another_thread_at_a_python_stop(counting: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        session = driver.session
+        assert session.state is State.PYTHON_STOPPED
+        two = (await called(driver, "two")).tid
+        for row in session.breakpoints.all():
+            await session.breakpoints.remove(row.id)
+        for kind in ("next", "next", "step"):
+            await session.step(kind, tid=two)
+            stop = await driver.stop()
+            assert stop.thread.tid == two and name(stop.frame).startswith("counting.py:"), stop
+        await driver.session.kill()
+
+    run_session(work, counting, "counting.py:16", env=env)
