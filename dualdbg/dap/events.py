@@ -41,6 +41,7 @@ class Pump:
         self._last_progress = 0
         self.drain_output: Callable[[], None] = lambda: None
         self.implied: set[int] = set()  # epochs of the resumes that a request's own answer tells
+        self.first_stop_is_ours = False  # attaching stopped the target, and it is to run on at once
         self.quiet = asyncio.Lock()  # held while a request that resumes is answered: its answer comes first
 
     def follow(self, session: Session) -> None:
@@ -86,6 +87,9 @@ class Pump:
 
     async def _stopped(self, event: Stopped) -> None:
         adapter = self._adapter
+        if self.first_stop_is_ours:
+            self.first_stop_is_ours = False
+            return
         rows = []
         for id in event.stop.breakpoints:
             try:

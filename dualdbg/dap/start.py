@@ -1,4 +1,4 @@
-"""Starts the program of a client's configuration under a session, and lets go of it in the way that is wanted."""
+"""Starts the program of a client's configuration under a session, or attaches to one that runs, and lets go of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 from ..cli.commands.run import default_python
 from ..errors import UsageError
+from ..model import State
+from ..session.attach import attach
 from ..session.session import Session
 from ..session.start import Options, launch
 from ..session.symbol_policy import SymbolPolicy
 from ..symbols.cache import cache_directory
+from ..symbols.loaded_operators import operators_of
 from ..symbols.operators import OperatorTable
 from ..symbols.policy import Policy
 from ..target import interpreter
@@ -72,6 +75,45 @@ async def start(
     adapter.end_session = end
 
 
+async def start_attached(
+    adapter: Adapter, wanted: Configuration, configure: Callable[[Session], Awaitable[None]]
+) -> None:
+    """Attach to the process of a configuration; gdb holds it while ``configure`` is awaited, then it runs on.
+
+    With ``stopOnEntry`` it stays stopped. Raises DualdbgError when it cannot be attached to; it runs on then.
+    """
+    pid = wanted.process_id
+    assert pid is not None
+    operators = await asyncio.get_running_loop().run_in_executor(None, operators_of, pid)
+
+    def subscribe(session: Session) -> None:
+        adapter.process_name = _name_of(pid)
+        session.interrupt_pauses = False  # Ctrl-C in its terminal is the program's
+        adapter.begin(session)
+        adapter.pump.first_stop_is_ours = not wanted.stop_on_entry
+
+    try:
+        session = await attach(
+            pid,
+            session_options(wanted, adapter.offer.log_dir),
+            operators,
+            subscribe=subscribe,
+            configure=configure,
+        )
+    except BaseException:
+        adapter.forget()
+        raise
+
+    async def end() -> None:
+        await session.close()
+        await adapter.pump.caught_up()
+
+    adapter.end_session = end
+    if not wanted.stop_on_entry and session.state is State.NATIVE_STOPPED:
+        adapter.pump.implied.add(session.epoch + 1)
+        await session.resume()
+
+
 async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams) -> None:
     """Run the program without a debugger in it (``noDebug``); its end is told when it comes."""
     try:
@@ -112,7 +154,15 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
         env=environment(wanted),
         flags=program.flags,
     )
-    options = Options(
+    options = session_options(wanted, log_dir)
+    variables = {name: value for name, value in {**os.environ, **what.env}.items() if value is not None}
+    facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory())
+    return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
+
+
+def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
+    """What the configuration says of the session, apart from what is run. Raises UsageError."""
+    return Options(
         gdb=wanted.gdb,
         log_dir=Path(wanted.log_dir) if wanted.log_dir else log_dir,
         just_my_code=wanted.just_my_code,
@@ -122,9 +172,15 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
         debugpy=wanted.debugpy,
         gdb_commands=wanted.gdb_commands,
     )
-    variables = {name: value for name, value in {**os.environ, **what.env}.items() if value is not None}
-    facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory())
-    return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
+
+
+def _name_of(pid: int) -> str:
+    """The command line of a process, for people; its number where it cannot be read."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+    except OSError:
+        words = []
+    return " ".join(words).strip() or f"process {pid}"
 
 
 def environment(wanted: Configuration) -> dict[str, str | None]:

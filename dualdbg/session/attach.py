@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
@@ -47,11 +47,13 @@ async def attach(
     operators: OperatorTable | None = None,
     started: float | None = None,
     subscribe: Callable[[Session], None] | None = None,
+    configure: Callable[[Session], Awaitable[None]] | None = None,
 ) -> Session:
     """A session on process ``pid``, which gdb has stopped; it runs on when the session is left.
 
-    ``subscribe`` is called with the session before anything happens in it. Raises PermissionRefused, TargetGone,
-    TargetError or EngineError; the process runs on then.
+    ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited while gdb holds
+    the process and before the stop is told. Raises PermissionRefused, TargetGone, TargetError or EngineError; the
+    process runs on then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -100,11 +102,15 @@ async def attach(
             await native.console(command)
         for text in options.breakpoints:
             await session.breakpoints.add(text)
-        await _show(session)
+        stop = await _first_stop(session)
+        session.state, session.stop = State.NATIVE_STOPPED, stop
+        if configure is not None:
+            await configure(session)
+        if session.state is State.NATIVE_STOPPED:
+            session.enter(State.NATIVE_STOPPED, stop)
     except BaseException:
-        await native.close(grace=2.0)
-        await python.close()
         control.close()
+        await session.close()
         raise
     return session
 
@@ -127,14 +133,13 @@ async def _hold(session: Session, native: GdbEngine) -> None:
     await session.breakpoints.libraries_changed()
 
 
-async def _show(session: Session) -> None:
-    """The first stop: everything is ready for the user's commands."""
+async def _first_stop(session: Session) -> Stop:
+    """The stop that attaching is: everything is ready for the user's commands."""
     thread = await session.inspector.thread(session.pid)
     frame = await session.inspector.top_frame(session.pid)
-    stop = Stop(
+    return Stop(
         session.epoch, Language.NATIVE, Reason.PAUSE, thread, frame, (), "attached", session.seconds()
     )
-    session.enter(State.NATIVE_STOPPED, stop)
 
 
 def _as_launched(pid: int) -> Launch:

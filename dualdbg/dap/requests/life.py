@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ...backends.events import NativeExited
 from ...errors import CommandError
 from ...model import State
 from ..adapter import within
@@ -16,6 +18,7 @@ from ..paths import PathMap
 from ..registry import ANY, Body, Stage, request
 
 if TYPE_CHECKING:
+    from ...session.session import Session
     from ..adapter import Adapter
 
 _ENDED = (State.EXITED, State.DETACHED, State.LOST)
@@ -43,8 +46,11 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> Body:
     """Without saying which, the program ends when it was launched here, and lives when it was attached to."""
     ends = arguments.flag("terminateDebuggee", adapter.launched)
     session = adapter.session_or_none
-    if session is not None and session.state not in _ENDED and not ends:
-        await session.detach()
+    if session is not None and session.state not in _ENDED:
+        if not ends:
+            await session.detach()
+        elif not adapter.launched:
+            await _kill(adapter, session)
     await adapter.end()
     if arguments.flag("restart") and adapter.took_program:
         adapter.offer.taken = adapter.took_program = False  # the client comes again
@@ -66,14 +72,24 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> Body:
         await within(_GRACE, session.ended.wait(), False)
         return None
     adapter.ending = True
-    await session.kill()
+    await _kill(adapter, session)
     return None
+
+
+async def _kill(adapter: Adapter, session: Session) -> None:
+    """End the program, also one that was attached to: the user has asked for that."""
+    held = session.state is State.NATIVE_STOPPED and session.end_target is None
+    if session.end_target is None:
+        session.end_target = partial(os.kill, session.pid, signal.SIGKILL)
+    if held:  # gdb reports no end of what it kills itself, and nobody else waits for an attached process
+        session.report(NativeExited(signal="SIGKILL"))
+    await session.kill()
 
 
 @request("restart", (Stage.LIVE, Stage.ENDED))
 async def restart(adapter: Adapter, arguments: Arguments) -> Body:
     """Run the program again, with the same breakpoints; new arguments may come along."""
-    if adapter.start is None or not adapter.launched:
-        raise CommandError("only a program that dualdbg started can be started again", "attach to it again")
+    if adapter.start is None:
+        raise CommandError("nothing was started here", "send launch or attach first")
     await adapter.start.again(adapter, arguments.object("arguments"))
     return None

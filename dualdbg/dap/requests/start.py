@@ -13,7 +13,7 @@ from ..arguments import Arguments
 from ..configuration import Configuration, read_configuration
 from ..paths import PathMap
 from ..registry import CONFIGURABLE, Body, Stage, request
-from ..start import start, start_plain
+from ..start import start, start_attached, start_plain
 from ..streams import DebugConsole, OwnTerminal, Streams
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class StartRequest:
         adapter.paths = PathMap(self.configuration.mappings, adapter.client.uris)
         for note in self.configuration.notes:
             adapter.connection.output("console", f"dualdbg: {note}\n")
-        if self.configuration.no_debug:
+        if self.configuration.process_id is not None:
+            await start_attached(adapter, self.configuration, self._configure(adapter))
+        elif self.configuration.no_debug:
             await start_plain(adapter, self.configuration, self._streams(adapter))
         else:
             await start(adapter, self.configuration, self._streams(adapter), self._configure(adapter))
@@ -87,8 +89,9 @@ async def launch(adapter: Adapter, arguments: Arguments) -> Body:
 async def attach(adapter: Adapter, arguments: Arguments) -> Body:
     """Attach to a process, or to the program that the server was started with."""
     configuration = read_configuration(arguments)
-    if configuration.process_id is not None or configuration.core is not None:
-        raise CommandError("attach: not there yet")
+    if configuration.process_id is not None:
+        await _begin(adapter, StartRequest(configuration))
+        return None
     offered = adapter.offer.take_program()
     adapter.launched = adapter.took_program = True
     try:

@@ -1,0 +1,128 @@
+"""Attaching by process id: breakpoints and steps of both languages, and a process that lives on as it was."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attach.test_attach import in_state, tracer_of
+from tests.support import wait_until
+
+from .client import Client, StdioAdapter
+from .samples import line_of
+
+PROGRAM = Path(__file__).parents[1] / "attach" / "programs" / "states.py"
+TICK = line_of(PROGRAM, "# BREAK")
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[str]]:
+    with in_state("busy") as process:
+        yield process
+
+
+def test_breakpoints_of_both_languages(busy: subprocess.Popen[str], client: Client) -> None:
+    client.start({"processId": busy.pid}, lines={PROGRAM: [TICK]}, command="attach")
+    client.wait_output("Python control is there")
+    thread = client.stopped(reason="breakpoint")["threadId"]
+    assert thread == busy.pid
+    frames = client.stack(thread)
+    assert [frame["name"] for frame in frames[:2]] == ["tick", "busy"]
+    assert client.evaluate("counter + 1", frames[0])["type"] == "int"
+    client.go("stepOut", thread)
+    client.stopped(reason="step")
+    client.set_lines(PROGRAM, [])
+    assert client.set_functions(["PyNumber_Add"])[0]["verified"]
+    client.go("continue", thread)
+    client.stopped(reason="function breakpoint")
+    client.set_functions([])
+    client.request("disconnect")
+    client.wait_end()
+    wait_until(lambda: tracer_of(busy.pid) == 0, what="gdb has let go")
+    assert "[None, None, None]" in busy.communicate("x", timeout=30)[0]
+    assert busy.returncode == 0
+
+
+def test_stop_at_once_and_restart_by_attaching_again(busy: subprocess.Popen[str], client: Client) -> None:
+    client.start(
+        {"processId": str(busy.pid), "stopOnEntry": True, "breakpoints": ["PyNumber_Add"]}, command="attach"
+    )
+    thread = client.stopped(reason="pause")["threadId"]
+    assert any(frame["name"] == "busy" for frame in client.stack(thread))
+    client.request("restart")
+    thread = client.stopped(reason="pause")["threadId"]
+    assert any(frame["name"] == "busy" for frame in client.stack(thread))
+    assert busy.poll() is None
+
+
+@pytest.mark.parametrize(
+    ("when", "how"),
+    [
+        ("configuring", "disconnect"),
+        ("configuring", "close"),
+        ("running", "disconnect"),
+        ("stopped", "close"),
+    ],
+)
+def test_it_lives_on(busy: subprocess.Popen[str], adapter: StdioAdapter, when: str, how: str) -> None:
+    client = adapter.client
+    arguments = {"processId": busy.pid, "stopOnEntry": when == "stopped"}
+    if when == "configuring":
+        client.initialize()
+        client.initialized(client.send("attach", arguments))
+        client.set_functions(["PyNumber_Add"])
+    else:
+        client.start(arguments, command="attach")
+        if when == "stopped":
+            client.stopped()
+    if how == "disconnect":
+        client.request("disconnect")
+        client.wait_end()
+    else:
+        adapter.close()
+    wait_until(lambda: tracer_of(busy.pid) == 0, what="gdb has let go")
+    assert "[None, None, None]" in busy.communicate("x", timeout=30)[0]
+    assert busy.returncode == 0
+
+
+@pytest.mark.parametrize(("when", "command"), [("running", "disconnect"), ("stopped", "terminate")])
+def test_it_is_ended_when_the_user_says_so(
+    busy: subprocess.Popen[str], client: Client, when: str, command: str
+) -> None:
+    client.start({"processId": busy.pid, "stopOnEntry": when == "stopped"}, command="attach")
+    if when == "stopped":
+        client.stopped()
+    client.request(command, {"terminateDebuggee": True} if command == "disconnect" else {})
+    assert client.event("exited") == {"exitCode": 137}
+    client.event("terminated")
+    assert busy.wait(10) == -signal.SIGKILL
+
+
+@pytest.fixture
+def stuck() -> Iterator[subprocess.Popen[str]]:
+    with in_state("native_with_gil") as process:
+        yield process
+
+
+def test_a_thread_that_is_stuck_in_native_code(stuck: subprocess.Popen[str], client: Client) -> None:
+    client.start({"processId": stuck.pid}, command="attach")
+    client.wait_output("holds the GIL in native code")
+    client.go("pause", stuck.pid)
+    stop = client.stopped(reason="pause")
+    names = [frame["name"] for frame in client.stack(stop["threadId"])]
+    assert "native_with_gil" in names and any("read_byte" in name for name in names)
+
+
+def test_what_cannot_be_attached_to(busy: subprocess.Popen[str], client: Client) -> None:
+    client.initialize()
+    assert "999999999" in client.refused("attach", {"processId": 999999999})
+    assert "no process id" in client.refused("attach", {"processId": "many"})
+    client.initialized(client.send("attach", {"processId": busy.pid}))
+    second = StdioAdapter()
+    second.client.initialize()
+    assert "gdb" in second.client.refused("attach", {"processId": busy.pid})
+    assert second.close() == ""
