@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
-from ..errors import CommandError, SpecError, WrongState
+from ..errors import CommandError, SpecError
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -22,10 +22,13 @@ from ..model import (
 from ..symbols.image import Module, ProcessImage
 from ..symbols.native_entries import Resolved
 from ..symbols.specs import parse_spec, same_place
+from . import python_hits, throw_origins
 from .ambiguous_names import AmbiguousNames
 from .hit_conditions import hit_counts
+from .holds import PythonHold
 from .native_breakpoints import NativeBreakpoints
 from .python_breakpoints import PythonBreakpoints
+from .throw_origins import ThrowOrigins
 
 if TYPE_CHECKING:
     from .session import Session
@@ -76,6 +79,7 @@ class BreakpointTable:
         self.image = image
         self._nearest = nearest
         self._ambiguous = AmbiguousNames(image)
+        self._origins = ThrowOrigins(session, native)
         self._rows: dict[int, Breakpoint] = {}
         self._next_id = 1
         self._optional: set[int] = set()  # members of presets that a release build has inlined
@@ -119,6 +123,7 @@ class BreakpointTable:
             self._rows[id] = replace(self._rows[id], state=BreakpointState.VERIFIED)
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
+            await self._watch_throws()
             if self._python.may_be_native(id):
                 self._session.background(self._look_behind(id, spec.subject))
         else:
@@ -157,6 +162,7 @@ class BreakpointTable:
             await self._session.native.console(f"handle {spec.subject} nostop noprint pass")
         elif spec.language is Language.PYTHON:
             await self._python.remove(id)
+            await self._watch_throws()
         else:
             await self._native.remove(id)
 
@@ -167,10 +173,14 @@ class BreakpointTable:
             await self._session.native.console(f"handle {spec.subject} {words} pass")
         elif spec.language is Language.PYTHON:
             await self._python.enable(id, enabled)
+            await self._watch_throws()
         else:
             await self._native.enable(id, enabled)
         self._rows[id] = replace(self._rows[id], enabled=enabled)
         self._session.emit(BreakpointChanged(self._rows[id]))
+
+    async def _watch_throws(self) -> None:
+        await self._origins.watch(bool(self._python.exception_owners()))
 
     def hold_back(self) -> None:
         """No native stops until :meth:`release`: what runs first is the interpreter's start and our bootstrap."""
@@ -186,14 +196,17 @@ class BreakpointTable:
         arrived = self.image.refresh()
         changed = [*self._native.libraries_left(), *(await self._native.libraries_arrived(arrived))]
         for id in dict.fromkeys(changed):
-            self._settle(id, announce=True)
+            if id in self._rows:
+                self._settle(id, announce=True)
         for id in self._rows:
             self._tell_meanings(id, arrived)
 
-    async def operator_registered(self, event: engine.NativeStopped) -> bool:
-        """Whether gdb stopped where an extension registers an operator, which is no news but what it may bind."""
-        assert event.gdb_breakpoint is not None
-        changed = await self._native.operator_registered(event.gdb_breakpoint, event.gdb_thread or 1)
+    async def own_business(self, event: engine.NativeStopped) -> bool:
+        """Look at a stop that serves other breakpoints; True when it is nothing but that."""
+        number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
+        if throw_origins.ID in self._native.owners(number):
+            await self._origins.take(event)
+        changed = await self._native.operator_registered(number, thread)
         for id in changed or ():
             self._settle(id, announce=True)
         return changed is not None
@@ -208,7 +221,8 @@ class BreakpointTable:
         changed = self._native.program_replaced()
         self.image.refresh()
         for id in changed:
-            self._settle(id, announce=True)
+            if id in self._rows:
+                self._settle(id, announce=True)
 
     async def python_connected(self) -> None:
         await self._python.send_all()
@@ -222,30 +236,38 @@ class BreakpointTable:
             self._settle(id, announce=True)
 
     def native_owners(self, gdb_number: int) -> list[int]:
-        return self._native.owners(gdb_number)
+        return [id for id in self._native.owners(gdb_number) if id in self._rows]
 
-    def python_owners(self, event: engine.PythonStopped) -> list[int]:
-        if event.reason == "exception":
-            return self._python.exception_owners()
-        ids = self._python.owners(event.breakpoints)
-        for id in ids:
+    async def at_python_stop(self, hold: PythonHold) -> tuple[list[int], str | None]:
+        """The breakpoints that a stop of debugpy's belongs to, and what is to be said of it."""
+        if hold.event.reason == "exception":
+            specs = {id: self._rows[id].spec for id in self._python.exception_owners()}
+            owners = await python_hits.exception_owners(self._session, hold, specs)
+            parts = [python_hits.exception_text(hold), await self._origins.of(hold)]
+            description = ", ".join(part for part in parts if part) or None
+        else:
+            owners = self._python.owners(hold.event.breakpoints)
+            failed, description = await self._failed_conditions(owners, hold)
+            owners = failed or await python_hits.held(self._session, hold, owners)
+        for id in owners:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
-        return ids
+            if self._rows[id].spec.temporary:
+                await self.remove(id)
+        return owners, description
 
-    async def python_condition_failed(self, id: int, frames: list[dict[str, Any]]) -> str | None:
-        """At a stop in Python: why the condition has no value, if so; such a breakpoint stops once."""
-        condition = self._rows[id].spec.condition
-        if condition is None or not frames:
-            return None
-        question = {"expression": condition, "frameId": frames[0]["id"], "context": "watch"}
-        try:
-            await self._session.inspector.ask("evaluate", question)
-        except WrongState:
-            return None  # a native stop came in between: the condition is looked at the next time
-        except CommandError as error:
-            await self.enable(id, False)
-            return condition_failed(id, condition, error.message)
-        return None
+    async def _failed_conditions(self, ids: list[int], hold: PythonHold) -> tuple[list[int], str | None]:
+        """Breakpoints whose condition has no value here, and why: each stops once and is off then."""
+        failed, description = [], None
+        for id in ids:
+            condition = self._rows[id].spec.condition
+            if condition is None:
+                continue
+            why = await python_hits.condition_error(self._session, hold, condition)
+            if why is not None:
+                await self.enable(id, False)
+                failed.append(id)
+                description = condition_failed(id, condition, why)
+        return failed, description
 
     async def count_passed_over(self, id: int) -> None:
         """Before :meth:`count_hit`: add the hits of which only gdb knows."""

@@ -27,15 +27,21 @@ class Throw:
         what = self.types[0] if self.types else "an exception of a type that is not known"
         if self.text is not None:
             what += f": {self.text}"
-        site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
         python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)
-        parts = [what]
-        if isinstance(site, NativeFrame):
-            place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
-            parts.append(f"thrown in {site.function or hex(site.pc)}{place}")
-        if python is not None:
-            parts.append(f"called from {PurePath(python.file or '?').name}:{python.line}")
-        return ", ".join(parts)
+        caller = f", called from {PurePath(python.file or '?').name}:{python.line}" if python else ""
+        return f"{what}, {_site(stack)}{caller}"
+
+    def site(self, stack: Stack) -> str:
+        """For people: where in C++ it is thrown, and as what."""
+        return f"{_site(stack)} as {self.types[0]}" if self.types else _site(stack)
+
+
+def _site(stack: Stack) -> str:
+    site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
+    if not isinstance(site, NativeFrame):
+        return "thrown in C++"
+    place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
+    return f"thrown in {site.function or hex(site.pc)}{place}"
 
 
 def _is_site(frame: object) -> bool:

@@ -85,7 +85,7 @@ class Judge:
     async def _breakpoint(self, event: engine.NativeStopped) -> Verdict | None:
         session = self._session
         assert event.gdb_breakpoint is not None
-        if await session.breakpoints.operator_registered(event) or await self._is_ours(event):
+        if await session.breakpoints.own_business(event) or await self._is_ours(event):
             return None
         thread = event.gdb_thread or 1
         hit: list[int] = []

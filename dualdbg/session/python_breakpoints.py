@@ -129,7 +129,7 @@ class PythonBreakpoints:
 
     def exception_owners(self) -> list[int]:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
-        return [wanted.id for wanted in self._wanted.values() if wanted.spec.kind in kinds]
+        return [one.id for one in self._wanted.values() if one.spec.kind in kinds and one.enabled]
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         wanted = self._wanted[id]
@@ -224,7 +224,7 @@ def _rows(
         {key: place, **suffixes(one.id, one.spec, one.place)}
         for place, one in zip(places, group, strict=True)
     ]
-    joined, sources = join(rows, key)
+    joined, sources = join(rows, key, [(one.id, one.spec) for one in group])
     return joined, [[group[index] for index in indices] for indices in sources]
 
 
@@ -237,4 +237,5 @@ def _settle(wanted: _Wanted, row: dict[str, Any]) -> None:
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
         file = wanted.place.file if wanted.place is not None else wanted.file
         line = wanted.place.line if wanted.place is not None else row.get("line") or wanted.spec.line
-        wanted.location = Location(function, None, None, file, line)
+        if file is not None or function is not None:  # an exception may come from anywhere
+            wanted.location = Location(function, None, None, file, line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,22 @@ _IN_FUNCTION = (
     " == ({line}, {file!r})"
 )
 # debugpy's own hitCondition does not look at the condition (pydevd.py, handle_breakpoint_condition).
-_HITS = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('itertools').count(1))) >= {hits}"
+_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('itertools').count(1)))"
+# Which of several breakpoints at one place hold, by thread, before debugpy is told whether one does.
+_JOINED = (
+    "(lambda held: (vars(__import__('pydevd')).setdefault('dualdbg_held', {{}})"
+    ".__setitem__(__import__('threading').get_ident(), held), any(held.values()))[1])({{{parts}}})"
+)
+HELD = "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('threading').get_ident(), None)"
+# What debugpy does for a log text of a breakpoint of its own (pydevd_frame.py), which a joined one is not.
+_PRINT = (
+    "(lambda debugger, text: debugger.writer.add_command(debugger.cmd_factory.make_io_message(text, 1)))"
+    "(__import__('pydevd').GetGlobalDebugger(), ''.join([{words}]) + '\\n')"
+)
+_SHOWN = (
+    "(lambda value: str(value.result if type(value).__name__ == 'ExceptionOnEvaluate' else value))"
+    "(__import__('_pydevd_bundle.pydevd_vars', fromlist=['_']).eval_in_context({expression!r}, globals(), locals()))"
+)
 
 
 def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict[str, Any]:
@@ -36,7 +52,7 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict
     if spec.condition is not None:
         parts.append(f"({spec.condition})")
     if spec.hits is not None and spec.hits > 1:
-        parts.append(_HITS.format(id=id, hits=spec.hits))
+        parts.append(f"{_COUNT.format(id=id)} >= {spec.hits}")
     found: dict[str, Any] = {"condition": " and ".join(parts)} if parts else {}
     if spec.hit_condition is not None:
         found["hitCondition"] = spec.hit_condition
@@ -45,47 +61,58 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict
     return found
 
 
-def join(rows: list[dict[str, Any]], key: str) -> tuple[list[dict[str, Any]], list[list[int]]]:
+def join(
+    rows: Sequence[dict[str, Any]], key: str, breakpoints: Sequence[tuple[int, BreakpointSpec]]
+) -> tuple[list[dict[str, Any]], list[list[int]]]:
     """One row for each value of ``key``, as debugpy keeps one breakpoint a place, and the rows that went into each.
 
-    It stops when any of them would.
+    ``breakpoints`` are the number and spec of each row. A joined row stops when any of its breakpoints would, and
+    notes which; :data:`HELD` tells.
     """
-    joined: dict[Any, dict[str, Any]] = {}
     sources: dict[Any, list[int]] = {}
     for index, row in enumerate(rows):
-        place = row[key]
-        sources.setdefault(place, []).append(index)
-        if place not in joined:
-            joined[place] = dict(row)
-            continue
-        first = joined[place]
-        conditions = [first.pop("condition", None), row.get("condition")]
-        if None not in conditions:
-            first["condition"] = " or ".join(f"({one})" for one in conditions)
-        if "logMessage" not in row:
-            first.pop("logMessage", None)  # a stop shows more than a text
-    return list(joined.values()), list(sources.values())
+        sources.setdefault(row[key], []).append(index)
+    joined = []
+    for place, indices in sources.items():
+        parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
+        alone = len(indices) == 1
+        joined.append(rows[indices[0]] if alone else {key: place, "condition": _JOINED.format(parts=parts)})
+    return joined, list(sources.values())
+
+
+def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
+    """Whether a breakpoint stops here, as an expression; a log text is printed, and never does."""
+    parts = [f"({row['condition']})"] if "condition" in row else []
+    if spec.hit_condition is not None:
+        zero = " == 0" if "%" in spec.hit_condition else ""
+        parts.append(f"{_COUNT.format(id=id)} {spec.hit_condition}{zero}")
+    if spec.log is not None:
+        texts, expressions = split_log(spec.log)
+        values = [*(_SHOWN.format(expression=_value(one)) for one in expressions), "''"]
+        words = [word for text, value in zip(texts, values, strict=True) for word in (repr(text), value)]
+        parts.append(_PRINT.format(words=", ".join(words)))
+    return " and ".join(parts) or "True"
 
 
 def _log_message(text: str) -> str:
     """A log text in debugpy's form, which knows neither doubled braces nor formats."""
     texts, expressions = split_log(text)
     written = ["".join(_BRACES.get(letter, letter) for letter in part) for part in texts]
-    values = [*(_formatted(expression) for expression in expressions), ""]
+    values = [*(f"{{{_value(expression)}}}" for expression in expressions), ""]
     return "".join(part + value for part, value in zip(written, values, strict=True))
 
 
 _BRACES = {"{": "{chr(123)}", "}": "{chr(125)}"}
 
 
-def _formatted(expression: str) -> str:
+def _value(expression: str) -> str:
     """``loss:.3f`` as a call of format; the colon of a lambda, a slice or a dictionary is none of a format."""
     if not _is_expression(expression):
         for at, letter in enumerate(expression):
             value = expression[:at].strip()
             if letter == ":" and _is_expression(value):
-                return f"{{format({value}, {expression[at + 1 :]!r})}}"
-    return f"{{{expression}}}"
+                return f"format({value}, {expression[at + 1 :]!r})"
+    return expression
 
 
 def _is_expression(text: str) -> bool:

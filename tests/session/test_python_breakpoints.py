@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import BreakpointState, Reason, Stop
-from dualdbg.session.python_suffixes import join
+from dualdbg.session.python_suffixes import join, suffixes
 from dualdbg.symbols.python_functions import FunctionPlace, NoFunction, find_function
+from dualdbg.symbols.specs import parse_spec
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
@@ -164,13 +165,67 @@ def test_functions_are_found_in_the_source(program: Path) -> None:
 
 
 def test_rows_of_one_place_are_joined() -> None:
-    rows = [
-        {"line": 1, "condition": "a"},
-        {"line": 2},
-        {"line": 1, "condition": "b"},
-        {"line": 2, "condition": "c"},
-    ]
-    assert join(rows, "line") == (
-        [{"line": 1, "condition": "(a) or (b)"}, {"line": 2}],
-        [[0, 2], [1, 3]],
-    )
+    texts = ["p.py:1 if a", "p.py:2", "p.py:1 hits 2", 'p.py:1 log "{x:.1f}" if c']
+    breakpoints = list(enumerate(map(parse_spec, texts), 1))
+    rows = [{"line": spec.line, **suffixes(id, spec, None)} for id, spec in breakpoints]
+    joined, sources = join(rows, "line", breakpoints)
+    assert sources == [[0, 2, 3], [1]] and joined[1] == {"line": 2}
+    assert set(joined[0]) == {"line", "condition"}
+    compile(joined[0]["condition"], "condition", "eval")
+
+
+def test_each_of_several_on_one_line_is_named_when_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "line.py"
+    path.write_text("def g(i):\n    return i\nfor i in range(4):\n    g(i)\n")
+    log = 'line.py:2 log "at {i:.1f} {nope}" if i > 1'
+    seen, driver = stops(path, "line.py:2 if i == 1", "line.py:2 if i >= 2", log, "line.py:2 hits 3")
+    assert [stop.breakpoints for stop in seen] == [(1,), (2, 4), (2, 4)]
+    lines = [line for line in driver.console.splitlines() if line]
+    assert lines == ["at 2.0 name 'nope' is not defined", "at 3.0 name 'nope' is not defined"]
+
+
+def test_a_temporary_one_stops_once(tmp_path: Path) -> None:
+    path = tmp_path / "line.py"
+    path.write_text("for i in range(4):\n    x = i\n")
+    seen, driver = stops(path, "line.py:2 tbreak")
+    assert len(seen) == 1 and driver.session.breakpoints.all() == []
+
+
+def test_an_exception_names_the_breakpoints_that_it_meets(tmp_path: Path) -> None:
+    path = tmp_path / "raising.py"
+    path.write_text('import json\ntry:\n    int("x")\nexcept ValueError:\n    pass\njson.loads("{")\n')
+    specs = ("raise:ValueError", "raise:KeyError", "raise:json.JSONDecodeError", "uncaught", "raise")
+    seen, _ = stops(path, *specs)
+    assert [stop.breakpoints for stop in seen] == [(1, 5), (1, 3, 5), (4,)]
+    assert seen[2].description is not None and seen[2].description.startswith("JSONDecodeError: Expecting")
+
+
+FROM_CXX = """\
+import sample_pybind
+calls = [(sample_pybind.check_reading, 101.0), (sample_pybind.check_positive, -1.0)]
+for f, argument in [*calls, (int, "value is negative"), (sample_pybind.raise_error, "boo")]:
+    try:
+        f(argument)
+    except Exception as error:
+        print(error)
+"""
+
+
+def test_an_exception_that_came_out_of_cxx_says_where_it_was_thrown(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    path = tmp_path / "from_cxx.py"
+    path.write_text(FROM_CXX)
+
+    async def work(driver: Driver) -> list[str]:
+        texts = [(await driver.stop()).description or ""]
+        texts += [(await driver.resume()).description or "" for _ in range(3)]
+        await driver.session.breakpoints.remove(1)
+        await driver.finish_run()
+        return texts
+
+    reading, positive, plain, raised = run_session(work, path, "raise", env=env)
+    assert "thrown in sample::check_reading at helper.cpp:39 as sample::SensorError" in reading
+    assert "thrown in sample::check_positive at helper.cpp:46 as std::runtime_error" in positive
+    assert "thrown" not in plain and "value is negative" in plain
+    assert "raise_error at sample_pybind.cpp" in raised
