@@ -12,6 +12,7 @@ from typing import Any
 from ..console.completion import Names
 from ..console.console import Console, Quit
 from ..model import State
+from ..session.group import Process
 from ..session.session import Session
 from .interrupts import Interrupts
 from .sinks import Sink
@@ -21,6 +22,11 @@ _SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
 
 Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
 """Starts a session; it calls its argument with the session before anything happens in it."""
+
+Subscribe = Callable[["Session | Process"], None]
+
+StartRun = Callable[[Subscribe], Awaitable[Session]]
+"""The same; its argument is called with each process too that joins the run later."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Interaction:
 
 
 async def converse(
-    start: Start,
+    start: StartRun,
     interaction: Interaction,
     show: Sink,
     before_event: Callable[[], None] = lambda: None,
@@ -54,9 +60,14 @@ async def converse(
     if interaction.has_prompt:  # what the first stop needs is imported while the target starts
         asyncio.get_running_loop().run_in_executor(None, importlib.import_module, f"{__package__}.prompt")
     subscribed: asyncio.Future[Console] = asyncio.get_running_loop().create_future()
-    starting = asyncio.ensure_future(
-        start(lambda session: subscribed.set_result(Console(session, show, before_event)))
-    )
+
+    def subscribe(one: Session | Process) -> None:
+        if isinstance(one, Process):
+            subscribed.result().join(one)
+        else:
+            subscribed.set_result(Console(one, show, before_event))
+
+    starting = asyncio.ensure_future(start(subscribe))
     driving: asyncio.Future[int] | None = None
     try:
         waits: list[asyncio.Future[Any]] = [subscribed, starting]
@@ -64,6 +75,7 @@ async def converse(
         if not subscribed.done():
             await starting  # it failed, and says why
         console = subscribed.result()
+        console.structured = interaction.json
         interrupts = Interrupts(console, interaction.has_prompt)
         driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
         waits = [starting, driving, show.broken]
@@ -92,7 +104,7 @@ async def _leave(
     if console is None:
         return
     console.leaving = not interaction.json
-    await console.session.close()
+    await console.close_sessions()
     await console.close()
 
 

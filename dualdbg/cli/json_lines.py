@@ -12,6 +12,9 @@ from ..console.reports import (
     FrameReport,
     LibrariesReport,
     Mapped,
+    OfProcess,
+    ProcessChanged,
+    ProcessesReport,
     Report,
     SourceReport,
     StackReport,
@@ -67,6 +70,8 @@ def _is_surrogate(letter: str) -> bool:
 
 
 def to_json(report: Report) -> Json:
+    if isinstance(report, OfProcess):
+        return {**to_json(report.report), "process": report.number}
     if isinstance(report, Notice) and report.level == "error":
         return {"event": "error", "message": report.message, "hint": report.hint}
     name, fields = _EVENTS[type(report)]
@@ -186,6 +191,14 @@ def _source(report: SourceReport) -> Json:
 def _mapped(row: Mapped) -> Json:
     return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
 
+def _processes(report: ProcessesReport) -> Json:
+    rows = [
+        {"number": row.number, "pid": row.pid, "title": row.title, "state": row.state.value}
+        for row in report.processes
+    ]
+    return {"processes": rows, "current": report.current}
+
+
 
 _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     SessionStarted: ("session", lambda e: {"pid": e.pid, "python": e.python, "gdb": e.gdb}),
@@ -211,3 +224,8 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     TextReport: ("output", lambda r: {"stream": "console", "text": r.text}),
     ErrorReport: ("error", lambda r: {"message": r.message, "hint": r.hint}),
 }
+    ProcessChanged: (
+        "process",
+        lambda r: {"number": r.number, "pid": r.pid, "title": r.title, "state": r.state},
+    ),
+    ProcessesReport: ("processes", _processes),

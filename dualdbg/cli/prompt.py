@@ -55,6 +55,7 @@ class Prompt:
             if line is not None:
                 self._interrupts = 0
                 await self._execute(line)
+            if line is not None or self._console.current.ended:
                 await self._settle()
 
     async def _settle(self) -> None:
@@ -87,7 +88,7 @@ class Prompt:
         return None
 
     async def _ask(self, editor: PromptSession[str], text: str) -> str | None:
-        ended = asyncio.ensure_future(self._console.session.ended.wait())
+        ended = asyncio.ensure_future(self._console.until_current_ends())
         with patch_stdout(raw=True):
             reading = asyncio.ensure_future(_read_line(editor, text))
             try:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..console.completion import Names
+from ..session.group import Process, launch_group
 from ..session.session import Session
 from ..session.start import Options, launch
 from ..session.symbol_policy import SymbolPolicy, glue_patterns
@@ -23,7 +24,7 @@ from ..target.terminal import Terminal
 from . import main as entry
 from .commands.run import RunOptions
 from .dashboard import check_terminal, converse_in_dashboard
-from .front_end import Interaction, converse
+from .front_end import Interaction, Subscribe, converse
 from .output_pipes import OutputPipes
 from .sinks import sink
 
@@ -38,16 +39,26 @@ async def debug(options: RunOptions) -> int:
     pipes = OutputPipes(show) if options.json else None
     terminal = Terminal.open() if sys.stdin.isatty() else None
 
-    async def start(subscribe: Callable[[Session], None]) -> Session:
-        def subscribed(session: Session) -> None:
-            if terminal is not None:
-                session.before_resume.append(lambda: terminal.give(session.pid))
-                session.after_stop.append(terminal.take)
-            subscribe(session)
+    async def start(subscribe: Subscribe) -> Session:
+        leader = 0
 
-        session = await launch(
-            _what(options, pipes), _session_options(options, terminal), operators, entry.STARTED, subscribed
-        )
+        def lend(session: Session) -> None:
+            if terminal is not None:
+                session.before_resume.append(lambda: terminal.give(leader))
+                session.after_stop.append(terminal.take)
+
+        def subscribed(one: Session | Process) -> None:
+            nonlocal leader
+            session = one.session if isinstance(one, Process) else one
+            leader = leader or session.pid
+            lend(session)
+            subscribe(one)
+
+        what, chosen = _what(options, pipes), _session_options(options, terminal)
+        if options.follow is None:
+            session = await launch(what, chosen, operators, entry.STARTED, subscribed)
+        else:
+            session = await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribed)
         if pipes is not None:
             pipes.close_write_ends()
         return session

@@ -40,6 +40,9 @@ async def run_lines(console: Console, descriptor: int) -> None:
     while not console.ended:
         line = await _read_line(console, descriptor)
         if line is None:
+            if not console.ended and console.current.ended:  # another process is the current one from now on
+                await console.settle()
+                continue
             return
         if line.strip() and not line.lstrip().startswith("#"):
             await console.execute(line)
@@ -66,7 +69,7 @@ async def _readable(console: Console, descriptor: int) -> bool:
         loop.add_reader(descriptor, ready.set)
     except PermissionError:  # epoll_ctl(2), EPERM: a regular file or /dev/null, which never makes one wait
         return True
-    ended = asyncio.ensure_future(console.session.ended.wait())
+    ended = asyncio.ensure_future(console.until_current_ends())
     waiting = asyncio.ensure_future(ready.wait())
     try:
         await asyncio.wait({waiting, ended}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,10 +1,13 @@
-"""The front end's side of one session: shows its events in order, holds the selected frame, runs prompt commands."""
+"""The front end's side of a run: shows its events in order, holds the selected frame, runs prompt commands.
+
+A run is one session; where children are followed, one for each process, of which one is current.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
@@ -17,14 +20,16 @@ from ..model import (
     NativeFrame,
     Notice,
     Output,
+    Reason,
     Resumed,
     Stack,
     State,
     Stopped,
 )
+from ..session.group import Process
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
-from .reports import ErrorReport, Report
+from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 
 # How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
 _SKIPPED = "Frame skipped from debugging during step-in."
@@ -52,6 +57,31 @@ class Listing:
     last: int
 
 
+@dataclass
+class View:
+    """What the user sees of one process."""
+
+    process: Process
+    events: asyncio.Queue[Event]
+    selection: Selection | None = None
+    listing: Listing | None = None
+    exit: Exit | None = None
+    detached: bool = False
+    pause_asked: int | None = field(default=None)  # the epoch in which a pause was asked for
+
+    @property
+    def session(self) -> Session:
+        return self.process.session
+
+    @property
+    def stopped(self) -> bool:
+        return self.session.state in _STOPPED
+
+    @property
+    def ended(self) -> bool:
+        return self.session.ended.is_set()
+
+
 class Console:
     """What prompt commands work on.
 
@@ -65,38 +95,116 @@ class Console:
         show: Callable[[Report], None],
         before_event: Callable[[], None] = lambda: None,
     ) -> None:
-        self.session = session
-        self.show = show
-        self.selection: Selection | None = None
-        self.listing: Listing | None = None
         self.failed = False
-        self.exit: Exit | None = None
-        self.detached = False
+        self.structured = False  # what is shown goes to a program: values come with their children
         self.leaving = False  # the session is being ended by us: how it ends is no news
+        self.stops_together = False  # every process stops when one does
+        self._show = show
         self._command: asyncio.Future[None] | None = None
         self._pause_wanted = False  # Ctrl-C came before the target ran again
-        self._pause_asked: int | None = None  # the epoch in which a pause was asked for
+        self._stays = False  # the user looks at a running process: another's stop does not take them away
         self.on_event: Callable[[Event], None] = lambda _event: None
         self._before_event = before_event
-        self._events = session.subscribe()
         self._shown = asyncio.Event()
-        self._task = asyncio.get_running_loop().create_task(self._consume(), name="console")
+        self._tasks: list[asyncio.Task[None]] = []
+        self.views: list[View] = []
+        self.current = self._view(Process(1, session))
+
+    # -- processes ------------------------------------------------------------------------------
+
+    def _view(self, process: Process) -> View:
+        view = View(process, process.session.subscribe())
+        self.views.append(view)
+        work = self._consume(view)
+        self._tasks.append(asyncio.get_running_loop().create_task(work, name=f"console {process.number}"))
+        return view
+
+    def join(self, process: Process) -> None:
+        """Another process of the run. To be called before anything happens in its session."""
+        self._view(process)
+        self.show(ProcessChanged(process.number, process.session.pid, process.title, "joined"))
+        self._shown.set()
+
+    @property
+    def session(self) -> Session:
+        """That of the current process."""
+        return self.current.session
+
+    @property
+    def selection(self) -> Selection | None:
+        return self.current.selection
+
+    @selection.setter
+    def selection(self, selection: Selection | None) -> None:
+        self.current.selection = selection
+
+    @property
+    def listing(self) -> Listing | None:
+        return self.current.listing
+
+    @listing.setter
+    def listing(self, listing: Listing | None) -> None:
+        self.current.listing = listing
+
+    @property
+    def exit(self) -> Exit | None:
+        """How the launched process ended."""
+        return self.views[0].exit
+
+    @property
+    def detached(self) -> bool:
+        return self.views[0].detached
+
+    @property
+    def others(self) -> list[View]:
+        return [view for view in self.views if view is not self.current]
+
+    def turn_to(self, view: View) -> None:
+        """Make a process the one that commands work on."""
+        if view is not self.current:
+            self.current = view
+            for react in (
+                view.session.after_stop if view.stopped else []
+            ):  # the terminal is ours while it stands
+                react()
+        self._stays = not view.stopped
+
+    def _turn_to_a_stop(self) -> None:
+        """Where the current process does not stand still, one that does becomes current."""
+        if self.current.stopped or (self._stays and not self.current.ended):
+            return
+        stopped = [view for view in self.views if view.stopped]
+        if stopped:
+            self.turn_to(
+                min(stopped, key=lambda view: view.session.stop.seconds if view.session.stop else 0.0)
+            )
+            process = self.current.process
+            self.show(ProcessChanged(process.number, self.session.pid, process.title, "current"))
+
+    def show(self, report: Report) -> None:
+        """Write a report of the current process."""
+        self._show_of(self.current, report)
+
+    def _show_of(self, view: View, report: Report) -> None:
+        one = len(self.views) == 1
+        self._show(report if one else OfProcess(view.process.number, view is self.current, report))
 
     # -- events ---------------------------------------------------------------------------------
 
     @property
     def ended(self) -> bool:
-        return self.session.ended.is_set()
+        return all(view.ended for view in self.views)
 
     @property
     def stopped(self) -> bool:
-        return self.session.state in _STOPPED
+        return self.current.stopped
 
     async def settle(self) -> None:
-        """Wait until the target is stopped or gone, and everything that happened until then is shown."""
+        """Wait until a process is stopped or all are gone, and everything that happened until then is shown."""
         while True:
             await self._flushed()
-            if self.ended or self.stopped:
+            self._turn_to_a_stop()
+            if self.ended or self.stopped or self._stays:
                 return
             self._shown.clear()
             await self._while_consuming(self._shown.wait())
@@ -105,48 +213,73 @@ class Console:
         """Wait until every event so far is shown."""
         await self._flushed()
 
+    async def until_current_ends(self) -> None:
+        await self.current.session.ended.wait()
+
     async def _flushed(self) -> None:
-        await self._while_consuming(self._events.join())
+        for view in self.views:
+            await self._while_consuming(view.events.join())
 
     async def _while_consuming(self, work: Coroutine[Any, Any, object]) -> None:
-        """Await ``work``; raises what ended the task that shows events, without which it would wait for ever."""
+        """Await ``work``; raises what ended a task that shows events, without which it would wait for ever."""
         task = asyncio.ensure_future(work)
         try:
-            await asyncio.wait({task, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                self._task.result()
+                for consuming in self._tasks:
+                    if consuming.done():
+                        consuming.result()
         finally:
             task.cancel()
 
     async def close(self) -> None:
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _consume(self) -> None:
+    async def close_sessions(self) -> None:
+        """End the sessions of all processes: the launched one's first, which would complain of its children's end."""
+        first, *others = self.views
+        await first.session.close()
+        await asyncio.gather(*(view.session.close() for view in others))
+
+    async def _consume(self, view: View) -> None:
         while True:
-            event = await self._events.get()
-            self._take(event)
-            self._events.task_done()
+            event = await view.events.get()
+            self._take(view, event)
+            view.events.task_done()
             self._shown.set()
 
-    def _take(self, event: Event) -> None:
+    def _take(self, view: View, event: Event) -> None:
         if isinstance(event, Stopped):
-            self.selection = Selection(event.stop.thread.tid)
-            self.listing = None
+            view.selection = Selection(event.stop.thread.tid)
+            view.listing = None
+            self._stays = self._stays and view is not self.current
+            if self.stops_together and event.stop.reason is not Reason.PAUSE:
+                self._pause_all()
         elif isinstance(event, Resumed) and self._pause_wanted:
             self._pause()
+        elif isinstance(event, Resumed) and view is self.current:
+            self._resume_paused()
         elif isinstance(event, Exited):
-            self.exit = event.exit
+            view.exit = event.exit
         elif isinstance(event, Detached):
-            self.detached = True
+            view.detached = True
         elif isinstance(event, Output) and event.text.startswith(_SKIPPED):
             event = Notice(
                 "info", "code of a library was passed over", "dualdbg run --all-code steps into it"
             )
         self._before_event()
         if not self.leaving:
-            self.show(event)
+            self._show_of(view, event)
         self.on_event(event)
+
+    def _resume_paused(self) -> None:
+        """The current process runs on: so do those that stand still only because it did, or by Ctrl-C."""
+        for view in self.others:
+            stop = view.session.stop
+            if view.stopped and stop is not None and stop.reason is Reason.PAUSE:
+                view.session.background(view.session.resume())
 
     # -- commands -------------------------------------------------------------------------------
 
@@ -180,12 +313,12 @@ class Console:
     # -- Ctrl-C -----------------------------------------------------------------------------------
 
     def interrupt(self) -> bool:
-        """Ctrl-C: the running target is to stop, now or as soon as it runs; a second one ends the command.
+        """Ctrl-C: what runs is to stop, now or as soon as it runs; a second one ends the command.
 
         False when all that was asked for already, and does not come.
         """
         if not self.stopped and not self.ended:
-            if self._pause_asked == self.session.epoch:
+            if all(view.pause_asked == view.session.epoch for view in self._running()):
                 return False
             self._pause()
         elif not self._pause_wanted:
@@ -202,8 +335,16 @@ class Console:
 
     def _pause(self) -> None:
         self._pause_wanted = False
-        self._pause_asked = self.session.epoch
-        self.session.background(self.session.pause())
+        self._stays = False
+        self._pause_all()
+
+    def _pause_all(self) -> None:
+        for view in self._running():
+            view.pause_asked = view.session.epoch
+            view.session.background(view.session.pause())
+
+    def _running(self) -> list[View]:
+        return [view for view in self.views if not view.stopped and not view.ended]
 
     # -- the selected frame -----------------------------------------------------------------------
 

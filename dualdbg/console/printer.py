@@ -36,6 +36,9 @@ from .reports import (
     ErrorReport,
     FrameReport,
     LibrariesReport,
+    OfProcess,
+    ProcessChanged,
+    ProcessesReport,
     Report,
     SourceReport,
     StackReport,
@@ -64,6 +67,32 @@ class Printer:
     def render(self, report: Report) -> str:
         """Lines that end in a newline, or nothing for what people need not be told."""
         return _RENDERERS[type(report)](self, report)
+
+    # -- processes ------------------------------------------------------------------------------
+
+    def _of_process(self, report: OfProcess) -> str:
+        """With the process where it is not clear whose it is; what all processes have is told of one."""
+        inner = report.report
+        if isinstance(inner, (BreakpointChanged, SessionStarted)) and not report.current:
+            return ""
+        text = self.render(inner)
+        if not isinstance(inner, _TOLD_WITH_PROCESS) or not text:
+            return text
+        blank = text[: len(text) - len(text.lstrip("\n"))]
+        return blank + self.style.paint("place", f"[process {report.number}] ") + text.lstrip("\n")
+
+    def _process_changed(self, report: ProcessChanged) -> str:
+        if report.state == "current":
+            return f"Now process {report.number} ({report.pid})\n"
+        return f"Process {report.number} ({report.pid}) joined: {report.title}\n"
+
+    def _processes(self, report: ProcessesReport) -> str:
+        rows = []
+        for row in report.processes:
+            mark = ">" if row.number == report.current else " "
+            title = f"  {row.title}" if row.title else ""
+            rows.append(f"{mark}{row.number:<3} {row.pid:<8} {row.state.value}{title}\n")
+        return "".join(rows)
 
     # -- the target -----------------------------------------------------------------------------
 
@@ -303,6 +332,8 @@ _REASONS = {
     Reason.SIGNAL: "Signal",
 }
 
+_TOLD_WITH_PROCESS = (Stopped, Exited, Detached, Notice)
+
 _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     SessionStarted: Printer._started,
     Stopped: Printer._stopped,
@@ -321,6 +352,9 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     BreakpointsReport: Printer._breakpoints,
     LibrariesReport: Printer._libraries,
     SourceReport: Printer._source,
+    OfProcess: Printer._of_process,
+    ProcessChanged: Printer._process_changed,
+    ProcessesReport: Printer._processes,
     TextReport: lambda _printer, report: report.text,
     ErrorReport: Printer._error,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
-from ..model import Breakpoint, Event, Frame, Stack, Thread, Value
+from ..model import Breakpoint, Event, Frame, Stack, State, Thread, Value
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,34 @@ class LibrariesReport:
 
 
 @dataclass(frozen=True)
+class ProcessChanged:
+    """A child process joined the run, or another process became the current one: ``state`` is joined or current."""
+
+    number: int
+    pid: int
+    title: str
+    state: str
+
+
+@dataclass(frozen=True)
+class ProcessRow:
+    """One process of a run. ``state`` is the session's word for where it is."""
+
+    number: int
+    pid: int
+    title: str
+    state: State
+
+
+@dataclass(frozen=True)
+class ProcessesReport:
+    """The processes of a run and the number of the current one."""
+
+    processes: tuple[ProcessRow, ...]
+    current: int
+
+
+@dataclass(frozen=True)
 class TextReport:
     """Text for the user that is no event: help, what gdb printed."""
 
@@ -111,7 +139,19 @@ Report = Union[
     SourceReport,
     TextReport,
     ErrorReport,
+    ProcessChanged,
+    ProcessesReport,
+    "OfProcess",
 ]
+
+
+@dataclass(frozen=True)
+class OfProcess:
+    """A report of one of several processes; ``current`` when it is the one that commands work on."""
+
+    number: int
+    current: bool
+    report: Report
 
 
 def numbered(stack: Stack, all_frames: bool = False) -> tuple[tuple[int | None, Frame], ...]:

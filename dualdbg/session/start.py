@@ -73,6 +73,8 @@ class Options:
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
     gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
+    table: Callable[..., BreakpointTable] = BreakpointTable
+    before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds the target, breakpoints are set
 
 
 def find_gdb(chosen: str | None) -> str:
@@ -152,7 +154,7 @@ def furnish(session: Session, options: Options, operators: OperatorTable | None,
         partial(expand, presets=options.presets),
         only_in_debug_builds(options.presets),
     )
-    session.breakpoints = BreakpointTable(
+    session.breakpoints = options.table(
         session, specs, native, python, image, _nearest_in(image, operators), names.resolve
     )
     session.inspector = Inspector(session, reader)
@@ -212,6 +214,8 @@ async def _start_engines(
     await session.breakpoints.libraries_changed()
     for text in options.breakpoints:
         await session.breakpoints.add(text)
+    if options.before_run is not None:
+        await options.before_run(session)
     session.state = State.RUNNING
     session.run()
     await native.resume()

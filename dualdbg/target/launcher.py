@@ -128,7 +128,6 @@ async def spawn(
     meeting: Meeting | None,
     *,
     cache: Path | None = None,
-    follow_children: bool = False,
     terminal: Terminal | None = None,
     tracer: int | None = None,
 ) -> Target:
@@ -147,9 +146,7 @@ async def spawn(
                 f"The interpreter's option {flag} keeps the debugger out of the program.",
                 f"Leave {flag} away; -P and -s are fine.",
             )
-    env = (
-        plain_environment(launch) if meeting is None else environment(launch, meeting, cache, follow_children)
-    )
+    env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache)
     guard = Guard(KILL_TARGET)
     try:
         process = await asyncio.create_subprocess_exec(
@@ -178,9 +175,7 @@ def plain_environment(launch: Launch) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def environment(
-    launch: Launch, meeting: Meeting, cache: Path | None, follow_children: bool
-) -> dict[str, str]:
+def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[str, str]:
     """The environment for exec; the bootstrap puts back what it had to change before the program runs."""
     if os.pathsep in str(BOOTSTRAP):
         raise TargetError(
@@ -192,18 +187,24 @@ def environment(
     env["PYTHONPATH"] = os.pathsep.join([str(BOOTSTRAP), *([pythonpath] if pythonpath else [])])
     env[SETTINGS] = json.dumps(
         {
+            **settings_for(meeting, cache),
             "parent": os.getpid(),
-            "host": meeting.host,
-            "port": meeting.port,
-            "session_token": meeting.session_token,
-            "target_token": meeting.target_token,
-            "debugpy": str(debugpy_package()),
-            "pycache": str(cache) if cache else None,
-            "follow_children": follow_children,
             "empty_pythonpath": pythonpath == "",
         }
     )
     return env
+
+
+def settings_for(meeting: Meeting, cache: Path | None) -> dict[str, str | int | None]:
+    """What the bootstrap has to know to connect pydevd to the session."""
+    return {
+        "host": meeting.host,
+        "port": meeting.port,
+        "session_token": meeting.session_token,
+        "target_token": meeting.target_token,
+        "debugpy": str(debugpy_package()),
+        "pycache": str(cache) if cache else None,
+    }
 
 
 def debugpy_package() -> Path:

@@ -32,6 +32,7 @@ from dualdbg.model import (
     Role,
     SessionStarted,
     Stack,
+    State,
     Stop,
     Stopped,
     Thread,
@@ -70,6 +71,8 @@ EXAMPLES: list[reports.Report] = [
     reports.BreakpointsReport((BREAKPOINT,)),
     reports.SourceReport("/home/ada/a.py", 1, ("import torch", ""), 1),
     reports.LibrariesReport((reports.Mapped(0x10, 0x20, "/lib/l.so"),)),
+    reports.ProcessChanged(2, 12, "fork of 11, worker", "joined"),
+    reports.ProcessesReport((reports.ProcessRow(1, 11, "", State.RUNNING),), 1),
     reports.TextReport("text\n"),
     reports.ErrorReport("broken", "mend it"),
 ]
@@ -111,6 +114,12 @@ def test_the_schema_names_every_field(schema: jsonschema.Draft202012Validator) -
         event = parsed(report)
         described = schema.schema["$defs"][f"event-{event['event']}"]["properties"]
         assert set(event) == set(described), event["event"]
+
+
+def test_an_event_of_one_of_several_processes_names_it(schema: jsonschema.Draft202012Validator) -> None:
+    event = parsed(reports.OfProcess(2, True, Stopped(STOP)))
+    schema.validate(event)
+    assert (event["event"], event["process"]) == ("stopped", 2)
 
 
 def test_a_wrong_event_is_refused(schema: jsonschema.Draft202012Validator) -> None:

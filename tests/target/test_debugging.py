@@ -299,46 +299,11 @@ def test_the_connection_is_out_of_the_way_and_does_not_wait(script: Path) -> Non
     debug(piped(sys.executable, script), scenario)
 
 
-def test_children_connect_where_the_parent_did_when_they_are_followed(script: Path) -> None:
-    script.write_text(
-        "import subprocess, sys\n"
-        "if len(sys.argv) == 1:\n"
-        "    print(subprocess.call([sys.executable, sys.argv[0], 'child']))\n"
-        "else:\n"
-        "    print('child', flush=True)\n"
-    )
-
-    async def run() -> None:
-        arrived: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-        server = await asyncio.start_server(lambda *streams: arrived.put_nowait(streams), "127.0.0.1", 0)
-        meeting = Meeting(server.sockets[0].getsockname()[1])
-        target = await spawn(piped(sys.executable, script), meeting, follow_children=True)
-        pids, clients = [], []
-        for _ in range(2):
-            client = Client(target, *await asyncio.wait_for(arrived.get(), DEADLINE))
-            answer = await client.request("pydevdAuthorize", debugServerAccessToken=meeting.session_token)
-            assert answer["body"]["clientAccessToken"] == meeting.target_token
-            pids.append((await client.request("pydevdSystemInfo"))["body"]["process"]["pid"])
-            await client.request("initialize", adapterID="dualdbg")
-            await client.start()
-            clients.append(client)
-        assert pids[0] == target.pid != pids[1]
-        reading = [asyncio.create_task(client.drain()) for client in clients]
-        result = await outcome(target)
-        assert (result.stdout, result.status) == ("child\n0\n", 0)
-        await asyncio.gather(*reading)
-        for client in clients:
-            await client.hang_up()
-        server.close()
-
-    asyncio.run(run())
-
-
 def test_a_child_that_inherits_the_environment_is_left_alone(tmp_path: Path) -> None:
     """What runs before the bootstrap has cleaned up (a .pth file) may start another Python."""
     from dualdbg.target.launcher import environment
 
-    env = environment(Launch(sys.executable, code="pass"), Meeting(1), None, False)
+    env = environment(Launch(sys.executable, code="pass"), Meeting(1), None)
     command = "import os, sys; print(sorted(n for n in os.environ if 'DUALDBG_TARGET' in n), 'pydevd' in sys.modules)"
 
     async def run() -> bytes:

@@ -34,6 +34,7 @@ class RunOptions:
     gdb: str | None
     log_dir: Path | None
     symbols: tuple[str, ...] = ()
+    follow: str | None = None
     config: Config = field(default_factory=Config)
 
 
@@ -65,6 +66,8 @@ def read_options(words: list[str]) -> RunOptions:
     _check_paths(given, program)
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
+    if given.tui and given.follow:
+        raise UsageError("run: --follow works at the prompt, not in the dashboard", "leave --tui away")
     config = find_config(Path.cwd())
     return RunOptions(
         program=program,
@@ -81,6 +84,7 @@ def read_options(words: list[str]) -> RunOptions:
         gdb=given.gdb,
         log_dir=Path(given.log_dir) if given.log_dir else None,
         symbols=(*config.symbols, *given.symbols),
+        follow=given.follow,
         config=config,
     )
 
@@ -156,6 +160,11 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="what gdb reads: full, lazy or PATTERN=whole|unwind|skip; repeatable, the last that fits decides",
+    )
+    add(
+        "--follow",
+        metavar="WHAT",
+        help="debug child processes too: python (all), or a PATTERN of their command lines or functions",
     )
     add("--gdb", metavar="PATH", help="the gdb to use")
     add("--log-dir", metavar="DIR", help="write every message of both engines there")

@@ -39,7 +39,7 @@ class Command:
         return self.names[0]
 
 
-_AREAS = ("execution", "stacks", "sources", "values", "breakpoints", "threads", "general")
+_AREAS = ("execution", "stacks", "sources", "values", "breakpoints", "threads", "processes", "general")
 _BY_NAME: dict[str, Command] = {}
 
 

@@ -41,7 +41,7 @@ async def args(console: Console, argument: str) -> None:
 
 
 @command(
-    "print p pp",
+    "print p pp pr",
     "[/FORMAT] EXPRESSION",
     "show a value, in the language of the selected frame",
     details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory.",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SETTINGS = "DUALDBG_TARGET"  # the environment variable in which the launcher puts the settings, as JSON
+FOLLOW = "DUALDBG_FOLLOW"  # the environment variable that dualdbg_follow.py reads
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
 FAILED = 3  # exit status when there is no session to run for
@@ -26,10 +27,15 @@ PYDEVD_BUILTINS = ("execfile", "runfile")  # what importing pydevd's console add
 
 
 def take_settings() -> dict[str, Any] | None:
-    """Returns the settings (None in a child process that inherited them) with every sign of them removed."""
+    """Returns the settings (None in a child process that inherited them) with every sign of them removed.
+
+    While children are followed, PYTHONPATH keeps what brings this file into them.
+    """
     raw = os.environ.pop(SETTINGS, None)
     inherited = os.environ.get("PYTHONPATH", "")
-    if inherited == HERE:
+    if FOLLOW in os.environ:
+        pass
+    elif inherited == HERE:
         del os.environ["PYTHONPATH"]
     elif inherited.startswith(HERE + os.pathsep):
         os.environ["PYTHONPATH"] = inherited[len(HERE) + 1 :]
@@ -41,7 +47,7 @@ def take_settings() -> dict[str, Any] | None:
     import json
 
     settings: dict[str, Any] = json.loads(raw)
-    if settings["empty_pythonpath"]:
+    if settings["empty_pythonpath"] and FOLLOW not in os.environ:
         os.environ["PYTHONPATH"] = ""
     return settings if settings["parent"] == os.getppid() else None
 
@@ -252,50 +258,67 @@ def trace_from_the_programs_first_frame(pydevd: Any) -> None:
         frame = frame.f_back
 
 
-def load_probe(pydevd: Any) -> None:
-    """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
+def load_beside(name: str) -> Any:
+    """Another file of this folder as a module that the program does not see."""
     from importlib import util
 
-    spec: Any = util.spec_from_file_location("dualdbg_probe", os.path.join(HERE, "dualdbg_probe.py"))
-    pydevd.dualdbg_probe = util.module_from_spec(spec)
-    spec.loader.exec_module(pydevd.dualdbg_probe)
+    spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def connect(settings: dict[str, Any]) -> None:
-    """Connects pydevd to the session and waits until the session says `configurationDone`."""
-    pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
-    undo_side_effects(pydevd)
-    load_probe(pydevd)
-    pydevd.start_client = open_connection
-    pydevd.PyDB = quick(pydevd)
+def load_probe(pydevd: Any) -> None:
+    """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
+    pydevd.dualdbg_probe = load_beside("dualdbg_probe")
+
+
+def settrace(pydevd: Any, settings: dict[str, Any]) -> None:
+    """Connects a debugger to the session and waits until the session says `configurationDone`."""
     pydevd.settrace(
         host=settings["host"],
         port=settings["port"],
         suspend=False,
-        patch_multiprocessing=settings["follow_children"],
+        patch_multiprocessing=False,  # children are followed by ourselves, dualdbg_follow.py
         dont_trace_start_patterns=(settings["debugpy"], HERE),
         access_token=settings["session_token"],
         client_access_token=settings["target_token"],
         notify_stdin=False,
     )
+
+
+def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
+    """Makes pydevd the program's debugger, which waits until the session says `configurationDone`.
+
+    ``debugger`` makes its class of pydevd's module.
+    """
+    pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
+    undo_side_effects(pydevd)
+    load_probe(pydevd)
+    pydevd.start_client = open_connection
+    pydevd.PyDB = debugger(pydevd)
+    settrace(pydevd, settings)
     if sys.version_info < (3, 12):
         trace_from_the_programs_first_frame(pydevd)
     else:
         keep_fork_quiet(pydevd)
-    if not settings["follow_children"]:
+    if FOLLOW not in os.environ:
         os.register_at_fork(after_in_child=leave_forked_child)
 
 
 def start() -> None:
+    ours = sys.modules[__name__]
     settings = take_settings()
     failure = import_the_users_own()
-    if settings is not None:
-        try:
+    try:
+        if FOLLOW in os.environ:
+            load_beside("dualdbg_follow").begin(settings, ours)
+        elif settings is not None:
             connect(settings)
-        except BaseException as error:  # `site` would swallow it and run the program without a debugger
-            message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
-            os.write(2, message.encode("utf-8", "replace"))
-            os._exit(FAILED)
+    except BaseException as error:  # `site` would swallow it and run the program without a debugger
+        message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
+        os.write(2, message.encode("utf-8", "replace"))
+        os._exit(FAILED)
     if failure is not None:
         raise failure
 

@@ -1,0 +1,254 @@
+"""Follows the descendants of a launched program: each that is wanted joins as a session of its own, before it runs.
+
+A new Python process calls here (``target/bootstrap/dualdbg_follow.py``) and waits. It gets a session like the launched
+program's: its own gdb, its own pydevd, the same breakpoints. Who is not wanted is sent on at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+
+from ..backends.events import NativeExited
+from ..errors import DualdbgError
+from ..model import Detached, Exit, Notice, State
+from ..symbols.cache import cache_directory
+from ..symbols.operators import OperatorTable
+from ..target.child import Child
+from ..target.launcher import Launch, Meeting, settings_for
+from ..target.permission import YAMA_SCOPE
+from ..target.terminal import Terminal
+from .session import Session
+from .shared_breakpoints import SharedBreakpoints, SharedTable
+from .start import Options, launch
+
+ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
+EVERY_PYTHON = ("python", "children")
+_HOST = "127.0.0.1"
+_LONGEST_LINE = 1 << 20
+# Python's own helpers of multiprocessing, which run nothing of the program's.
+_HELPERS = ("multiprocessing.resource_tracker import main", "multiprocessing.semaphore_tracker import main")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A process that asks. ``kind`` is fork or exec; ``work`` what multiprocessing started it for, or nothing."""
+
+    pid: int
+    parent: int
+    kind: str
+    work: str
+    python: str
+    command: tuple[str, ...]
+    cwd: str
+
+    @property
+    def text(self) -> str:
+        """How people know it."""
+        return self.work or " ".join(self.command)
+
+
+def is_wanted(wanted: str, caller: Caller) -> bool:
+    """Whether ``--follow wanted`` means this process: python, or a pattern in its command line or its work."""
+    command = " ".join(caller.command)
+    if wanted in EVERY_PYTHON:
+        return not any(helper in command for helper in _HELPERS)
+    return any(fnmatchcase(text, f"*{wanted}*") for text in (command, caller.work))
+
+
+@dataclass(frozen=True)
+class Process:
+    """One of the processes of a run; 1 is the launched one. ``title`` says what it is and whose child."""
+
+    number: int
+    session: Session
+    title: str = ""
+
+
+class Group:
+    """The processes of one run. ``subscribe`` gets each that joins before anything happens in it."""
+
+    def __init__(
+        self,
+        wanted: str,
+        options: Options,
+        operators: OperatorTable | None,
+        subscribe: Callable[[Process], None],
+    ) -> None:
+        self._wanted = wanted
+        self._breakpoints = SharedBreakpoints()
+        self.options = replace(options, table=partial(SharedTable, self._breakpoints), before_run=self._join)
+        self._operators = operators
+        self._subscribe = subscribe
+        self._token = secrets.token_hex(32)
+        self._server: asyncio.base_events.Server | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+        self._leader: Session | None = None
+        self._what: Launch | None = None
+        self._last_number = 1
+        self._sessions: dict[int, Session] = {}  # by process id
+
+    async def listen(self, what: Launch) -> Launch:
+        """What is to be launched, such that its descendants call here."""
+        self._server = await asyncio.start_server(self._called, _HOST, 0, limit=_LONGEST_LINE)
+        where = {
+            "host": _HOST,
+            "port": int(self._server.sockets[0].getsockname()[1]),
+            "token": self._token,
+            "session_pid": os.getpid(),
+            "name_tracer": _scope() == 1,
+        }
+        self._what = replace(what, env={**what.env, ENVIRONMENT: json.dumps(where)})
+        return self._what
+
+    def lead(self, session: Session) -> None:
+        """``session`` is that of the launched program."""
+        self._leader = session
+        self._sessions[session.pid] = session
+
+    def close(self) -> None:
+        """No process joins any more; those on their way run on without us."""
+        if self._server is not None:
+            self._server.close()
+        for call in self._calls:
+            call.cancel()
+
+    # -- a process calls ------------------------------------------------------------------------
+
+    async def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        call = asyncio.current_task()
+        assert call is not None
+        self._calls.add(call)
+        try:
+            caller = self._read(await reader.readline())
+            if caller is not None:
+                await self._answer(caller, writer)
+        except DualdbgError as error:
+            self._tell(error.message, error.hint)
+        except OSError:
+            pass  # it ended while it waited
+        except Exception as error:  # a defect of ours must not leave a process waiting without a word
+            self._tell(f"internal error, {type(error).__name__}: {error}", "run again with --log-dir DIR")
+        finally:
+            self._calls.discard(call)
+            writer.close()
+
+    def _read(self, line: bytes) -> Caller | None:
+        """None for a stranger at the port."""
+        try:
+            hello = json.loads(line)
+            if not secrets.compare_digest(str(hello.pop("token")), self._token):
+                return None
+            return Caller(**{**hello, "command": tuple(hello["command"])})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    async def _answer(self, caller: Caller, writer: asyncio.StreamWriter) -> None:
+        leader, what = self._leader, self._what
+        if leader is None or what is None or caller.pid == leader.pid or not is_wanted(self._wanted, caller):
+            return
+        earlier = self._sessions.pop(caller.pid, None)
+        if earlier is not None and not earlier.ended.is_set():  # it forked, joined, and ran another program
+            await earlier.detach()
+        self._last_number += 1
+        number = self._last_number
+
+        async def invite(
+            launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
+        ) -> Child:
+            assert meeting is not None
+            child = Child(caller.pid)
+            settings = settings_for(meeting, cache_directory() / "pycache")
+            writer.write((json.dumps(settings) + "\n").encode())
+            await writer.drain()
+            return child
+
+        def subscribe(session: Session) -> None:
+            session.wait_for_exit = None  # gdb says how it ended: nobody else but its parent can
+            self._sessions[caller.pid] = session
+            self._subscribe(Process(number, session, f"{caller.kind} of {caller.parent}, {caller.text}"))
+
+        try:
+            session = await launch(
+                replace(
+                    what, python=caller.python
+                ),  # names and files mean what they mean for the launched one
+                self._options_of_child(number),
+                self._operators,
+                leader.started,
+                subscribe,
+                start_target=invite,
+            )
+        except BaseException:
+            self._give_up(caller.pid)
+            raise
+        child: Child = session.target
+        child.joined()
+
+        def tell(exit: Exit) -> None:
+            name = signal.Signals(exit.signal).name if exit.signal is not None else None
+            session.report(NativeExited(exit.code, name))
+
+        session.background(child.watch(session.ended, tell))
+
+    def _give_up(self, pid: int) -> None:
+        """It could not join: its session, if it has one already, is over, and the process runs on."""
+        session = self._sessions.pop(pid, None)
+        if session is not None:
+            session.state = State.DETACHED
+            session.emit(Detached(pid))
+            session.ended.set()
+
+    def _options_of_child(self, number: int) -> Options:
+        log_dir = self.options.log_dir / f"process-{number}" if self.options.log_dir is not None else None
+        return replace(self.options, breakpoints=(), stop_on_entry=False, terminal=None, log_dir=log_dir)
+
+    async def _join(self, session: Session) -> None:
+        assert isinstance(session.breakpoints, SharedTable)
+        await self._breakpoints.join(session.breakpoints)
+
+    def _tell(self, why: str, hint: str) -> None:
+        if self._leader is not None:
+            self._leader.emit(Notice("warning", f"a child process runs without dualdbg: {why}", hint))
+
+
+async def launch_group(
+    wanted: str,
+    what: Launch,
+    options: Options,
+    operators: OperatorTable | None,
+    started: float,
+    subscribe: Callable[[Session | Process], None],
+) -> Session:
+    """The session of a launched program, as ``launch`` makes it; ``subscribe`` gets each process that joins as well.
+
+    No process joins any more once that session is closed.
+    """
+    group = Group(wanted, options, operators, subscribe)
+
+    def lead(session: Session) -> None:
+        group.lead(session)
+        session.at_close.append(group.close)
+        subscribe(session)
+
+    try:
+        return await launch(await group.listen(what), group.options, operators, started, lead)
+    except BaseException:
+        group.close()
+        raise
+
+
+def _scope() -> int:
+    """Yama's ptrace_scope; 0 where the kernel has no Yama."""
+    try:
+        return int(Path(YAMA_SCOPE).read_text())
+    except OSError:
+        return 0

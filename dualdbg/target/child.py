@@ -1,0 +1,83 @@
+"""A process that somebody else has started, and that a session debugs as if it had been launched by us."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from ..errors import TargetGone
+from ..model import Exit
+from .guard import KILL_TARGET, Guard
+
+_GRACE = 2.0  # seconds in which gdb says how the process ended
+
+
+class Child:
+    """Held by a pidfd (pidfd_open(2)), so that its number is never another's. Raises TargetGone when it has ended."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        try:
+            self._descriptor = os.pidfd_open(pid)
+        except ProcessLookupError as error:
+            raise TargetGone(f"process {pid} has ended") from error
+        self._guard: Guard | None = None
+        self._killed = False
+        self._gone = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self._descriptor, self._ended)
+
+    def _ended(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self._gone.set()
+
+    def joined(self) -> None:
+        """From now on it is the session's: it does not outlive dualdbg."""
+        self._guard = Guard(KILL_TARGET)
+        os.write(self._guard.pipe, f"{self.pid}\n".encode())
+
+    async def wait(self) -> Exit:
+        """Waits for its end; how it ended is for its parent to know, and for gdb."""
+        await self._gone.wait()
+        self.detach()
+        return Exit(signal=signal.SIGKILL) if self._killed else _exit_of_zombie(self.pid)
+
+    async def watch(self, ended: asyncio.Event, tell: Callable[[Exit], None]) -> None:
+        """``tell`` its end where gdb, which knows more of it, does not: ``ended`` is set then."""
+        found = await self.wait()
+        if not self._killed:
+            try:
+                await asyncio.wait_for(ended.wait(), _GRACE)
+            except asyncio.TimeoutError:
+                pass
+        tell(found)
+
+    def kill(self) -> None:
+        """Ends it. One that has not joined yet runs on instead: its connection closes."""
+        if self._guard is None or self._gone.is_set():
+            return
+        self._killed = True
+        try:
+            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended a moment ago
+
+    def detach(self) -> None:
+        """From now on it outlives dualdbg."""
+        if self._guard is not None:
+            self._guard.release()
+
+
+def _exit_of_zombie(pid: int) -> Exit:
+    """Field 52 of /proc/PID/stat (proc(5)), in the form of wait(2); empty when its parent has taken it already."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return Exit()
+    if fields[0] != "Z":
+        return Exit()
+    status = int(fields[49])
+    return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(code=os.WEXITSTATUS(status))
