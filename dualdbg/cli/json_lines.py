@@ -188,9 +188,6 @@ def _source(report: SourceReport) -> Json:
     }
 
 
-def _mapped(row: Mapped) -> Json:
-    return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
-
 def _processes(report: ProcessesReport) -> Json:
     rows = [
         {"number": row.number, "pid": row.pid, "title": row.title, "state": row.state.value}
@@ -198,6 +195,9 @@ def _processes(report: ProcessesReport) -> Json:
     ]
     return {"processes": rows, "current": report.current}
 
+
+def _mapped(row: Mapped) -> Json:
+    return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
 
 
 _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
@@ -221,11 +221,11 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     BreakpointsReport: ("breakpoints", lambda r: {"breakpoints": [_breakpoint(b) for b in r.breakpoints]}),
     LibrariesReport: ("libraries", lambda r: {"libraries": [_mapped(row) for row in r.libraries]}),
     SourceReport: ("source", _source),
-    TextReport: ("output", lambda r: {"stream": "console", "text": r.text}),
-    ErrorReport: ("error", lambda r: {"message": r.message, "hint": r.hint}),
-}
     ProcessChanged: (
         "process",
         lambda r: {"number": r.number, "pid": r.pid, "title": r.title, "state": r.state},
     ),
     ProcessesReport: ("processes", _processes),
+    TextReport: ("output", lambda r: {"stream": "console", "text": r.text}),
+    ErrorReport: ("error", lambda r: {"message": r.message, "hint": r.hint}),
+}
