@@ -132,6 +132,8 @@ def load_library(path):
     return
 
 
+# Requests that are not in this file, by the module that is read when one of them first comes.
+_RARER = ("engine_breakpoints", "engine_more", "engine_torch")
 _VALUES = []  # what the handles of the current stop stand for; emptied when the target runs
 _TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
 
@@ -186,7 +188,14 @@ def _read(symbol, frame):
         return error
 
 
+def load_printers():
+    """``print`` and variables show PyTorch's types from now on."""
+    if "load-helpers" not in _COMMANDS:
+        _command("load-helpers")
+
+
 def _value_row(name, value):
+    load_printers()
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     try:
@@ -368,11 +377,12 @@ _COMMANDS = {
 
 
 def _command(name):
-    if name not in _COMMANDS:  # a rarer one: its file is read now
+    for module in _RARER:
+        if name in _COMMANDS:
+            break
         sys.path.insert(0, _FOLDER)
         try:
-            for module in ("engine_breakpoints", "engine_more"):
-                _COMMANDS.update(importlib.import_module(module).COMMANDS)
+            _COMMANDS.update(importlib.import_module(module).COMMANDS)
         finally:
             sys.path.remove(_FOLDER)
     return _COMMANDS[name]

@@ -144,6 +144,9 @@ def _value(value: Value) -> Json:
         "value": value.value,
         "address": _address(value.address),
         "data": value.data,
+        "layout": value.layout,
+        "child_count": value.child_count,
+        "children": None if value.children is None else [_value(child) for child in value.children],
     }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import CommandError, SymbolError
 from ..session.session import Session
-from .commands.registry import all_commands, find_command, split_line
+from .commands.registry import Command, all_commands, find_command, split_line
 
 Names = Callable[[str], Iterable[str]]
 """Names (operators, functions) that begin with a text."""
@@ -16,6 +16,7 @@ Names = Callable[[str], Iterable[str]]
 
 # A shorter beginning names thousands of functions, and to find them takes longer than a user waits for Tab.
 _ENOUGH = 5
+_OPTION = re.compile(r"--[a-z]+")
 _NAME = re.compile(r"[A-Za-z_~][\w:~]*")
 
 
@@ -49,16 +50,19 @@ class Completions:
             return
         try:
             name, argument = split_line(text)
-            kind = find_command(name).completes
+            command = find_command(name)
         except CommandError:
             return
         if text[-1].isspace():
             argument += " " if argument else ""
         word = argument.rpartition(" ")[2]
-        yield from ((candidate, len(word)) for candidate in self._words(kind, word))
+        yield from ((candidate, len(word)) for candidate in self._words(command, word))
 
-    def _words(self, kind: str, word: str) -> Iterator[str]:
-        if kind == "command":
+    def _words(self, row: Command, word: str) -> Iterator[str]:
+        kind = row.completes
+        if kind == "option":
+            yield from (option for option in _OPTION.findall(row.usage) if word and option.startswith(word))
+        elif kind == "command":
             yield from (row.name for row in all_commands() if row.name.startswith(word))
         elif kind == "info":
             yield from (known for known in self._info_words if known.startswith(word))

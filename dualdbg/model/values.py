@@ -16,6 +16,7 @@ class Value:
     epoch only. ``child_count`` is the number of children where it is known. ``address`` is
     where the value lives in the target, ``data`` a structure of plain JSON types where the
     text was made from one (a tensor, an IValue), ``layout`` says where that layout came from.
+    ``children``: those that came with the value (None: ask for them by ``reference``), ``child_count`` of them all.
     """
 
     name: str
@@ -28,3 +29,4 @@ class Value:
     expression: str | None = None
     data: Any = field(default=None, compare=False)
     layout: str | None = None
+    children: tuple[Value, ...] | None = field(default=None, compare=False)

@@ -241,10 +241,12 @@ class Inspector:
         if language is Language.NATIVE:
             return await self.values.evaluate_native(expression, tid, frame)
         if self._session.state is not State.PYTHON_STOPPED:
-            raise EvaluationError(
-                "Python code cannot be run while gdb holds the target",
-                "locals shows the frame's values from memory; continue to a Python stop to evaluate",
-            )
+            if not isinstance(frame, PythonFrame):
+                raise EvaluationError(
+                    "Python code cannot be run while gdb holds the target",
+                    "up and down select a Python frame, whose variables are read from memory",
+                )
+            return await self.values.evaluate_memory(expression, tid, frame)
         return await self.values.evaluate_python(expression, frame)
 
     def warn(self, message: str, hint: str = "") -> None:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CommandError, EvaluationError, StaleHandle
 from ..model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from .memory_values import PAGE, MemoryValues, rest
 
 if TYPE_CHECKING:
     from .inspector import Inspector
     from .session import Session
 
 EVALUATION_DEADLINE = 3600.0
-_PAGE = 200
+Fetch = Callable[[int, int | None], Awaitable[list[Value]]]
+"""``count`` children from number ``start`` on; for None as many as fit a page, with a row for the rest."""
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
 _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
@@ -24,9 +26,10 @@ class ValueReader:
     def __init__(self, session: Session, inspector: Inspector) -> None:
         self._session = session
         self._inspector = inspector
-        self._fetchers: dict[int, Callable[[], Awaitable[list[Value]]]] = {}
+        self._fetchers: dict[int, Fetch] = {}
         self._native_handles: dict[int, int] = {}  # reference -> what gdb's helpers know the value by
         self._next_reference = 1
+        self.memory = MemoryValues(session, self)
 
     def forget(self) -> None:
         self._fetchers.clear()
@@ -37,20 +40,21 @@ class ValueReader:
             return await self._session.interrupted(lambda: self._native_variables(tid, frame))  # type: ignore[no-any-return]
         if self._session.state is State.PYTHON_STOPPED and frame.engine_id is not None:
             return await self._python_variables(frame)
-        return await self._session.interrupted(lambda: self._memory_variables(tid, frame))  # type: ignore[no-any-return]
+        return await self._session.interrupted(lambda: self.memory.variables(tid, frame))  # type: ignore[no-any-return]
 
     async def children(self, reference: int) -> list[Value]:
         """Raises StaleHandle for a reference of an earlier stop."""
+        return await self._fetch(reference, 0, None)
+
+    async def _fetch(self, reference: int, start: int, count: int | None) -> list[Value]:
         fetch = self._fetchers.get(reference)
         if fetch is None:
             raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
-        return await fetch()
+        return await fetch(start, count)
 
     async def page(self, reference: int, start: int, count: int) -> list[Value]:
-        """``count`` children of a native value from number ``start`` (from 0) on; all children of any other."""
-        if reference not in self._native_handles:
-            return await self.children(reference)
-        return await self._native_children(self._native_handles[reference], start, count)
+        """``count`` children from number ``start`` (from 0) on. Raises StaleHandle like :meth:`children`."""
+        return await self._fetch(reference, start, count)
 
     def native_handle(self, reference: int) -> int:
         """What gdb's helpers know a native value by. Raises StaleHandle like :meth:`children`."""
@@ -76,7 +80,12 @@ class ValueReader:
 
     def _python_value(self, name: str, row: dict[str, Any], text: str) -> Value:
         inner = int(row.get("variablesReference") or 0)
-        reference = self._register(lambda: self._python_children(inner)) if inner else 0
+
+        async def part(start: int, count: int | None) -> list[Value]:
+            children = await self._python_children(inner)
+            return children[start:] if count is None else children[start : start + count]
+
+        reference = self.register(part) if inner else 0
         return Value(
             name,
             str(row.get("type") or ""),
@@ -103,14 +112,9 @@ class ValueReader:
             raise
         return self._python_value(expression, answer, str(answer.get("result", "")))
 
-    async def _memory_variables(self, tid: int, frame: PythonFrame) -> list[Value]:
-        """From memory: for a frame that was read there (of this stop's stack)."""
-        if frame.address is None:
-            stack = await self._inspector.stack_while_held(tid)
-            frames = [one for one in stack.frames if isinstance(one, PythonFrame)]
-            frame = next((one for one in frames if _same_frame(one, frame)), frame)
-        rows = self._inspector.reader.python_side.locals(frame)
-        return [Value(name, "", text, Language.PYTHON) for name, text in rows]
+    async def evaluate_memory(self, expression: str, tid: int, frame: PythonFrame) -> Value:
+        """A name, with attributes and elements of it, while gdb holds the target. Raises EvaluationError."""
+        return await self._session.interrupted(lambda: self.memory.evaluate(expression, tid, frame))  # type: ignore[no-any-return]
 
     # -- native ---------------------------------------------------------------------------------
 
@@ -144,27 +148,36 @@ class ValueReader:
 
         return await self._session.interrupted(read)  # type: ignore[no-any-return]
 
-    async def _native_children(self, handle: int, start: int = 0, count: int = _PAGE) -> list[Value]:
-        rows = await self._session.native.helper("children", handle, start, count)
-        return [self.native_value(row) for row in rows]
+    async def _native_children(self, handle: int, start: int, count: int | None) -> list[Value]:
+        rows = await self._session.native.helper(
+            "children", handle, start, PAGE + 1 if count is None else count
+        )
+        if count is not None or len(rows) <= PAGE:
+            return [self.native_value(row) for row in rows]
+        values = [self.native_value(row) for row in rows[:PAGE]]
+        return [*values, rest(Language.NATIVE, self._native_reference(handle, start + PAGE))]
+
+    def _native_reference(self, handle: int, offset: int = 0) -> int:
+        return self.register(
+            lambda start, count: self._session.interrupted(
+                lambda: self._native_children(handle, offset + start, count)
+            )
+        )
 
     def native_value(self, row: dict[str, Any]) -> Value:
         """A row of gdb's helpers as a value of this stop."""
         handle = row["handle"]
         reference = 0
         if handle is not None:
-            reference = self._register(lambda: self._native_children(handle))
+            reference = self._native_reference(handle)
             self._native_handles[reference] = handle
         return Value(
             row["name"], row["type"], row["value"], Language.NATIVE, reference, address=row["address"]
         )
 
-    def _register(self, fetch: Callable[[], Awaitable[list[Value]]]) -> int:
+    def register(self, fetch: Fetch) -> int:
+        """A reference, valid until the target runs, by which ``fetch`` is asked for children."""
         reference = self._next_reference
         self._next_reference += 1
         self._fetchers[reference] = fetch
         return reference
-
-
-def _same_frame(one: PythonFrame, other: PythonFrame) -> bool:
-    return (one.function, one.file, one.line) == (other.function, other.file, other.line)

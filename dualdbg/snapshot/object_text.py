@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from ..errors import UnreadableMemory
+from ..errors import TargetError, UnreadableMemory
 from ..model import PythonFrame
 from ..resources import resource_directory
 from ..symbols.demangle import demangle
@@ -20,6 +21,8 @@ from .python_slots import PythonSlots
 _PACKAGE = "dualdbg_helpers"
 Variables = tuple[tuple[str, str], ...]  # name and text
 
+_STR, _DICT = 1 << 28, 1 << 29  # Py_TPFLAGS_UNICODE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS; Include/object.h
+_SPECIAL = re.compile(r"__\w+__")
 _SECONDS = 2.0  # for all the text of one process
 _STARTS = ("_bootstrap", "Thread._bootstrap")  # the outermost function of a thread that `threading` started
 
@@ -78,17 +81,45 @@ class ObjectText:
                 continue
         return names
 
+    def variables(self, reader: PythonReader, frame: int) -> list[tuple[str, int]]:
+        """Name and object address of what is set in the frame at ``frame``; a module's names such as ``__file__`` are
+        left out. Raises TargetError where the frame cannot be read.
+        """
+        slots = PythonSlots(reader)
+        try:
+            namespace = slots.namespace(frame)
+            entries = self._entries(reader, namespace) if namespace is not None else []
+            return slots.variables(frame) + [row for row in entries if not _SPECIAL.fullmatch(row[0])]
+        except self._caught as error:
+            raise TargetError(f"the variables of the frame at {frame:#x} cannot be read: {error}") from error
+
+    def globals(self, reader: PythonReader, frame: int) -> list[tuple[str, int]]:
+        """Name and object address of the variables of the module that the frame's code belongs to."""
+        try:
+            return self._entries(reader, PythonSlots(reader).globals(frame))
+        except self._caught as error:
+            raise TargetError(f"the globals of the frame at {frame:#x} cannot be read: {error}") from error
+
+    def _entries(self, reader: PythonReader, address: int) -> list[tuple[str, int]]:
+        """The entries of a dict whose keys are text; nothing for a mapping of another kind."""
+        target = self._target([])
+        types, tables = target.decoder(self._types_class), target.decoder(self._tables_class)
+        if not types.of(address).has(_DICT):
+            return []
+        return [
+            (reader.string(key), value) for key, value in tables.items(address) if types.of(key).has(_STR)
+        ]
+
     def locals_of(self, reader: PythonReader, frames: list[PythonFrame]) -> dict[int, Variables]:
         """Frame address -> (name, text) of its arguments and locals."""
         target = self._target([self._table] if self._table is not None else [])
         objects = target.decoder(self._objects_class)
-        slots = PythonSlots(reader)
         result = {}
         for frame in frames:
             assert frame.address is not None
             try:
-                variables = slots.variables(frame.address)
-            except self._caught:
+                variables = self.variables(reader, frame.address)
+            except TargetError:
                 continue
             rows = []
             for name, address in variables:

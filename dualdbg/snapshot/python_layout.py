@@ -23,7 +23,8 @@ class PythonLayout:
     ``gil_pointer``: where the interpreter state points to its GIL; None while the runtime holds the one GIL itself,
     at ``gil``. ``cframe`` and ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer.
     ``instruction`` is a number of bytes (3.8, 3.9) or of instructions (3.10) in a frame object, a pointer from
-    3.11 on. ``ascii_size`` and ``compact_size`` are the headers of a str.
+    3.11 on. ``frame_namespace``: f_locals, the mapping that holds the variables of modules and class bodies.
+    ``ascii_size`` and ``compact_size`` are the headers of a str.
     """
 
     version: tuple[int, int]
@@ -46,9 +47,11 @@ class PythonLayout:
     frame_is_entry: int | None
     frame_owner: int | None
     frame_locals: int
+    frame_namespace: int
     code_filename: int
     code_name: int
     code_first_line: int
+    code_flags: int
     code_lines: int
     code_start: int | None
     code_local_names: int
@@ -88,9 +91,11 @@ _3_10 = PythonLayout(
     frame_is_entry=None,
     frame_owner=None,
     frame_locals=352,
+    frame_namespace=56,
     code_filename=104,
     code_name=112,
     code_first_line=40,
+    code_flags=36,
     code_lines=120,
     code_start=None,
     code_local_names=72,
@@ -130,9 +135,11 @@ _3_11 = PythonLayout(
     frame_is_entry=68,
     frame_owner=None,
     frame_locals=72,
+    frame_namespace=24,
     code_filename=112,
     code_name=128,
     code_first_line=72,
+    code_flags=48,
     code_lines=136,
     code_start=184,
     code_local_names=96,
@@ -158,6 +165,7 @@ _3_12 = _like(
     frame_code=0,
     frame_is_entry=None,
     frame_owner=70,
+    frame_namespace=40,
     code_first_line=68,
     code_start=192,
     code_stack_size=64,
@@ -246,9 +254,11 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         frame_is_entry=None,
         frame_owner=offsets["frame.owner"],
         frame_locals=offsets["frame.localsplus"],
+        frame_namespace=offsets["frame.previous"] + 32,  # f_funcobj, f_globals and f_builtins are in between
         code_filename=offsets["code.filename"],
         code_name=offsets["code.qualname"],
         code_first_line=offsets["code.firstlineno"],
+        code_flags=32 + head,
         code_lines=offsets["code.linetable"],
         code_start=offsets["code.co_code_adaptive"],
         code_local_names=offsets["code.localsplusnames"],

@@ -49,13 +49,23 @@ class PythonSide:
         texts = ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
         return texts.thread_names(reader, states)
 
-    def locals(self, frame: PythonFrame) -> list[tuple[str, str]]:
-        """Name and text of the arguments and locals of a frame that :meth:`threads` returned."""
+    def variables(self, frame: PythonFrame) -> list[tuple[str, int]]:
+        """Name and object address of the arguments and locals of a frame that :meth:`threads` returned."""
         if frame.address is None:
             return []
+        reader, texts = self._readers()
+        return texts.variables(reader, frame.address)
+
+    def globals(self, frame: PythonFrame) -> list[tuple[str, int]]:
+        """The same of the variables of the frame's module."""
+        if frame.address is None:
+            return []
+        reader, texts = self._readers()
+        return texts.globals(reader, frame.address)
+
+    def _readers(self) -> tuple[PythonReader, ObjectText]:
         reader = self._reader()
-        texts = ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=True)
-        return list(texts.locals_of(reader, [frame]).get(frame.address, ()))
+        return reader, ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
 
     def _read(self, reader: PythonReader) -> tuple[PythonState, dict[int, PythonThreadState]]:
         try:

@@ -9,6 +9,7 @@ from .cursor import Cursor
 from .python_reader import PythonReader
 
 _HIDDEN, _CELL, _FREE = 0x10, 0x40, 0x80  # co_localspluskinds, Include/internal/pycore_code.h
+_OPTIMIZED = 0x1  # CO_OPTIMIZED: a function, whose variables are in the frame itself; Include/cpython/code.h
 _TAG_BITS = 7
 _MOST_STACK = 500
 
@@ -40,6 +41,21 @@ class PythonSlots:
             if address and not code.hidden[index]:
                 rows.append((name, address))
         return rows
+
+    def namespace(self, frame: int) -> int | None:
+        """The address of the mapping that holds the variables of a module, a class body or exec; None in a function."""
+        layout, memory = self._reader.layout, self._reader.memory
+        if memory.i32(self._code_address(frame) + layout.code_flags) & _OPTIMIZED:
+            return None
+        return memory.u64(frame + layout.frame_namespace) & ~_TAG_BITS or None
+
+    def globals(self, frame: int) -> int:
+        """The address of the dict with the variables of the module that the frame's code belongs to."""
+        layout = self._reader.layout
+        back = (
+            8 if layout.has_frame_objects else 16
+        )  # f_builtins, f_globals, f_locals; the first two the other way round
+        return self._reader.memory.u64(frame + layout.frame_namespace - back) & ~_TAG_BITS
 
     def all_objects(self, frame: int) -> list[int]:
         """Everything in the frame's variables and value stack, what was left there by earlier calls too."""

@@ -7,6 +7,9 @@ from .limits import Limits
 AUTO, ON, OFF = "auto", "on", "off"
 SOURCES = ["auto", "debug-info", "types-object", "table"]
 
+VERB = "set"
+"""How the user reaches gdb's ``set``, for hints."""
+
 
 class _Prefix(gdb.Command):
     """Settings of the dualdbg helpers: limits of what is read, and where layouts come from."""

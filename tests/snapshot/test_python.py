@@ -97,6 +97,17 @@ def test_frames_locals_and_locks(python: Path) -> None:
         assert "Wörker" in values["self"]
         assert len(thread.held_locks) == 1
 
+        main = next(one for one in report_of(pid, Wanted(locals=True)).threads if one.thread.tid == pid)
+        position = next(
+            at
+            for at, frame in enumerate(main.stack.frames)
+            if isinstance(frame, PythonFrame) and frame.function == "<module>"
+        )
+        values = dict(main.locals[position])
+        assert values["reader"].isdigit()
+        assert "module 'os'" in values["os"]
+        assert not any(name.startswith("__") for name in values)
+
 
 def test_the_gil_and_its_waiters() -> None:
     with running("busy.py") as pid:

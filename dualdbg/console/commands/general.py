@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
+from ...session.helper_words import HelperWords
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .registry import Command, all_commands, command, find_command
 from .stacks import frame as frame_command
@@ -55,6 +56,7 @@ async def gdb(console: Console, argument: str) -> None:
             f"gdb's {verb} would change the target behind the session's back",
             f"type {instead}" if instead else "there is no such command of ours",
         )
+    await HelperWords(console.session).load()
     console.show(TextReport(await console.ask_gdb(argument)))
 
 
@@ -128,6 +130,7 @@ _TITLES = {
     "stacks": "The stack",
     "sources": "Source",
     "values": "Values",
+    "torch": "PyTorch and Python objects, from memory",
     "breakpoints": "Breakpoints",
     "threads": "Threads",
     "general": "Other",

@@ -22,7 +22,7 @@ class Command:
     """One command.
 
     ``names``: the first is the full one. ``usage`` shows its arguments, ``summary`` is one line, ``details`` more.
-    ``repeats``: an empty line does it again. ``completes``: what its argument is: spec, path, command, info, or "".
+    ``repeats``: an empty line does it again. ``completes``: its argument: spec, path, command, info, option, or "".
     """
 
     names: tuple[str, ...]
@@ -39,7 +39,17 @@ class Command:
         return self.names[0]
 
 
-_AREAS = ("execution", "stacks", "sources", "values", "breakpoints", "threads", "processes", "general")
+_AREAS = (
+    "execution",
+    "stacks",
+    "sources",
+    "values",
+    "torch",
+    "breakpoints",
+    "threads",
+    "processes",
+    "general",
+)
 _BY_NAME: dict[str, Command] = {}
 
 

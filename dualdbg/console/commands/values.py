@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import linecache
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, EvaluationError
-from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...errors import CommandError
+from ...model import Frame, Language, NativeFrame, PythonFrame, Value
 from ...session.code import REGISTER_GROUPS, Code
 from ..parameters import parameter_names
 from ..reports import ValueReport, VariablesReport
@@ -16,6 +17,8 @@ from .registry import command, no_argument
 if TYPE_CHECKING:
     from ..console import Console
 
+_CHILDREN = 100  # of a value that are read when nobody says how many
+_PART = re.compile(r"(?:\s--(?:offset|limit)\s+\d+)+\s*$")
 # debugpy's folders among the variables of a frame; they are no variables.
 _GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
 
@@ -42,9 +45,12 @@ async def args(console: Console, argument: str) -> None:
 
 @command(
     "print p pp pr",
-    "[/FORMAT] EXPRESSION",
+    "[/FORMAT] EXPRESSION [--offset N] [--limit N]",
     "show a value, in the language of the selected frame",
-    details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory.",
+    details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory, with "
+    "attributes and elements: self.weight, rows[0]. --offset and --limit list elements and members: from which on, "
+    "and how many.",
+    completes="option",
 )
 async def print_(console: Console, argument: str) -> None:
     frame = await console.frame()
@@ -94,7 +100,8 @@ async def _argument_names(console: Console, frame: Frame) -> list[str]:
 
 
 async def _evaluate(console: Console, name: str, argument: str, language: Language) -> None:
-    format_, expression = _split_format(argument)
+    format_, rest = _split_format(argument)
+    expression, part = _split_part(rest)
     if not expression:
         raise CommandError(f"{name} wants an expression", f"help {name}")
     if language is Language.NATIVE and format_:
@@ -103,17 +110,34 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
         return
     wanted = _formatted(expression, format_)
     frame = await console.frame()
-    try:
-        value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
-    except EvaluationError:
-        held = console.session.state is State.NATIVE_STOPPED and isinstance(frame, PythonFrame)
-        if not held or language is Language.NATIVE or not wanted.isidentifier():
-            raise
-        found = [one for one in await _variables(console, frame) if one.name == wanted]
-        if not found:
-            raise
-        value = found[0]
+    value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
+    if part is not None or console.structured:
+        value = await _with_children(console, value, part or (0, _CHILDREN))
     console.show(ValueReport(expression, value))
+    if part is not None and not console.structured:
+        console.show(VariablesReport("children", value.children or (), "No elements or members."))
+
+
+async def _with_children(console: Console, value: Value, part: tuple[int, int]) -> Value:
+    """The value with those of its children that ``part`` (the first, how many) asks for."""
+    if not value.reference:
+        return replace(value, child_count=0, children=())
+    start, count = part
+    rows = await console.session.inspector.values.page(value.reference, start, count + 1)
+    known = start + len(rows) if len(rows) <= count else None
+    return replace(value, children=tuple(rows[:count]), child_count=value.child_count or known)
+
+
+def _split_part(text: str) -> tuple[str, tuple[int, int] | None]:
+    """An expression, and what ``--offset N`` and ``--limit N`` after it ask for: the first child, and how many."""
+    match = _PART.search(text)
+    if match is None:
+        return text.strip(), None
+    numbers = dict(re.findall(r"--(offset|limit)\s+(\d+)", match[0]))
+    return text[: match.start()].strip(), (
+        int(numbers.get("offset", 0)),
+        int(numbers.get("limit", _CHILDREN)),
+    )
 
 
 def _split_format(argument: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gdb
 
+from .. import settings
 from ..answers import plain, printable
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
 from ..inferior import host_encoding
@@ -34,31 +35,40 @@ def command(name, usage, summary, mi_name=None):
     return register
 
 
+class Failure(gdb.GdbError):
+    """A command that has no answer: why, and what to type next (``hint``, may be empty)."""
+
+    def __init__(self, message, hint=""):
+        message = printable(message, host_encoding())
+        super().__init__(f"{message}\n  {hint}" if hint else message)
+        self.message = message
+        self.hint = hint
+
+
 def answer(entry, text):
-    """Runs a command; every failure is a :class:`gdb.GdbError` with a message, which gdb prints without a traceback."""
+    """Runs a command; every failure is a :class:`Failure`, which gdb prints without a traceback."""
     try:
         return entry.run(text)
     except HelperError as error:
-        raise gdb.GdbError(printable(str(error), host_encoding())) from None
+        raise Failure(error.message, printable(error.hint, host_encoding())) from None
     except Unreadable as error:
-        raise gdb.GdbError(f"Memory at 0x{error.address:x} cannot be read.") from None
+        raise Failure(f"Memory at 0x{error.address:x} cannot be read.") from None
     except Implausible as error:
-        raise gdb.GdbError(f"Not what was expected: {error}.") from None
+        raise Failure(f"Not what was expected: {error}.") from None
     except OutOfTime as error:
-        raise gdb.GdbError(
-            f"Stopped after {error}.\n  Raise it with `set dualdbg time-limit`, or ask for less."
-        ) from None
+        hint = f"Raise it with `{settings.VERB} dualdbg time-limit`, or ask for less."
+        raise Failure(f"Stopped after {error}.", hint) from None
     except gdb.error as error:
-        raise gdb.GdbError(f"gdb: {error}") from None
+        raise Failure(f"gdb: {error}") from None
     except RecursionError:
-        raise gdb.GdbError("Nested too deep.\n  Lower it with `set dualdbg max-depth`.") from None
+        raise Failure("Nested too deep.", f"Lower it with `{settings.VERB} dualdbg max-depth`.") from None
     except KeyboardInterrupt:
         raise
     except Exception as error:
         # Not an answer but a defect: named with its place, so that it can be reported.
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
-        raise gdb.GdbError(f"Defect in {entry.name}: {type(error).__name__}: {error} ({where})") from None
+        raise Failure(f"Defect in {entry.name}: {type(error).__name__}: {error} ({where})") from None
 
 
 class _Cli(gdb.Command):

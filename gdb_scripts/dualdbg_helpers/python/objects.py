@@ -124,16 +124,19 @@ class Objects:
 
     def _groups(self, kind, address):
         """``(name and value of an entry, function(start, count) to entries, how many)`` per group of children."""
-        groups = []
-        writer = self._writer(kind)
-        if writer and writer.elements:
-            groups.append(writer.elements(self, kind, address))
+        elements = self.elements(kind, address)
+        groups = [elements] if elements else []
         attributes = self.attributes(kind, address)
         if attributes:
             groups.append(
                 (self._attribute, lambda start, count: attributes[start : start + count], len(attributes))
             )
         return groups
+
+    def elements(self, kind, address):
+        """The group of a container's elements, as :meth:`_groups` has it; None for what is no container."""
+        writer = self._writer(kind)
+        return writer.elements(self, kind, address) if writer and writer.elements else None
 
     def attributes(self, kind, address):
         """``(name, address or Value)`` of the object's slots, C members and ``__dict__`` entries."""

@@ -161,8 +161,14 @@ class IValues:
         impl = self._memory.pointer(payload)
         tensor = self._target.decoder(Tensors).read(impl)
         text = self._target.decoder(TensorText)
-        summary = text.summary(tensor)
-        return Value(tag, text.repr(tensor), data={"summary": summary, "impl": f"0x{impl:x}"})
+        data = {
+            "summary": text.summary(tensor),
+            "impl": f"0x{impl:x}",
+            "dtype": tensor.dtype.name if tensor.dtype else None,
+            "sizes": tensor.sizes,
+            "device": text.device(tensor),
+        }
+        return Value(tag, text.repr(tensor), data=data)
 
     def _storage(self, tag, payload, depth):
         pointer = self._memory.pointer(payload)

@@ -1,0 +1,76 @@
+"""The words of the helpers (``tensor``, ``ivalue-stack``, ...): run in gdb, in a frame of either language."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ..errors import EvaluationError
+from ..model import Frame, Language, NativeFrame, PythonFrame, Value
+from .progress import progress
+
+if TYPE_CHECKING:
+    from .session import Session
+
+# The first use in a process may compile PyTorch's types from its headers, which takes tens of seconds.
+DEADLINE = 600.0
+# What begins like a variable of Python: not a register, a number, a cast or an option.
+_OF_PYTHON = {"dispatch-keys", "pyobject", "tensor"}  # words to which a variable of Python can be given
+_PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
+
+
+class HelperWords:
+    """Works while gdb holds the target, or within a short halt; nothing in the target is called or written."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def run(self, word: str, argument: str, tid: int | None, frame: Frame | None) -> Value:
+        """The answer as a value: ``value`` is the text for people, ``children`` and ``data`` its structure.
+
+        In a Python frame an argument that begins with a variable (``tensor self.weight --stats``) means its object.
+        ``tid`` of None is for words that ask about no thread. Raises EvaluationError with the helpers' own hint.
+        """
+
+        async def ask() -> dict[str, Any]:
+            level = frame.level if isinstance(frame, NativeFrame) else 0
+            number = None if tid is None else await self._session.inspector.gdb_thread(tid)
+            expression = argument
+            if isinstance(frame, PythonFrame) and tid is not None and word in _OF_PYTHON:
+                expression = await self._without_variables(argument, tid, frame)
+            answer: dict[str, Any] = await self._session.native.helper(
+                "word", number, level, word, expression, deadline=DEADLINE
+            )
+            return answer
+
+        async with progress(self._session.emit, f"reading memory for {word}"):
+            answer = await self._session.interrupted(ask)
+        if "error" in answer:
+            raise EvaluationError(answer["error"], answer["hint"])
+        return _value({**answer["value"], "name": argument or word})
+
+    async def load(self) -> None:
+        """gdb itself knows the helpers' settings and commands from now on."""
+        await self._session.native.helper("load-helpers")
+
+    async def _without_variables(self, argument: str, tid: int, frame: PythonFrame) -> str:
+        match = _PYTHON.match(argument)
+        if match is None or argument[match.end() : match.end() + 2] == "::":
+            return argument
+        address = await self._session.inspector.values.memory.address(match[0], tid, frame)
+        return f"{address:#x}{argument[match.end() :]}"
+
+
+def _value(row: dict[str, Any]) -> Value:
+    children = row["children"]
+    return Value(
+        row["name"],
+        row["type"] or "",
+        row["value"],
+        Language.NATIVE,
+        child_count=row["total"],
+        address=row["address"],
+        data=row["data"],
+        layout=row["layout"],
+        children=None if children is None else tuple(_value(child) for child in children),
+    )

@@ -1,0 +1,236 @@
+"""The helpers in a session: their words at native and Python stops, variables from memory, and their JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from dualdbg.console.commands.registry import all_commands, find_command
+from dualdbg.console.commands.torch import _WORDS
+from dualdbg.console.completion import Completions
+from dualdbg.errors import EvaluationError
+from dualdbg.session.memory_values import path_of
+from tests.cli.driver import Done, dualdbg
+from tests.gdb_scripts.gdb_run import HERE
+from tests.support import ROOT, SAMPLES
+
+PROGRAM = HERE / "targets" / "session_values.py"
+RUN_TEMPLATE = "torch::jit::InterpreterStateImpl::runTemplate"
+Event = dict[str, Any]
+
+
+def answers(done: Done, names: Sequence[str] = ("value", "variables", "error", "output")) -> list[Event]:
+    """What the commands said, the program's own output left out."""
+    return [event for event in done.events if event["event"] in names and event.get("stream") != "stdout"]
+
+
+def debugged(program: Path, spec: str, *commands: str) -> Done:
+    words = [word for command in commands for word in ("-x", command)]
+    return dualdbg("run", program, "-b", spec, *words, "--batch", "--json")
+
+
+def frame_of(function: str, done: Done) -> int:
+    frames = next(event for event in done.events if event["event"] == "stack")["frames"]
+    return next(frame["number"] for frame in frames if frame["function"] == function)
+
+
+@pytest.fixture(scope="module")
+def schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads((ROOT / "docs" / "events.schema.json").read_text()))
+
+
+@pytest.mark.torch
+def test_python_values_at_a_native_stop(schema: jsonschema.Draft202012Validator) -> None:
+    commands = [
+        "bt",
+        "up 6",  # inner, past PyTorch's own frames
+        "locals",
+        "print words[-1]",
+        "up",
+        "locals",
+        "up",
+        "locals",
+        "print config",
+        "print chosen",
+        "print matrix",
+        "print config['point'].y",
+        "print config[7]",
+        "print many --offset 99998",
+        "frame 6",
+        "print many[99999]",  # a global variable of the frame
+        "frame 8",
+        "print model.scale",
+        "tensor model.linear.weight --stats",
+        "tensor matrix --stats",
+        "pyobject config['point']",
+        "print len(many)",
+        "print model.nothing",
+        "print nothing",
+        "tensor chosen",
+    ]
+    done = debugged(PROGRAM, "randn", *commands)
+    for event in done.events:
+        schema.validate(event)
+    assert frame_of("inner", done) == 6, "PyTorch's frames changed: mend the command `up 6`"
+    said = answers(done)
+    truth = json.loads(next(event["text"] for event in done.events if event.get("stream") == "stdout"))
+
+    inner = {row["name"]: (row["type"], row["value"]) for row in said[0]["variables"]}
+    assert inner == {
+        "number": ("int", "2"),
+        "rest": ("tuple", "(3,)"),
+        "flag": ("bool", "False"),
+        "words": ("list", "['a', 'b']"),
+    }
+    assert said[1]["value"] == "'b'"
+    assert [(row["name"], row["value"]) for row in said[2]["variables"]] == [("member", "'in a class body'")]
+
+    module = {row["name"]: row for row in said[3]["variables"]}
+    assert {"inner", "Model", "Point"}.isdisjoint(module)  # functions and classes, as at a Python stop
+    assert module["many"]["value"].startswith("[0, 1, 2,") and module["many"]["value"].endswith(" more]")
+    assert module["many"]["child_count"] == 100000
+    assert module["matrix"]["type"] == "torch.Tensor"
+    assert module["matrix"]["value"] == " ".join(truth["matrix"].split())
+
+    assert [event["value"] for event in said[4:8]] == [
+        truth[name] for name in ("config", "chosen", "matrix", "config['point'].y")
+    ]
+    assert [child["name"] for child in said[4]["children"]] == ["'rate'", "'layers'", "'point'", "7"]
+    assert said[8]["value"] == "'seven'"
+    assert [(row["name"], row["value"]) for row in said[9]["children"]] == [
+        ("[99998]", "99998"),
+        ("[99999]", "99999"),
+    ]
+    assert said[9]["child_count"] == 100000
+    assert said[10]["value"] == "99999"
+    assert said[11]["value"] == "0.5"
+    weight, matrix, point = said[12:15]
+    assert weight["type"] == "at::Tensor" and weight["data"]["sizes"] == [2, 3]
+    assert weight["data"]["requires_grad"] is True
+    assert matrix["data"]["stats"]["nan"] == 1 and matrix["layout"].endswith("checked against the process")
+    assert [row["name"] for row in point["children"]] == ["x", "y"]
+    assert point["children"][1]["value"] == truth["config['point'].y"]
+    for event, part in zip(
+        said[15:], ("run Python code", "no .nothing in its", "no variable", "no tensor"), strict=True
+    ):
+        assert event["event"] == "error" and part in event["message"], event
+
+
+@pytest.mark.torch
+def test_the_words_at_the_interpreter_of_torchscript(schema: jsonschema.Draft202012Validator) -> None:
+    commands = [
+        f"break {RUN_TEMPLATE}",  # at the line that calls the traced model
+        "continue",
+        "ivalue-stack",
+        "ivalue-stack $rsi --full",
+        "ivalue *(long*)$rsi",
+        "tensor *(long*)$rsi + 16",
+        "jit-frame",
+        "jit-code",
+        "jit-graph",
+        "op aten::relu",
+        "dispatch-keys *(long*)$rsi + 16",
+        "torch-types nonsense",
+        "dualdbg-layout",
+        "torch-help",
+        "ivalue $rip = 0",
+        "tensor 8",
+    ]
+    done = debugged(SAMPLES / "jit_trace.py", "jit_trace.py:20", *commands)
+    for event in done.events:
+        schema.validate(event)
+    said = answers(done)
+    stack, full, first, tensor, frame, code, graph, operator, keys = said[:9]
+    assert stack["type"] == "torch::jit::Stack"
+    assert stack["data"]["found"].startswith("register rsi at the entry of torch::jit::InterpreterStateImpl")
+    assert stack["child_count"] == 2
+    model, ones = stack["children"]
+    assert model["name"] == "[0]" and model["type"].startswith("Object __torch__.Model")
+    assert (ones["name"], ones["type"]) == ("[1]", "Tensor")
+    assert (ones["data"]["dtype"], ones["data"]["sizes"]) == ("float32", [3, 4])
+    assert "tensor([[1., 1., 1., 1.]" in full["value"]
+    assert first["type"] == "c10::IValue" and first["data"]["kind"] == "Object"
+    assert tensor["data"]["sizes"] == [3, 4] and tensor["address"] == tensor["data"]["impl"]
+    assert frame["data"]["frames"][0]["function"] == "forward"
+    assert code["data"]["instructions"] and code["data"]["pc"] == 0
+    assert "aten::relu" in graph["data"]["graph"]
+    assert operator["data"]["operators"][0]["schema"] == "aten::relu(Tensor self) -> Tensor"
+    assert "CPU" in keys["data"]["keys"]
+    assert said[9]["hint"] == "Parts: core, jit"
+    assert "believed: table for torch" in said[10]["value"]
+    assert "ivalue-stack" in said[11]["value"]
+    assert "assigns" in said[12]["message"] and "no tensor at 0x8" in said[13]["message"]
+
+
+@pytest.mark.torch
+def test_the_words_at_a_python_stop_and_in_gdb() -> None:
+    """The target is halted for a moment, read and let go; gdb itself has the words and their settings too."""
+    commands = [
+        "tensor matrix",
+        "pyobject config --limit 1",
+        "print config",
+        "print config --limit 2",
+        "gdb show dualdbg max-length",
+        "next",
+        "tensor config['point'].y",  # a global variable of the frame
+        "print __name__",
+    ]
+    line = PROGRAM.read_text().splitlines().index("class Body:") + 1
+    done = debugged(PROGRAM, f"{PROGRAM.name}:{line}", *commands)
+    tensor, limited, whole, two, setting, again, name = answers(done)
+    assert tensor["data"]["dtype"] == "float32"
+    assert (limited["child_count"], len(limited["children"])) == (4, 1)
+    assert whole["language"] == "python" and len(whole["children"]) >= 4
+    assert len(two["children"]) == 2
+    assert setting["text"] == "max-length is 200.\n"
+    assert again["data"]["sizes"] == [4]
+    assert name["value"] == "'__main__'"
+
+
+def test_every_word_has_help_and_completes() -> None:
+    names = {row.name for row in all_commands()}
+    completions = Completions(lambda _text: (), ())
+    for name, usage, *_ in _WORDS:
+        assert name in names
+        assert (name, 2) in list(completions.candidates(name[:2]))
+        assert find_command(name).usage == usage
+    assert list(completions.candidates("tensor x --st")) == [("--stats", 4)]
+    assert list(completions.candidates("print x --")) == [("--offset", 2), ("--limit", 2)]
+    assert list(completions.candidates("torch-help ")) == []
+
+
+def test_every_word_of_the_helpers_is_in_the_prompt() -> None:
+    folder = ROOT / "gdb_scripts" / "dualdbg_helpers" / "commands"
+    known = {name for name, *_ in _WORDS}
+    texts = [path.read_text() for path in folder.glob("*.py")]
+    registered = {text.split('"')[1] for whole in texts for text in whole.split("\n@command(")[1:]}
+    assert registered == known
+
+
+@pytest.mark.parametrize(
+    ("expression", "path"),
+    [
+        ("x", ["x"]),
+        (" x ", ["x"]),
+        ("x.y.z", ["x", ".y", ".z"]),
+        ("x[0]", ["x", "[0]"]),
+        ("x[-1].y", ["x", "[-1]", ".y"]),
+        ("x['a b'][(1, 'c')]", ["x", "['a b']", "[(1, 'c')]"]),
+    ],
+)
+def test_paths(expression: str, path: list[str]) -> None:
+    assert path_of(expression) == path
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", "x +", "x + 1", "f()", "x.y()", "x[i]", "x[1:2]", "x = 1", "1", "lambda: 0", "x" + ".a" * 40],
+)
+def test_what_would_run_code_is_no_path(expression: str) -> None:
+    with pytest.raises(EvaluationError):
+        path_of(expression)
