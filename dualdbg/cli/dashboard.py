@@ -77,6 +77,11 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
     """
     from ..tui.app import Dashboard
 
+    for name in (
+        "COLUMNS",
+        "LINES",
+    ):  # of a shell that exports them: they would outlive every change of the size
+        os.environ.pop(name, None)
     guard = Guard(_restoring(sys.stderr.fileno()))
     app = Dashboard(start, terminal, wishes)
     loop = asyncio.get_running_loop()

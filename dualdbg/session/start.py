@@ -139,8 +139,15 @@ async def launch(
     return session
 
 
-def furnish(session: Session, options: Options, operators: OperatorTable | None, what: Launch) -> None:
-    image = ProcessImage(session.pid)
+def furnish(
+    session: Session,
+    options: Options,
+    operators: OperatorTable | None,
+    what: Launch,
+    image: ProcessImage | None = None,
+) -> None:
+    """Give a session that has its engines all that it reads and remembers with."""
+    image = ProcessImage(session.pid) if image is None else image
     policy = options.symbols
     hidden = (str(debugpy_package()), str(BOOTSTRAP))
     reader = StackReader(session.pid, session.native, image, policy, hidden)

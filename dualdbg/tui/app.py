@@ -127,7 +127,10 @@ class Dashboard(Running, Breaking, Looking):
         if session is None or follower is None:
             return
         room = self.size.width - 2 - len(follower.work)
-        self.status.text = words.status(session.state, session.stop, session.exit, follower.thread, room)
+        has_python = session.python is not None and session.python.connected
+        self.status.text = words.status(
+            session.state, session.stop, session.exit, follower.thread, has_python, room
+        )
         self.status.work = follower.work
         self.status.set_state(_STATES.get(session.state, "ended"))
 

@@ -18,13 +18,15 @@ _REASONS = {
 }
 
 
-def status(state: State, stop: Stop | None, exit: Exit | None, thread: Thread | None, room: int) -> str:
-    """One line; ``thread`` is what is known of the stop's thread by now."""
+def status(
+    state: State, stop: Stop | None, exit: Exit | None, thread: Thread | None, has_python: bool, room: int
+) -> str:
+    """One line; ``thread`` is what is known of the stop's thread by now, ``has_python`` whether debugpy is there."""
     if stop is None or state not in (State.PYTHON_STOPPED, State.NATIVE_STOPPED):
         return without_stop(state, exit)
     native = stop.origin is Language.NATIVE
     parts = [_why(stop), _thread(thread or stop.thread)]
-    if native:
+    if native and has_python:
         parts.append("debugpy waits")
     start = "stopped natively in " if native else "stopped in Python at "
     where = _place(stop.frame, max(room - len(start) - len(", ".join(parts)) - 2, 24))

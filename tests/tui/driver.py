@@ -16,7 +16,7 @@ from dualdbg.session.session import Session
 from dualdbg.session.start import Options, launch
 from dualdbg.symbols.operators import OperatorTable
 from dualdbg.target.launcher import Launch
-from dualdbg.tui.app import Dashboard, Wishes
+from dualdbg.tui.app import Dashboard, Start, Wishes
 from dualdbg.tui.lines import LineView
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal
 
@@ -112,14 +112,20 @@ def on_screen(
     operators: OperatorTable | None = None,
     launch_options: dict[str, Any] | None = None,
     commands: Sequence[str] = (),
+    start: Start | None = None,
     **options: Any,
 ) -> T:
-    """Run ``work`` on the dashboard of a launched program; ``folder`` is for what the dashboard remembers."""
+    """Run ``work`` on the dashboard of a launched program, or of what ``start`` starts.
+
+    ``folder`` is for what the dashboard remembers.
+    """
 
     async def main() -> T:
+        if start is not None:
+            return await _show(work, start, None, wishes(folder, commands), size)
         terminal = ProgramTerminal()
 
-        async def start(subscribe: Callable[[Session], None]) -> Session:
+        async def start_program(subscribe: Callable[[Session], None]) -> Session:
             samples = str(Path(__file__).parents[2] / "samples")
             what: dict[str, Any] = {
                 "python": sys.executable,
@@ -139,15 +145,26 @@ def on_screen(
                 subscribe=subscribe,
             )
 
-        app = Dashboard(start, terminal, wishes(folder, commands))
-        try:
-            async with app.run_test(size=size) as pilot:
-                return await work(Screen(app, pilot))
-        finally:
-            await app.close_session()
-            terminal.close()
+        return await _show(work, start_program, terminal, wishes(folder, commands), size)
 
     return asyncio.run(main())
+
+
+async def _show(
+    work: Callable[[Screen], Awaitable[T]],
+    start: Start,
+    terminal: ProgramTerminal | None,
+    wishes: Wishes,
+    size: tuple[int, int],
+) -> T:
+    app = Dashboard(start, terminal, wishes)
+    try:
+        async with app.run_test(size=size) as pilot:
+            return await work(Screen(app, pilot))
+    finally:
+        await app.close_session()
+        if terminal is not None:
+            terminal.close()
 
 
 def wishes(folder: Path, commands: Sequence[str] = ()) -> Wishes:

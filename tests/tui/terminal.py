@@ -39,8 +39,8 @@ class RealTerminal:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             try:
-                os.environ.update({"TERM": "xterm-256color", **(env or {})})
-                os.execv(command[0], list(command))
+                # A library may have put the size of another terminal into the environment of C.
+                os.execve(command[0], list(command), {**os.environ, "TERM": "xterm-256color", **(env or {})})
             finally:
                 os._exit(127)
         self.resize(columns, lines)

@@ -99,11 +99,15 @@ def test_a_value_is_opened_by_keys_and_open_again_at_the_next_stop(tmp_path: Pat
         await screen.press("right")
         await screen.until(lambda: any("'number' =" in line for line in screen.lines(view)), "the members")
         await screen.go_on("f5")
-        assert any("'number' =" in line for line in screen.lines(view))
+        await screen.until(
+            lambda: any("'number' =" in line for line in screen.lines(view)), "the members again"
+        )
         await screen.press("left")
-        assert not any("'number' =" in line for line in screen.lines(view))
+        await screen.until(
+            lambda: not any("'number' =" in line for line in screen.lines(view)), "the closed value"
+        )
         await screen.press("enter")
-        assert "'twice'" in screen.text()
+        await screen.until(lambda: "'twice'" in screen.text(), "the whole value")
         await screen.press("escape")
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])

@@ -62,18 +62,18 @@ def stop(origin: Language, reason: Reason, frame: Frame | None, **more: object) 
 
 def test_a_native_stop_in_words() -> None:
     there = stop(Language.NATIVE, Reason.BREAKPOINT, NATIVE, breakpoints=(2,))
-    text = status(State.NATIVE_STOPPED, there, None, Thread(7, "python", holds_gil=False), 200)
+    text = status(State.NATIVE_STOPPED, there, None, Thread(7, "python", holds_gil=False), True, 200)
     assert text == "stopped natively in at::native::randn, breakpoint 2, thread 7 holds no GIL, debugpy waits"
 
 
 def test_a_python_stop_in_words() -> None:
-    text = status(State.PYTHON_STOPPED, stop(Language.PYTHON, Reason.STEP, PYTHON), None, None, 200)
+    text = status(State.PYTHON_STOPPED, stop(Language.PYTHON, Reason.STEP, PYTHON), None, None, True, 200)
     assert text == "stopped in Python at testdebug.py:3, step, thread 7"
 
 
 def test_too_little_room_drops_the_least_important_words() -> None:
     there = stop(Language.NATIVE, Reason.BREAKPOINT, NATIVE, breakpoints=(2,))
-    text = status(State.NATIVE_STOPPED, there, None, None, 60)
+    text = status(State.NATIVE_STOPPED, there, None, None, True, 60)
     assert text == "stopped natively in at::native::randn, breakpoint 2"
 
 
@@ -89,16 +89,16 @@ def test_too_little_room_drops_the_least_important_words() -> None:
     ],
 )
 def test_without_a_stop(state: State, exit: Exit | None, words: str) -> None:
-    assert status(state, None, exit, None, 200) == words
+    assert status(state, None, exit, None, True, 200) == words
 
 
 def test_a_signal_and_an_exception_say_what_they_are() -> None:
     crash = stop(Language.NATIVE, Reason.SIGNAL, NATIVE, description="SIGSEGV, Segmentation fault")
-    assert "SIGSEGV, Segmentation fault" in status(State.NATIVE_STOPPED, crash, None, None, 200)
+    assert "SIGSEGV, Segmentation fault" in status(State.NATIVE_STOPPED, crash, None, None, True, 200)
 
 
 def test_a_stop_without_a_frame_is_said_too() -> None:
-    text = status(State.NATIVE_STOPPED, stop(Language.NATIVE, Reason.PAUSE, None), None, None, 200)
+    text = status(State.NATIVE_STOPPED, stop(Language.NATIVE, Reason.PAUSE, None), None, None, True, 200)
     assert text.startswith("stopped natively in an unknown place, paused")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 
 from ...console.style import Style
+from ...errors import UsageError
 from ..arguments import Parser
 
 
@@ -18,8 +20,16 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
+    parser.add_argument("--tui", action="store_true", help="look at it in the dashboard (docs/dashboard.md)")
+    parser.add_argument("--gdb", metavar="PATH", help="the gdb that --tui uses")
     parser.add_argument("--json", action="store_true", help="one JSON object for the process")
     options = parser.parse_args(words)
+    if options.tui:
+        from ..core_session import debug_in_dashboard
+
+        if options.json:
+            raise UsageError("core: --tui does not go with --json", "leave one of them away")
+        return asyncio.run(debug_in_dashboard(options.core, options.exe, options.gdb))
     from ...snapshot.capture import Wanted
     from ...snapshot.core_file import report_core
     from ..stack_listing import StackListing, process_to_json

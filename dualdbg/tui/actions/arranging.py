@@ -27,6 +27,7 @@ class Arranging(Base):
     def _fit(self) -> None:
         self.arrange()
         self.refresh_status()
+        self.screen.refresh(layout=True)  # all of it: what was drawn meanwhile was for the old size
 
     def arrange(self) -> None:
         """Show the layout that the user chose, or the one that suits the size."""

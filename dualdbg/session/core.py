@@ -1,0 +1,218 @@
+"""A session on a core file: everything can be looked at, and nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..backends.debugpy import DebugpyEngine
+from ..backends.events import EngineEnded, EngineEvent
+from ..backends.gdb import GdbEngine, GdbOptions
+from ..backends.wirelog import WireLog
+from ..errors import CommandError, EngineError, WrongState
+from ..model import (
+    Breakpoint,
+    BreakpointSpec,
+    Language,
+    Notice,
+    PythonFrame,
+    Reason,
+    SessionStarted,
+    State,
+    Stop,
+    Thread,
+)
+from ..resources import resource_directory
+from ..snapshot.capture import Captured, Wanted
+from ..snapshot.core_file import capture_core
+from ..snapshot.object_text import ObjectText
+from ..snapshot.procfs import Mapping, MemoryMap
+from ..snapshot.python_reader import PythonReader
+from ..snapshot.python_side import PythonSide, PythonThread
+from ..symbols.image import Module, ProcessImage
+from ..target.launcher import Launch
+from .breakpoint_table import BreakpointTable
+from .inspector import Inspector
+from .refusals import gdb_unusable
+from .session import Session
+from .start import Options, find_gdb, furnish
+from .thread_list import ThreadList
+
+
+async def open_core(
+    path: str,
+    options: Options,
+    program: str | None = None,
+    started: float | None = None,
+    subscribe: Callable[[Session], None] | None = None,
+) -> Session:
+    """A session on the core file ``path``, stopped for good where the process ended.
+
+    ``program`` stands in for the file of the program, where that has moved since. ``subscribe`` is called with the
+    session before anything happens in it. Raises TargetError, SymbolError or EngineError.
+    """
+    started = time.monotonic() if started is None else started
+    gdb = find_gdb(options.gdb)
+    captured, notes = await asyncio.to_thread(capture_core, path, Wanted(), program)
+    session = CoreSession(captured.facts.pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+
+    def report(event: EngineEvent) -> None:
+        if isinstance(event, EngineEnded):  # what else gdb says of a core is no event in its life
+            session.report(event)
+
+    native = GdbEngine(
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)), report
+    )
+    session.native = native
+    session.python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    session.log = WireLog(options.log_dir, "session", started).received
+    options = replace(options, table=_NoBreakpoints)
+    furnish(session, options, None, Launch(python=program or ""), _CoreImage(captured))
+    session.inspector.reader.python_side = _PythonInCore(captured)
+    session.inspector = _CoreInspector(session, session.inspector.reader, captured)
+    if subscribe is not None:
+        subscribe(session)
+    try:
+        try:
+            await native.start()
+        except (EngineError, CommandError) as error:
+            raise gdb_unusable(gdb, error) from error
+        if captured.modules:
+            await native.console(f'file "{program or captured.modules[0].path}"', _LOAD_DEADLINE)
+        await native.console(f"core-file {Path(path).absolute()}", _LOAD_DEADLINE)
+        session.run()
+        session.emit(SessionStarted(session.pid, _version(captured), native.version))
+        for note in notes:
+            session.emit(Notice("info", note))
+        await _show(session, captured, notes[0])
+    except BaseException:
+        await native.close(grace=0.5)
+        raise
+    return session
+
+
+_LOAD_DEADLINE = 300.0  # seconds; a core may be as large as the machine's memory
+_NO_LIFE = "a core file is what is left of a process: it cannot run"
+
+
+async def _show(session: CoreSession, captured: Captured, how: str) -> None:
+    """Where the process ended is the one stop that there is."""
+    session.epoch += 1
+    session.native_held.set()
+    tid = captured.threads[0].tid
+    thread = await session.inspector.thread(tid)
+    frame = await session.inspector.top_frame(tid)
+    stop = Stop(session.epoch, Language.NATIVE, Reason.SIGNAL, thread, frame, (), how, session.seconds())
+    session.enter(State.NATIVE_STOPPED, stop)
+
+
+def _version(captured: Captured) -> str | None:
+    return ".".join(map(str, captured.python.layout.version)) if captured.python is not None else None
+
+
+class CoreSession(Session):
+    """Refuses whatever would let the process run."""
+
+    async def resume(self) -> None:
+        raise WrongState(_NO_LIFE, "look at frames, threads, values and memory")
+
+    async def step(self, *arguments: Any, **named: Any) -> None:
+        await self.resume()
+
+    async def pause(self) -> None:
+        await self.resume()
+
+    async def kill(self) -> None:
+        await self.resume()
+
+    async def detach(self) -> None:
+        raise WrongState("there is no process to detach from", "type quit")
+
+    async def close(self) -> None:
+        self.state = State.DETACHED  # gdb has nothing to let go of
+        await super().close()
+
+
+class _NoBreakpoints(BreakpointTable):
+    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        raise WrongState(_NO_LIFE, "a breakpoint needs a process: dualdbg run, dualdbg attach")
+
+
+class _CoreImage(ProcessImage):
+    """The files that were mapped."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__(captured.facts.pid)
+        self._modules = {(module.path, module.start): module for module in captured.modules}
+
+    def refresh(self) -> list[Module]:
+        return []
+
+
+class _CoreInspector(Inspector):
+    """Names come from the core: a process that lives under this number now is another."""
+
+    def __init__(self, session: Session, reader: Any, captured: Captured) -> None:
+        super().__init__(session, reader)
+        self._names = {thread.tid: thread.name for thread in captured.threads}
+        self.thread_list = _CoreThreads(session, captured)
+
+    def thread_name(self, tid: int) -> str:
+        return self._names.get(tid, "?")
+
+
+class _CoreThreads(ThreadList):
+    def __init__(self, session: Session, captured: Captured) -> None:
+        super().__init__(session)
+        self._captured = captured
+        self._names = dict(captured.names)
+
+    async def all(self) -> list[Thread]:
+        holder = self._captured.python.gil_holder if self._captured.python is not None else None
+        states = self._captured.states
+        return [
+            Thread(
+                one.tid,
+                one.name,
+                self._names.get(one.tid),
+                states[one.tid].address == holder if one.tid in states else None,
+            )
+            for one in self._captured.threads
+        ]
+
+    def _numbers(self) -> set[int]:
+        return {one.tid for one in self._captured.threads}
+
+
+class _PythonInCore(PythonSide):
+    """The interpreter of the core."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__(captured.facts.pid, lambda: captured.modules)
+        self._captured = captured
+
+    def threads(self) -> list[PythonThread]:
+        captured = self._captured
+        holder = captured.python.gil_holder if captured.python is not None else None
+        return [
+            PythonThread(tid, state.frames, state.address == holder) for tid, state in captured.states.items()
+        ]
+
+    def names(self) -> dict[int, str]:
+        return dict(self._captured.names)
+
+    def locals(self, frame: PythonFrame) -> list[tuple[str, str]]:
+        captured = self._captured
+        if frame.address is None or captured.interpreter is None:
+            return []
+        texts = ObjectText(captured.memory, self._mapping(), with_values=True)
+        reader = PythonReader(captured.memory, captured.interpreter)
+        return list(texts.locals_of(reader, [frame]).get(frame.address, ()))
+
+    def _mapping(self) -> MemoryMap:
+        rows = [Mapping(one.start, one.end, 0, one.path) for one in self._captured.modules]
+        return MemoryMap(rows)

@@ -1,0 +1,229 @@
+"""The dashboard on targets that it did not start, and on those that are lost: attached processes, cores, a dead gdb."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import EngineError
+from dualdbg.model import State
+from dualdbg.session.attach import attach
+from dualdbg.session.core import open_core
+from dualdbg.session.session import Session
+from dualdbg.session.start import Options
+from dualdbg.tui.screens.picker import Candidate, ProcessPicker
+from tests.support import is_running, require, wait_until
+
+from .driver import Screen, on_screen
+from .terminal import RealTerminal
+
+WAITING = """\
+import threading
+
+never = threading.Event()
+
+
+def wait_for_ever(depth):
+    if depth:
+        return wait_for_ever(depth - 1)
+    print("ready", flush=True)
+    never.wait()
+
+
+threading.Thread(target=wait_for_ever, args=(2,), name="waiter", daemon=True).start()
+never.wait()
+"""
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[int]:
+    """The number of a process that waits for ever in two threads."""
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_an_attached_process_is_shown_and_runs_on(tmp_path: Path, waiting: int) -> None:
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        return await attach(waiting, Options(), subscribe=subscribe)
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        text = screen.text()
+        assert "stopped natively" in text
+        assert "paused (attached)" in text
+        views = screen.app.views
+        assert any("waiting.py:14" in line for line in screen.lines(views.stack))
+        await screen.press("3")
+        await screen.until(lambda: len(views.threads.rows) >= 2, "the threads")
+        await screen.press("8")
+        await screen.until(lambda: "elsewhere" in screen.text(), "the empty pane")
+        await screen.press("1", "q")
+        await screen.until(lambda: not screen.app.is_running, "the end")
+
+    on_screen(work, folder=tmp_path, start=start)
+    assert is_running(waiting)
+    assert "TracerPid:\t0" in Path(f"/proc/{waiting}/status").read_text()
+
+
+def test_a_core_is_looked_at_and_does_not_run(tmp_path: Path, waiting: int) -> None:
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    quiet = subprocess.DEVNULL
+    subprocess.run(
+        [gcore, "-o", str(tmp_path / "core"), str(waiting)], check=True, stdout=quiet, stderr=quiet
+    )
+
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        return await open_core(str(tmp_path / f"core.{waiting}"), Options(), subscribe=subscribe)
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        views = screen.app.views
+        assert any("waiting.py:14" in line for line in screen.lines(views.stack))
+        assert "debugpy waits" not in screen.text()
+        await screen.press("3")
+        await screen.until(lambda: len(views.threads.rows) == 2, "the threads")
+        assert any("waiter" in line for line in screen.lines(views.threads))
+        await screen.press("end", "enter")
+        await screen.stopped()
+        stack = screen.lines(views.stack)
+        assert sum("wait_for_ever" in line for line in stack) == 3
+        await screen.press("2")
+        views.stack.cursor = next(line for line, text in enumerate(stack) if "wait_for_ever" in text)
+        await screen.stopped()
+        await screen.until(
+            lambda: any(line.strip() == "depth = 0" for line in screen.lines(views.variables)), "the local"
+        )
+        assert views.source.current == 10
+        await screen.press("c")
+        await screen.until(lambda: "it cannot run" in screen.said, "the refusal")
+        await screen.command("break waiting.py:3")
+        await screen.until(lambda: "a breakpoint needs a process" in screen.said, "the refusal")
+        assert screen.session.state is State.NATIVE_STOPPED
+
+    on_screen(work, folder=tmp_path, start=start)
+
+
+def test_a_gdb_that_dies_is_a_message_and_no_crash(tmp_path: Path, waiting: int) -> None:
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        return await attach(waiting, Options(), subscribe=subscribe)
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        assert screen.session.native.pid is not None
+        os.kill(screen.session.native.pid, signal.SIGKILL)
+        await screen.until(lambda: "gdb is gone" in screen.text(), "the message")
+        await screen.press("c", "n", "u", "1", "m")
+        await screen.command("bt")
+        await screen.until(lambda: "has ended (lost)" in screen.said, "the refusal")
+        assert screen.app.is_running
+
+    on_screen(work, folder=tmp_path, start=start)
+    assert is_running(waiting)
+
+
+def test_an_error_of_an_engine_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+
+        async def refused(*_arguments: object) -> None:
+            raise EngineError("gdb did not answer -stack within 30 s", "detach, and attach again")
+
+        monkeypatch.setattr(screen.session.inspector, "stack", refused)
+        assert screen.app.follower is not None
+        screen.app.follower.reload()
+        await screen.until(lambda: "did not answer -stack" in screen.said, "the message")
+        monkeypatch.undo()
+        await screen.go_on("n")
+        assert screen.app.views.source.current == 2
+
+    code = tmp_path / "two.py"
+    code.write_text("one = 1\ntwo = 2\nthree = 3\n")
+    on_screen(work, folder=tmp_path, script=code, stop_on_entry=True)
+
+
+def test_the_picker_gives_what_can_be_attached_to() -> None:
+    rows = [
+        Candidate(10, "python train.py", "ann", "3.11", True, 4, 0.5, 90),
+        Candidate(11, "python serve.py", "bob", "3.12", False, 1, 0.0, 7200, "process 11 is another user's"),
+    ]
+
+    async def main(*keys: str) -> int | None:
+        app = ProcessPicker(lambda: rows)
+        async with app.run_test(size=(90, 20)) as pilot:
+            await pilot.press(*keys)
+            if app.is_running:
+                await pilot.press("escape")
+        return app.return_value
+
+    import asyncio
+
+    assert asyncio.run(main("enter")) == 10
+    assert asyncio.run(main(*"serve", "enter")) is None
+    assert asyncio.run(main("down", "enter")) is None
+    assert asyncio.run(main(*"nothing of that", "enter")) is None
+
+
+# -- in a terminal ---------------------------------------------------------------------------------
+
+
+def terminal_of(tmp_path: Path, *words: str, columns: int = 100, lines: int = 30) -> RealTerminal:
+    environment = {
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
+        "COLUMNS": "80",  # of a shell that exports them
+        "LINES": "24",
+    }
+    return RealTerminal([sys.executable, "-m", "dualdbg", *words], columns, lines, environment)
+
+
+def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting: int) -> None:
+    terminal = terminal_of(tmp_path, "attach", "--tui")
+    try:
+        terminal.until(lambda: terminal.shows(f" {waiting} "), "the picker")
+        terminal.send(*str(waiting))
+        terminal.until(lambda: not terminal.shows("type to filter"), "the filter")
+        terminal.send("enter")
+        terminal.until(lambda: terminal.shows("stopped natively"), "the stop")
+        terminal.hang_up()
+        assert terminal.wait() == 128 + signal.SIGHUP
+    finally:
+        terminal.close()
+    status = Path(f"/proc/{waiting}/status")
+    wait_until(lambda: "TracerPid:\t0\n" in status.read_text(), 10.0, "gdb lets go of the process")
+    assert "State:\tT" not in status.read_text()
+
+
+def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("\n".join(f"value_{number} = {number}" for number in range(1, 60)) + "\n")
+    terminal = terminal_of(tmp_path, "run", "--tui", "-b", "program.py:44", str(script), columns=40, lines=20)
+    try:
+        terminal.until(lambda: terminal.shows("▶44"), "the current line, in 40 columns")
+        terminal.resize(110, 30)
+        terminal.until(lambda: terminal.shows("breakpoint 1, thread"), "the whole status line")
+        assert terminal.shows("▶44")
+        terminal.resize(40, 20)
+        terminal.until(lambda: terminal.shows("Sta  Var"), "the small layout")
+        assert terminal.shows("▶44")
+        terminal.send("ctrl+q")
+        terminal.until(lambda: terminal.shows("Quit?"), "the question")
+        terminal.send("enter")
+        assert terminal.wait() == 0
+        assert not terminal.screen.alternate
+        assert terminal.screen.modes.show_cursor
+    finally:
+        terminal.close()
