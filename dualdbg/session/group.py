@@ -26,6 +26,7 @@ from ..target.child import Child
 from ..target.launcher import Launch, Meeting, settings_for
 from ..target.permission import YAMA_SCOPE
 from ..target.terminal import Terminal
+from .deaths import watch_death
 from .session import Session
 from .shared_breakpoints import SharedBreakpoints, SharedTable
 from .start import Options, launch
@@ -198,6 +199,7 @@ class Group:
             session.report(NativeExited(exit.code, name))
 
         session.background(child.watch(session.ended, tell))
+        session.background(watch_death(session))
 
     def _give_up(self, pid: int) -> None:
         """It could not join: its session, if it has one already, is over, and the process runs on."""

@@ -68,6 +68,7 @@ class Session:
         self.freezer = Freezer(self)
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
+        self.before_native_stop: list[Callable[[Stop], Awaitable[None]]] = []  # done before it is told
         self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
         self.at_close: list[Callable[[], None]] = []
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
@@ -340,6 +341,8 @@ class Session:
         stop = Stop(
             self.epoch, Language.NATIVE, reason, thread, frame, breakpoints, description, self.seconds()
         )
+        for work in self.before_native_stop:
+            await work(stop)
         self.enter(State.NATIVE_STOPPED, stop)
 
     async def _native_exited(self, event: engine.NativeExited) -> None:

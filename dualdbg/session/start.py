@@ -25,6 +25,7 @@ from ..symbols.presets import Preset, expand, only_in_debug_builds, shipped
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
 from .breakpoint_table import BreakpointTable, SpecReader
+from .crash_core import keep_core
 from .inspector import Inspector
 from .judge import Judge
 from .native_breakpoints import Candidates, NativeBreakpoints
@@ -73,8 +74,9 @@ class Options:
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
     gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
+    core_folder: Path | None = None  # where the core of a crash is kept
     table: Callable[..., BreakpointTable] = BreakpointTable
-    before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds the target, breakpoints are set
+    before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds it, breakpoints are set
 
 
 def find_gdb(chosen: str | None) -> str:
@@ -165,6 +167,8 @@ def furnish(
         session, specs, native, python, image, _nearest_in(image, operators), names.resolve
     )
     session.inspector = Inspector(session, reader)
+    if options.core_folder is not None:
+        session.before_native_stop.append(partial(keep_core, session, options.core_folder))
     session.judge = Judge(session)
 
 

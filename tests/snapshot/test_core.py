@@ -99,3 +99,17 @@ def test_a_worker_that_crashed(torch_extension: Path, tmp_path: Path) -> None:
     ]
     assert sorted(order, key=done.stdout.index) == order
     assert "args = (tensor([0., 1., 2., 3., 4., 5., 6., 7.]), 1099511627776)" in done.stdout
+
+
+def test_a_crash_under_run_leaves_its_core(native_samples: Path, tmp_path: Path) -> None:
+    script = SAMPLES / "crash.py"
+    done = dualdbg(
+        "run", "--on-crash", "core", "--cwd", str(tmp_path), "--json", "--batch", "-x", "bt", str(script)
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    [stack] = [event for event in events if event["event"] == "stack"]
+    [core] = tmp_path.glob("core.*")
+    live = [(frame["function"], frame["line"]) for frame in stack["frames"] if frame["kind"] == "python"]
+    [kept] = [rows for tid, rows in stacks("core", str(core)).items() if tid == stack["thread"]]
+    assert [(function, line) for function, address, line in kept if address is None] == live
+    assert kept[0][0] == stack["frames"][0]["function"] == "sample::write_at"

@@ -35,6 +35,7 @@ class RunOptions:
     log_dir: Path | None
     symbols: tuple[str, ...] = ()
     follow: str | None = None
+    core_folder: Path | None = None
     config: Config = field(default_factory=Config)
 
 
@@ -85,6 +86,7 @@ def read_options(words: list[str]) -> RunOptions:
         log_dir=Path(given.log_dir) if given.log_dir else None,
         symbols=(*config.symbols, *given.symbols),
         follow=given.follow,
+        core_folder=Path(given.cwd or ".").absolute() if given.on_crash else None,
         config=config,
     )
 
@@ -166,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WHAT",
         help="debug child processes too: python (all), or a PATTERN of their command lines or functions",
     )
+    add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     add("--gdb", metavar="PATH", help="the gdb to use")
     add("--log-dir", metavar="DIR", help="write every message of both engines there")
     return parser
