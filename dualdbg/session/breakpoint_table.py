@@ -238,6 +238,12 @@ class BreakpointTable:
     def native_owners(self, gdb_number: int) -> list[int]:
         return [id for id in self._native.owners(gdb_number) if id in self._rows]
 
+    def on_signal(self, name: str) -> list[int]:
+        """The enabled breakpoints on a signal, of this name as gdb has it."""
+        kind = BreakpointKind.SIGNAL
+        rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
+        return [row.id for row in rows if row.spec.subject == name]
+
     async def at_python_stop(self, hold: PythonHold) -> tuple[list[int], str | None]:
         """The breakpoints that a stop of debugpy's belongs to, and what is to be said of it."""
         if hold.event.reason == "exception":
@@ -271,6 +277,8 @@ class BreakpointTable:
 
     async def count_passed_over(self, id: int) -> None:
         """Before :meth:`count_hit`: add the hits of which only gdb knows."""
+        if self._rows[id].spec.kind is BreakpointKind.SIGNAL:
+            return
         before = await self._native.hits_before(id)
         if before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
@@ -76,7 +76,7 @@ class Judge:
         if event.reason == "signal-received":
             if event.signal == "SIGINT" or event.signal == "0":
                 return Reason.PAUSE, (), None
-            return Reason.SIGNAL, (), f"{event.signal}, {event.signal_meaning}"
+            return await self._signal(event)
         return Reason.PAUSE, (), event.reason or None
 
     def _returned(self, event: engine.NativeStopped) -> str | None:
@@ -87,10 +87,26 @@ class Judge:
         assert event.gdb_breakpoint is not None
         if await session.breakpoints.own_business(event) or await self._is_ours(event):
             return None
+        hit, description = await self._met(event, session.breakpoints.native_owners(event.gdb_breakpoint))
+        return (Reason.BREAKPOINT, hit, description) if hit else None
+
+    async def _signal(self, event: engine.NativeStopped) -> Verdict | None:
+        """A signal that the user asked for, or one that stops in any case."""
+        asked = self._session.breakpoints.on_signal(event.signal or "")
+        hit, description = await self._met(event, asked)
+        if asked and not hit:
+            return None
+        return Reason.SIGNAL, hit, description or f"{event.signal}, {event.signal_meaning}"
+
+    async def _met(
+        self, event: engine.NativeStopped, ids: Sequence[int]
+    ) -> tuple[tuple[int, ...], str | None]:
+        """Those of the breakpoints whose suffixes let them stop here, and what is to be said of it."""
+        session = self._session
         thread = event.gdb_thread or 1
         hit: list[int] = []
         description = None
-        for id in session.breakpoints.native_owners(event.gdb_breakpoint):
+        for id in ids:
             spec = session.breakpoints.get(id).spec
             if spec.thread is not None and not await self._is_thread(event, spec.thread):
                 continue
@@ -116,12 +132,10 @@ class Judge:
                 await session.inspector.write_log(spec.log, thread)
                 continue
             hit.append(id)
-        if not hit:
-            return None
         for id in hit:
             if session.breakpoints.get(id).spec.temporary:
                 await session.breakpoints.remove(id)
-        return Reason.BREAKPOINT, tuple(hit), description
+        return tuple(hit), description
 
     async def _is_ours(self, event: engine.NativeStopped) -> bool:
         """Whether the thread is one of debugpy's own: what it calls is none of the user's business."""

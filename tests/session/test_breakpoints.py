@@ -281,3 +281,57 @@ def test_the_preset_jit_run_walks_the_chain_in_order(operators: OperatorTable) -
     seen = run_session(work, script, "preset:jit-run", operators=operators)
     places = [next((at for at, one in enumerate(seen) if part in one), -1) for part in JIT_RUN]
     assert -1 not in places and places == sorted(places), seen
+
+
+JIT_SCRIPT = ["script_compile_function", "get_python_cu", "CompilationUnit::define", "preoptimizeGraph"]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_the_preset_jit_script_walks_the_chain_in_order(operators: OperatorTable) -> None:
+    async def work(driver: Driver) -> list[str]:
+        seen: list[str] = []
+        stop = await driver.stop()
+        while True:
+            if name(stop.frame) not in seen:
+                lines = list(map(name, (await driver.stack()).visible()))
+                assert any(line.startswith("jit_script.py:") for line in lines), lines
+                seen.append(name(stop.frame))
+            if "preoptimizeGraph" in name(stop.frame):
+                break
+            stop = await driver.resume()
+        await driver.finish_run()
+        return seen
+
+    seen = run_session(work, support.SAMPLES / "jit_script.py", "preset:jit-script", operators=operators)
+    assert [one.removeprefix("torch::jit::") for one in seen] == JIT_SCRIPT
+
+
+SIGNALS = """\
+import os, signal
+signal.signal(signal.SIGUSR1, lambda number, frame: print("got it", flush=True))
+signal.signal(signal.SIGRTMIN + 3, lambda number, frame: print("and this", flush=True))
+os.kill(os.getpid(), signal.SIGUSR1)
+os.kill(os.getpid(), signal.SIGRTMIN + 3)
+os.kill(os.getpid(), signal.SIGRTMIN + 3)
+os.kill(os.getpid(), signal.SIGUSR1)
+"""
+
+
+def test_signals(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "signals.py"
+    program.write_text(SIGNALS)
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.reason is Reason.SIGNAL and (stop.description or "").startswith("SIGUSR1, ")
+        assert stop.breakpoints == (1,) and "signals.py:4" in map(name, (await driver.stack()).visible())
+        stop = await driver.resume()
+        assert stop.reason is Reason.SIGNAL and stop.breakpoints == (2,)
+        assert "signals.py:6" in map(name, (await driver.stack()).visible())
+        await driver.session.breakpoints.remove(1)
+        await driver.session.resume()
+        assert (await driver.exit()).code == 0
+
+    run_session(work, program, "SIGUSR1", "signal:SIGRTMIN+3 hits 2")
+    assert capfd.readouterr().out == "got it\nand this\nand this\ngot it\n"  # each got its signal
