@@ -1,4 +1,4 @@
-"""The session of ``dualdbg core --tui``: a process that is no more, in the dashboard."""
+"""The session of ``dualdbg core``: a process that is no more, at the prompt or in the dashboard."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from ..session.session import Session
 from ..session.start import Options
 from . import main as entry
 from .dashboard import check_terminal, converse_in_dashboard
+from .front_end import Interaction, converse
+from .sinks import sink
+
+
+async def debug(core: str, program: str | None, gdb: str | None, interaction: Interaction) -> int:
+    """Look at the core file ``core`` with commands; returns the exit status. Raises DualdbgError likewise."""
+
+    async def start(subscribe: Callable[[Session], None]) -> Session:
+        return await open_core(core, Options(gdb=gdb), program, entry.STARTED, subscribe)
+
+    return await converse(start, interaction, sink(interaction.json))
 
 
 async def debug_in_dashboard(core: str, program: str | None, gdb: str | None) -> int:

@@ -13,13 +13,12 @@ from ..backends.debugpy import DebugpyEngine
 from ..backends.events import EngineEnded, EngineEvent
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..errors import CommandError, EngineError, WrongState
+from ..errors import CommandError, EngineError, TargetError, WrongState
 from ..model import (
     Breakpoint,
     BreakpointSpec,
     Language,
     Notice,
-    PythonFrame,
     Reason,
     SessionStarted,
     State,
@@ -205,13 +204,12 @@ class _PythonInCore(PythonSide):
     def names(self) -> dict[int, str]:
         return dict(self._captured.names)
 
-    def locals(self, frame: PythonFrame) -> list[tuple[str, str]]:
+    def _readers(self) -> tuple[PythonReader, ObjectText]:
         captured = self._captured
-        if frame.address is None or captured.interpreter is None:
-            return []
-        texts = ObjectText(captured.memory, self._mapping(), with_values=True)
-        reader = PythonReader(captured.memory, captured.interpreter)
-        return list(texts.locals_of(reader, [frame]).get(frame.address, ()))
+        if captured.interpreter is None:
+            raise TargetError("there is no Python interpreter in this core")
+        texts = ObjectText(captured.memory, self._mapping(), with_values=False)
+        return PythonReader(captured.memory, captured.interpreter), texts
 
     def _mapping(self) -> MemoryMap:
         rows = [Mapping(one.start, one.end, 0, one.path) for one in self._captured.modules]

@@ -113,3 +113,14 @@ def test_a_crash_under_run_leaves_its_core(native_samples: Path, tmp_path: Path)
     [kept] = [rows for tid, rows in stacks("core", str(core)).items() if tid == stack["thread"]]
     assert [(function, line) for function, address, line in kept if address is None] == live
     assert kept[0][0] == stack["frames"][0]["function"] == "sample::write_at"
+
+    words = ("args", "frame 3", "locals", "print module", "continue", "break main")
+    looked = dualdbg("core", str(core), "--json", *(word for command in words for word in ("-x", command)))
+    events = [json.loads(line) for line in looked.stdout.splitlines()]
+    native, python = (event["variables"] for event in events if event["event"] == "variables")
+    assert {row["name"]: row["value"] for row in native} == {"address": "0x0", "value": "42"}
+    assert {row["name"]: row["value"] for row in python}["value"] == "42"
+    [printed] = [event["value"] for event in events if event["event"] == "value"]
+    assert "sample_capi" in printed
+    refused = [event["message"] for event in events if event["event"] == "error"]
+    assert len(refused) == 2 and all("it cannot run" in message for message in refused)

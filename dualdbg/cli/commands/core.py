@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import sys
@@ -9,6 +10,7 @@ import sys
 from ...console.style import Style
 from ...errors import UsageError
 from ..arguments import Parser
+from ..front_end import Interaction
 
 
 def main(words: list[str]) -> int:
@@ -21,7 +23,16 @@ def main(words: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
     parser.add_argument("--tui", action="store_true", help="look at it in the dashboard (docs/dashboard.md)")
-    parser.add_argument("--gdb", metavar="PATH", help="the gdb that --tui uses")
+    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
+    parser.add_argument(
+        "-x",
+        action="append",
+        default=[],
+        dest="commands",
+        metavar="COMMAND",
+        help="a command of the prompt; repeatable",
+    )
+    parser.add_argument("--batch", action="store_true", help="end after the last -x command")
     parser.add_argument("--json", action="store_true", help="one JSON object for the process")
     options = parser.parse_args(words)
     if options.tui:
@@ -30,6 +41,18 @@ def main(words: list[str]) -> int:
         if options.json:
             raise UsageError("core: --tui does not go with --json", "leave one of them away")
         return asyncio.run(debug_in_dashboard(options.core, options.exe, options.gdb))
+    interaction = Interaction(options.commands, options.batch, options.json)
+    steered = bool(options.commands) or options.batch
+    if not (steered and options.json):
+        _show_stacks(options)
+    if not steered and not interaction.has_prompt:
+        return 0
+    from ..core_session import debug
+
+    return asyncio.run(debug(options.core, options.exe, options.gdb, interaction))
+
+
+def _show_stacks(options: argparse.Namespace) -> None:
     from ...snapshot.capture import Wanted
     from ...snapshot.core_file import report_core
     from ..stack_listing import StackListing, process_to_json
@@ -40,4 +63,4 @@ def main(words: list[str]) -> int:
     else:
         listing = StackListing(Style.of(sys.stdout), options.all)
         sys.stdout.write(listing.processes([report], folded=not options.each))
-    return 0
+    sys.stdout.flush()
