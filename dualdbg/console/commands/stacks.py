@@ -62,7 +62,7 @@ async def down(console: Console, argument: str) -> None:
     await _move(console, -positive_number("down", argument, 1))
 
 
-@command("frame f", "[NUMBER]", "show the selected frame, or select one")
+@command("frame f fr", "[NUMBER]", "show the selected frame, or select one")
 async def frame(console: Console, argument: str) -> None:
     number = console.selected().number
     if argument:
