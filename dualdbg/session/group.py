@@ -179,9 +179,7 @@ class Group:
 
         try:
             session = await launch(
-                replace(
-                    what, python=caller.python
-                ),  # names and files mean what they mean for the launched one
+                _launched(caller, what),
                 self._options_of_child(number),
                 self._operators,
                 leader.started,
@@ -220,6 +218,14 @@ class Group:
     def _tell(self, why: str, hint: str) -> None:
         if self._leader is not None:
             self._leader.emit(Notice("warning", f"a child process runs without dualdbg: {why}", hint))
+
+
+def _launched(caller: Caller, leader: Launch) -> Launch:
+    """Names and files mean what they mean for the launched program, and for the script of a child that has its own."""
+    script = next((word for word in caller.command[1:] if word.endswith(".py")), None)
+    if caller.kind == "exec" and script is not None:
+        return Launch(python=caller.python, script=script, cwd=caller.cwd, env=leader.env)
+    return replace(leader, python=caller.python)
 
 
 async def launch_group(
