@@ -8,6 +8,9 @@ import re
 
 import gdb
 
+import __main__ as engine
+
+_COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 _LOG_MARK = "dualdbg-log:"  # begins a line on gdb's log stream: [breakpoint, text]
 _PAGE = 4096
 _LONGEST = 4096  # bytes of a what()
@@ -85,7 +88,10 @@ def _text(texts, expressions):
     parts = [texts[0]]
     for expression, text in zip(expressions, texts[1:]):
         try:
-            parts.append(gdb.parse_and_eval(expression).format_string(max_elements=20))
+            value = gdb.parse_and_eval(expression)
+            if value.type.strip_typedefs().code in _COMPOUND:
+                engine.load_printers()
+            parts.append(value.format_string(max_elements=20))
         except (gdb.error, RuntimeError, UnicodeError) as error:
             parts.append("<%s>" % error)
         parts.append(text)

@@ -29,11 +29,10 @@ register.register()
 # How much of each variable is read for a list of them, and for how long: a row of a table, not a whole object.
 _ROW_LIMITS = {"max_depth": 2, "max_length": 10, "max_string": 200, "seconds": 2.0}
 
-# What the answer of a word is, as a C++ type; pyobject says its own.
+# What the answer of a word is, as a C++ type, where it does not say so itself.
 _TYPES = {
     "dispatch-keys": "c10::DispatchKeySet",
     "ivalue": "c10::IValue",
-    "ivalue-stack": "torch::jit::Stack",
     "jit-code": "torch::jit::Code",
     "jit-frame": "torch::jit::InterpreterStateImpl",
     "jit-graph": "torch::jit::Graph",
@@ -45,7 +44,7 @@ _MODULE_TABLES = ("_parameters", "_buffers", "_modules")
 # Members of an answer's structure that have a place of their own in the row of a value.
 _MOVED = {
     "ivalue": ("text", "children", "total", "address", "layout"),
-    "ivalue-stack": ("values", "size", "address", "layout"),
+    "ivalue-stack": ("values", "size", "address", "layout", "type"),
     "pyobject": ("text", "children", "total", "address", "type"),
 }
 
@@ -71,7 +70,7 @@ def word(number, level, name, argument):
         "text": found.text,
         "value": {
             "name": argument or name,
-            "type": data["type"] if name == "pyobject" else _TYPES.get(name, ""),
+            "type": data.get("type", "") if "type" in moved else _TYPES.get(name, ""),
             "value": found.text,
             "address": _number(data.get("address") or data.get("impl")),
             "data": {key: value for key, value in data.items() if key not in moved},

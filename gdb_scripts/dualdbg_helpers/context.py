@@ -7,9 +7,9 @@ from .layout import choose, installation
 from .target import Target
 
 
-def current(max_length=None):
+def current(max_length=None, formatting=False):
     """The :class:`Target` of the selected inferior; raises :class:`.errors.HelperError` when there is none."""
-    process = inferior.require_inferior()
+    process = inferior.require_inferior(formatting)
     mapped = inferior.mappings(process)
     memory = inferior.memory(process, mapped)
     limits = settings.limits(max_length)
@@ -27,7 +27,7 @@ _shared = []
 def shared():
     """The :class:`Target` for printers: one for the many values of a stop, made anew when anything has changed."""
     if not _shared:
-        _shared.append(current())
+        _shared.append(current(formatting=True))
     target = _shared[0]
     target.renew()
     return target

@@ -5,9 +5,11 @@ from collections import namedtuple
 import gdb
 
 from . import abi
-from .errors import HelperError
+from .errors import HelperError, Implausible, Unreadable
 from .inferior import MASK, demangle, register
 from .locate import is_stack
+from .python.layout import TUPLE
+from .python.names import Types
 
 Found = namedtuple("Found", "address how")
 """The address of a Stack, and where it was found, for people."""
@@ -16,6 +18,7 @@ Function = namedtuple("Function", "name mangled start")
 """The function a frame is in: demangled and mangled name, address of its entry."""
 
 MAX_FRAMES = 100
+_PYTHON_TYPES = ("pybind11::args", "torch::jit::tuple_slice")
 _STACK_TYPES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
 # Functions of these classes have a `this`, though their mangled names do not show it.
 _MEMBERS = (
@@ -148,6 +151,41 @@ def _at_entry(target, frame):
                 f"register {registers[position]} at the entry of {short_name(function.name)}",
             )
     return f"none of the argument registers of {short_name(function.name)} holds a Stack"
+
+
+def python_arguments(target, frame):
+    """The Python tuple among the arguments of the function that ``frame`` has just entered, or None.
+
+    ``(Found, index of the first element that counts, number of them or None for all)``. A ``pybind11::args`` is passed
+    by address, by value or not (Itanium C++ ABI, 3.1.2.3); a ``tuple_slice`` is one with the ends of the part that
+    counts (torch/csrc/jit/python/pybind_utils.h).
+    """
+    function = function_of(target, frame)
+    arch = abi.architecture(frame.architecture().name())
+    parts = abi.split_function(function.name) if function is not None else None
+    kinds = parts[1] if parts is not None else []
+    position = next((i for i, kind in enumerate(kinds) if kind.startswith(_PYTHON_TYPES)), None)
+    if arch is None or position is None:
+        return None
+    offset = frame.pc() - function.start
+    if not 0 <= offset <= abi.MAX_PROLOGUE:
+        return None
+    if not abi.arguments_intact(arch, target.memory.read(function.start, offset)):
+        return None
+    for name in abi.ARGUMENTS[arch][position : position + 3]:  # after a place for the result, and `this`
+        try:
+            place = register(frame, name)
+            address = target.memory.pointer(place)
+            if not target.decoder(Types).of(address).has(TUPLE):
+                continue
+            found = Found(address, f"register {name} at the entry of {short_name(function.name)}")
+            if kinds[position].startswith("pybind11::"):
+                return found, 0, None
+            begin, end = target.memory.i64(place + 8), target.memory.i64(place + 16)
+            return found, max(begin, 0), max(end - begin, 0)
+        except (Implausible, Unreadable):
+            continue
+    return None
 
 
 def this_at_entry(target, frame, prefix):

@@ -14,14 +14,18 @@ from .memory import Memory
 MASK = (1 << 64) - 1
 
 
-def require_inferior():
-    """The selected inferior; raises :class:`HelperError` when there is nothing to read."""
+def require_inferior(formatting=False):
+    """The selected inferior; raises :class:`HelperError` when there is nothing to read.
+
+    ``formatting``: gdb is about to print a value, so that it can read, also where a breakpoint's ``stop`` method
+    decides whether the threads, which gdb still calls running, stand still.
+    """
     inferior = gdb.selected_inferior()
     if not inferior.is_valid() or not inferior.threads():
         raise HelperError(
             "No process and no core file.", "Start the program, attach to one, or load a core file."
         )
-    if any(thread.is_running() for thread in inferior.threads() if thread.is_valid()):
+    if not formatting and any(thread.is_running() for thread in inferior.threads() if thread.is_valid()):
         raise HelperError("The process is running.", "Stop it first (interrupt).")
     return inferior
 

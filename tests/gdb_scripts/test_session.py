@@ -124,7 +124,10 @@ def test_python_values_at_a_native_stop(schema: jsonschema.Draft202012Validator)
 @pytest.mark.torch
 def test_the_words_at_the_interpreter_of_torchscript(schema: jsonschema.Draft202012Validator) -> None:
     commands = [
-        f"break {RUN_TEMPLATE}",  # at the line that calls the traced model
+        "tbreak torch::jit::invokeScriptMethodFromPython",  # at the line that calls the traced model
+        "continue",
+        "ivalue-stack",
+        f"break {RUN_TEMPLATE}",
         "continue",
         "ivalue-stack",
         "ivalue-stack $rsi --full",
@@ -144,7 +147,9 @@ def test_the_words_at_the_interpreter_of_torchscript(schema: jsonschema.Draft202
     done = debugged(SAMPLES / "jit_trace.py", "jit_trace.py:20", *commands)
     for event in done.events:
         schema.validate(event)
-    said = answers(done)
+    arguments, *said = answers(done)
+    assert arguments["type"] == "pybind11::args" and arguments["child_count"] == 1  # without self
+    assert [(row["name"], row["type"]) for row in arguments["children"]] == [("[1]", "torch.Tensor")]
     stack, full, first, tensor, frame, code, graph, operator, keys = said[:9]
     assert stack["type"] == "torch::jit::Stack"
     assert stack["data"]["found"].startswith("register rsi at the entry of torch::jit::InterpreterStateImpl")
@@ -190,6 +195,35 @@ def test_the_words_at_a_python_stop_and_in_gdb() -> None:
     assert setting["text"] == "max-length is 200.\n"
     assert again["data"]["sizes"] == [4]
     assert name["value"] == "'__main__'"
+
+
+@pytest.mark.torch
+def test_native_locals_prints_and_log_points_use_the_printers(corpus_library: Path, tmp_path: Path) -> None:
+    commands = [
+        'break printed.cpp:123 log "of {stack} and {tensor}"',
+        "break printed::locals_ready",
+        "continue",
+        "up",
+        "locals",
+        "print stack --limit 1",
+        "print keys",
+    ]
+    words = [word for command in commands for word in ("-x", command)]
+    program = HERE / "targets" / "printed.py"
+    done = dualdbg(
+        "run",
+        *("-b", "printed.py:1", *words, "--batch", "--json", program, corpus_library),
+        env={"DUALDBG_TEST_PUBLISHED": str(tmp_path / "published.json")},
+    )
+    said = answers(done, ("value", "variables", "error"))
+    variables = {row["name"]: row["value"] for row in said[0]["variables"]}
+    assert variables["product"] == "tensor([1., 1.], grad_fn=<MulBackward0>)"
+    assert variables["type"] == "Dict(str, Tensor[])"
+    assert variables["stack"] == "Stack of 3 = {1, 2.5, three}"
+    assert [(row["name"], row["value"]) for row in said[1]["children"]] == [("[0]", "1")]
+    assert said[2]["value"].startswith("DispatchKeySet(CPU, ")
+    logged = [event["text"] for event in done.events if event.get("stream") == "console"]
+    assert "of Stack of 3 = {1, 2.5, three} and tensor([0, 1, 2])\n" in logged
 
 
 def test_every_word_has_help_and_completes() -> None:

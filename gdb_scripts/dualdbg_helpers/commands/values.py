@@ -57,7 +57,13 @@ def ivalue_stack(text):
     if arguments.expression:
         place = locate.stack(target, locate.Expression(arguments.expression))
     else:
-        place = frames.find_stack(target, gdb.selected_frame())
+        try:
+            place = frames.find_stack(target, gdb.selected_frame())
+        except HelperError:
+            of_python = frames.python_arguments(target, gdb.selected_frame())
+            if of_python is None:
+                raise
+            return show_python_arguments(target, *of_python)
     return show_stack(target, place.address, place.how, arguments.get("full"))
 
 
@@ -79,6 +85,7 @@ def show_stack(target, address, how, full=False):
         address, count, "" if count == 1 else "s", f" ({how})" if how else ""
     )
     data = {
+        "type": "torch::jit::Stack",
         "address": f"0x{address:x}",
         "size": count,
         "found": how or None,
@@ -86,6 +93,23 @@ def show_stack(target, address, how, full=False):
         "cut": cut,
     }
     return with_layout(target, "\n".join([head, *lines]), data)
+
+
+def show_python_arguments(target, place, first, count):
+    """The Answer where there is no Stack yet: the arguments that are about to be put on one are still Python's."""
+    value = target.decoder(Objects).describe(place.address, first, count)
+    lines = [f"No Stack yet: the arguments are in Python's tuple at 0x{place.address:x} ({place.how})"]
+    for name, child in value.children:
+        lines.append(f"  {name} {child.type}: {one_line(child, False)}")
+    data = {
+        "type": "pybind11::args",
+        "address": f"0x{place.address:x}",
+        "size": value.total if count is None else count,
+        "found": place.how,
+        "values": value.structure()["children"],
+        "cut": None,
+    }
+    return with_layout(target, "\n".join(lines), data)
 
 
 def one_line(value, full):
