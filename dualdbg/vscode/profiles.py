@@ -22,6 +22,9 @@ FILES = ("launch.json", "tasks.json", "settings.json", "c_cpp_properties.json")
 # Settings that the user fills in: what stands in the file is right, whatever it is.
 USERS_OWN = frozenset({"dualdbg.remote.host", "dualdbg.remote.folder", "dualdbg.remote.command"})
 
+# Of what a task prints. They stand in the files whole: names such as $gcc exist only with an extension that has them.
+_MATCHERS = ("ready", "gcc")
+
 _NATIVE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".cu", ".pyx"})
 _SKIPPED = frozenset({"build", "dist", "node_modules", "third_party", "site-packages", "__pycache__"})
 _DEEPEST = 3  # folders below the project in which native sources are looked for
@@ -70,7 +73,7 @@ def generate(profile: str, values: Values) -> dict[str, str]:
         **asdict(values),
         "attach_port": values.port + 1,
         "breakpoint": chosen.breakpoint,
-        "ready": json.loads((templates / "ready.json").read_text(encoding="utf-8")),
+        **{name: _read(templates / f"{name}.json") for name in _MATCHERS},
     }
     texts: dict[str, str] = {}
     for name in FILES:
@@ -134,6 +137,10 @@ def within(folder: Path, path: Path) -> str:
         return f"${{workspaceFolder}}/{path.relative_to(folder)}"
     except ValueError:
         return str(path)
+
+
+def _read(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _fill(text: str, words: Mapping[str, Any]) -> str:

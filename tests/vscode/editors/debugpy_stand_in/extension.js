@@ -1,0 +1,23 @@
+// What Microsoft's extensions do, as far as the generated files rely on it: they are not in any package registry.
+// debugpy: "connect" leads straight to a debug adapter (vscode-python-debugger, adapter/factory.ts). cppdbg: only notes
+// the configuration that VS Code hands it, with all variables in it replaced.
+"use strict";
+
+const fs = require("node:fs");
+const vscode = require("vscode");
+
+exports.activate = (context) => {
+  context.subscriptions.push(
+    vscode.commands.registerCommand("python.interpreterPath", () => process.env.TEST_PYTHON),
+    vscode.debug.registerDebugAdapterDescriptorFactory("debugpy", {
+      createDebugAdapterDescriptor: ({ configuration }) =>
+        new vscode.DebugAdapterServer(configuration.connect.port, configuration.connect.host),
+    }),
+    vscode.debug.registerDebugConfigurationProvider("cppdbg", {
+      resolveDebugConfigurationWithSubstitutedVariables: (folder, configuration) => {
+        fs.writeFileSync(process.env.TEST_CPPDBG_NOTES, JSON.stringify(configuration));
+        return undefined;
+      },
+    }),
+  );
+};

@@ -1,0 +1,196 @@
+"""A real VS Code, driven by its keys: F5 on a sample, steps across the boundary, one stack, a tensor."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dualdbg.vscode.extension import pack
+from tests.support import ROOT, build_native, require, wait_until
+
+from .browser import Browser
+from .vscode_server import DOWNLOADS, Server, chromium, installed_puppeteer, node
+from .workbench import Workbench
+
+HERE = Path(__file__).parent
+PICTURES = DOWNLOADS / "pictures"
+START_SECONDS = 120  # the task starts, the program imports PyTorch
+
+# Rows of the Call Stack view.
+FOLDED = r"Show \d+ More Stack Frames"  # pybind11's own
+BOUNDARY = "called from Python"
+MODULE = "<module> demo.py 14:1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def downloads() -> None:
+    """What is downloaded once, before any test counts the processes of its own."""
+    from .vscode_server import installed_vscode
+
+    installed_vscode()
+    installed_puppeteer()
+    build_native()
+
+
+class Session:
+    """A project with ``demo.py``, a server for it, and a window when ``open`` is called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        shutil.copytree(HERE / "project", self.project)
+        self.notes = folder / "cppdbg.json"
+        self.server = Server(
+            folder / "server",
+            {
+                "PYTHONPATH": str(build_native()),
+                "TEST_PYTHON": sys.executable,
+                "TEST_CPPDBG_NOTES": str(self.notes),
+            },
+        )
+        self.code = self.server.command(folder / "code")
+        self.folder = folder
+
+    def dualdbg(self, *words: str) -> None:
+        command = [sys.executable, "-m", "dualdbg", *words]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+
+    def stand_in_for_microsofts_extensions(self) -> None:
+        """Before anything is installed: VS Code takes what lies in the folder when it sees it for the first time."""
+        name = "debugpy_stand_in"
+        shutil.copytree(HERE / name, self.server.folder / "extensions" / "test.debugpy-stand-in-1.0.0")
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+@pytest.fixture
+def browser(session: Session, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    failure = PICTURES / f"{request.node.name}-failed.png"
+    with Browser(node(), chromium(), installed_puppeteer(), session.folder / "profile", failure) as browser:
+        yield browser
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def test_generated_files(session: Session, browser: Browser) -> None:
+    """`dualdbg vscode init`, `dualdbg vscode install`, F5, F11, a C++ breakpoint, F10, Shift+F11, to the end."""
+    session.dualdbg(
+        "vscode", "init", str(session.project), "--profile", "extension", "--port", str(free_port())
+    )
+    session.stand_in_for_microsofts_extensions()
+    session.dualdbg("vscode", "install", "--code", str(session.code))
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("demo.py")
+        window.open_debug_view("dualdbg: this file")
+        window.toggle_breakpoint("demo.py", 9)
+
+        window.press("F5")
+        window.stopped_at(r"main demo.py 9:1", MODULE, seconds=START_SECONDS)
+        window.has_variables(r"x = tensor\(\[\[0\., 1\., 2\.\], \[3\., 4\., 5\.\]\]\)")
+        window.look("python")
+
+        window.press("F11")
+        window.stopped_at(r"sample::outer helper.cpp 27:\d+", FOLDED, BOUNDARY, r"main demo.py 9:1", MODULE)
+        window.has_variables("start = 1", "steps = 3")
+        window.look("native")
+
+        window.toggle_breakpoint("helper.cpp", 22)
+        window.press("F5")
+        below = (r"sample::outer helper.cpp 30:\d+", FOLDED, BOUNDARY, r"main demo.py 9:1", MODULE)
+        window.stopped_at(r"sample::helper helper.cpp 22:\d+", *below)
+        window.has_variables("doubled = 2")
+        window.press("F10")
+        window.stopped_at(r"sample::helper helper.cpp 23:\d+", *below)
+        window.has_variables(r"result = 3\.83\d+")
+        window.look("stepped")
+
+        window.press("Shift", "F11")
+        window.stopped_at(r"sample::outer helper.cpp 3[01]:\d+", *below[1:])
+        window.press("Shift", "F11")
+        window.stopped_at(r"main demo.py (9|10):1", MODULE)
+        window.look("back-in-python")
+
+        window.press("F5")
+        window.ended()
+    assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"
+
+
+def test_the_extension(session: Session, browser: Browser) -> None:
+    """A configuration of type dualdbg, as the extension offers it, with a breakpoint by name."""
+    session.dualdbg("vscode", "install", "--code", str(session.code))
+    packed = session.folder / "extension.vsix"
+    pack(packed)
+    with zipfile.ZipFile(packed) as archive:
+        (debugger,) = json.loads(archive.read("extension/package.json"))["contributes"]["debuggers"]
+    (configuration,) = debugger["initialConfigurations"]
+    configuration["breakpoints"] = ["sample::inner_loop"]
+    (session.project / ".vscode").mkdir()
+    (session.project / ".vscode/launch.json").write_text(json.dumps({"configurations": [configuration]}))
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("demo.py")
+        window.open_debug_view(configuration["name"])
+        window.press("F5")
+        window.stopped_at(
+            r"sample::inner_loop helper.cpp \d+:\d+",
+            r"sample::helper helper.cpp 22:\d+",
+            r"sample::outer helper.cpp 30:\d+",
+            FOLDED,
+            BOUNDARY,
+            r"main demo.py 9:1",
+            MODULE,
+            seconds=START_SECONDS,
+        )
+        window.look("extension")
+        window.press("Shift", "F5")
+        window.ended()
+    assert not (session.project / "done.txt").exists()
+
+
+def test_two_debuggers(session: Session, browser: Browser) -> None:
+    """The compound's task hands the process id to cppdbg through the settings: no picker, and the right one."""
+    session.dualdbg(
+        "vscode", "init", str(session.project), "--profile", "two-debuggers", "--port", str(free_port())
+    )
+    session.stand_in_for_microsofts_extensions()
+    gdb = require(shutil.which("gdb"), "gdb")
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("demo.py")
+        window.open_debug_view("this file with two debuggers")
+        window.start("this file with two debuggers")
+        wait_until(session.notes.exists, START_SECONDS, "cppdbg has its configuration")
+        configuration = json.loads(session.notes.read_text())
+        settings = (session.project / ".vscode/settings.json").read_text()
+        pid = int(configuration["processId"])
+        assert f'"dualdbg.pid": {pid}' in settings
+        assert "demo.py" in Path(f"/proc/{pid}/cmdline").read_text()
+        assert configuration["program"] == sys.executable
+        done = subprocess.run(
+            [gdb, "-nx", "-q", "-batch", "-p", str(pid), "-ex", "continue"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "exited normally" in done.stdout, done.stdout + done.stderr
+        window.ended()
+    assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"

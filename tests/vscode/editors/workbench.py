@@ -1,0 +1,79 @@
+"""What a user does in VS Code's window, in its own words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .browser import Browser
+
+_STACK = ".debug-call-stack .monaco-list-row"
+_VARIABLES = ".debug-variables .monaco-list-row"
+_BREAKPOINTS = ".debug-breakpoints .monaco-list-row"
+_QUICK_INPUT = ".quick-input-widget .quick-input-box"
+
+
+class Workbench:
+    """The window of one folder. ``pictures`` gets a screenshot of each ``look``."""
+
+    def __init__(self, browser: Browser, url: str, folder: Path, pictures: Path) -> None:
+        self._browser = browser
+        self._pictures = pictures
+        browser.do("goto", url=f"{url}/?folder={folder}")
+        browser.wait(".monaco-workbench .part.editor")
+
+    def open(self, name: str) -> None:
+        self._browser.wait(".explorer-folders-view .monaco-list-row", f"^{name}$")
+        self._browser.click(".explorer-folders-view .monaco-list-row", f"^{name}$", count=2)
+        self._browser.wait(".tabs-container .tab.active", name)
+        self._browser.wait(".editor-instance .view-lines", ".")
+
+    def open_debug_view(self, configuration: str) -> None:
+        """Ends when VS Code knows the configurations, and with them the debuggers."""
+        self._browser.press("Control", "Shift", "KeyD")
+        self._browser.wait(".start-debug-action-item", re.escape(configuration))
+
+    def start(self, configuration: str) -> None:
+        """Start what is not the selected configuration."""
+        self._browser.press("Control", "KeyP")
+        self._browser.wait(_QUICK_INPUT)
+        self._browser.type(f"debug {configuration}")
+        self._browser.wait(".quick-input-list .monaco-list-row.focused", re.escape(configuration))
+        self._browser.press("Enter")
+
+    def toggle_breakpoint(self, file: str, line: int) -> None:
+        """In the active editor, which shows ``file``."""
+        self._browser.wait(".tabs-container .tab.active", file)
+        self._browser.click(".editor-instance .view-lines")
+        self._browser.press("Control", "KeyG")
+        self._browser.wait(_QUICK_INPUT)
+        self._browser.type(str(line))
+        self._browser.press("Enter")
+        self._browser.wait(".statusbar-item", f"Ln {line},")
+        self._browser.press("F9")
+        self._browser.wait(_BREAKPOINTS, f"{file}\\s[^]*\\b{line}$")
+
+    def press(self, *keys: str) -> None:
+        self._browser.press(*keys)
+
+    def stopped_at(self, *rows: str, seconds: float = 60) -> None:
+        """Wait until the Call Stack view shows these rows below the first thread. Each is a pattern.
+
+        A frame's row is ``function file line:column``; what VS Code folds has a row too.
+        """
+        self._browser.wait_rows(_STACK, "^[^\n]* PAUSED[^\n]*\n" + "\n".join(rows) + "(\n|$)", seconds)
+
+    def has_variables(self, *rows: str) -> None:
+        """Wait until the Variables view has each of these rows."""
+        for row in rows:
+            self._browser.wait_rows(_VARIABLES, f"(^|\n){row}(\n|$)")
+
+    def ended(self) -> None:
+        """Wait until no session is there."""
+        self._browser.gone(_STACK)
+        self._browser.gone(".debug-toolbar:not([aria-hidden=true])")
+
+    def look(self, name: str) -> None:
+        """Keep a picture of the window."""
+        self._pictures.mkdir(parents=True, exist_ok=True)
+        self._browser.screenshot(self._pictures / f"{name}.png")
