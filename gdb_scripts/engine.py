@@ -5,6 +5,8 @@ Runs inside gdb's own Python (3.8 and later). A plain gdb command, not an MI com
 
 import importlib
 import json
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -125,15 +127,17 @@ def _quoted(file):
 
 
 def load_library(path):
-    """Read the whole symbols of one library of the process; ``path`` as the process names it."""
-    import re
-
-    gdb.execute("sharedlibrary ^" + re.escape(path).replace("/", "/") + "$", to_string=True)
-    return
+    """Read the whole symbols of one library of the process; ``path`` as the kernel names it, links resolved."""
+    listed = gdb.execute("info sharedlibrary", to_string=True)
+    names = [line[line.index("/") :] for line in listed.splitlines()[1:] if "/" in line]
+    if path not in names:  # the dynamic linker's own name of it goes through a link
+        names = [name for name in names if os.path.realpath(name) == path] or [path]
+        path = names[0]
+    gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)
 
 
 # Requests that are not in this file, by the module that is read when one of them first comes.
-_RARER = ("engine_breakpoints", "engine_more", "engine_torch")
+_RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_torch")
 _VALUES = []  # what the handles of the current stop stand for; emptied when the target runs
 _TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
 
@@ -342,13 +346,6 @@ def _call_probe(call, method, argument):
     return done
 
 
-def call_sites(start, end):
-    """The addresses of the call instructions in a function."""
-    rows = gdb.selected_frame().architecture().disassemble(start, end - 1)
-    calls = ("call", "bl ", "blr")
-    return [row["addr"] for row in rows if row["asm"].strip().startswith(calls)]
-
-
 def architecture():
     """gdb's name of the architecture of the inferior."""
     return gdb.selected_inferior().architecture().name()
@@ -372,7 +369,6 @@ _COMMANDS = {
     "insert-many": insert_many,
     "delete-many": delete_many,
     "call-probe": call_probe,
-    "call-sites": call_sites,
 }
 
 

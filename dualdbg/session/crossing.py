@@ -27,11 +27,12 @@ _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 # Linkage names that are not an extension author's own code: the C++ library, binding layers, the compiler's and the
 # linker's functions, and the entry points that the interpreter calls to load a module.
-_LIBRARY_CODE = re.compile(
-    rb"_ZN?K?(St|S[absiod]|9__gnu_cxx|8pybind11|8nanobind|10__cxxabiv1)|_Z+N?K?8pybind11|_Z(nw|na|dl|da)|_ZT|_ZGV|_ZZNK?St"
-    rb"|_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|PyInit_|pybind11_|.*\.cold|__|_?Py[A-Z_]"
+LIBRARY_CODE = re.compile(
+    rb"_ZN?K?(St|S[absiod]|9__gnu_cxx|8pybind11|8nanobind|10__cxxabiv1)|_Z+N?K?8pybind11|_Z+N?K?8nanobind|_Z(nw|na|dl|da)|_ZT|_ZGV|_ZZNK?St"
+    rb"|_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|PyInit_|pybind11_|nb_|_ZL?\d+nb_|.*\.cold|__|_?Py[A-Z_]"
 )
 _MANY_BODIES = 1500
+_CYTHON = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d*[13579])(?P<name>[^\W\d]\w*)")
 
 _CASTER = "pybind11::cpp_function::initialize<"
 
@@ -103,10 +104,10 @@ class Crossing:
         return [int(number) for number in numbers]
 
     def _body_behind(self, address: int, module: Module) -> int:
-        """The user's lambda behind the pybind11 function that casts its arguments, where it has a function."""
+        """The user's function behind the one that unpacks its arguments: a lambda of pybind11's, one of Cython's."""
         assert module.library is not None
         symbol = module.library.symbol_at(address - module.bias)
-        body = lambda_of_caster(symbol.name) if symbol is not None else None
+        body = lambda_of_caster(symbol.name) or implementation_of(symbol.name) if symbol is not None else None
         for found in module.library.find_functions(body) if body is not None else ():
             return found.address + module.bias
         return address
@@ -120,7 +121,7 @@ class Crossing:
             entry.value + module.bias
             for table in module.library.tables
             for entry in table.functions()
-            if not _LIBRARY_CODE.match(table.name(entry))
+            if not LIBRARY_CODE.match(table.name(entry))
         }
         if len(addresses) > _MANY_BODIES:
             return []
@@ -139,7 +140,7 @@ class Crossing:
         top = self._session.inspector.python_top(hold)
         if top is None:
             return []
-        ranges = [span for module in self._interesting() for span in _code_of(module)]
+        ranges = [span for module in self.interesting() for span in _code_of(module)]
         if not ranges:
             self._watching = None
             return []
@@ -186,7 +187,7 @@ class Crossing:
         name = str(await self._session.native.helper("architecture"))
         return "aarch64" if name.startswith("aarch64") else "x86-64"
 
-    def _interesting(self) -> list[Module]:
+    def interesting(self) -> list[Module]:
         """The modules whose code a step enters: extensions and what they bring, not the interpreter or the system."""
         rules = self._session.inspector.reader.rules
         return [
@@ -216,6 +217,11 @@ class Crossing:
         if not frames or reader.rules.is_interpreter(frames[0]):
             return None
         return next((frame for frame in frames if is_evaluation_loop(frame)), None)
+
+    def is_entry(self, pc: int) -> bool:
+        """Whether code that a user may be interested in begins a function at ``pc``, nothing half done."""
+        image = self._session.breakpoints.image
+        return image.module_at(pc) in self.interesting() and image.function_start(pc + 1) == pc
 
     async def may_call_python(self, tid: int) -> bool:
         """Whether debugpy may be armed in the thread now: it holds the GIL, and stands in the user's own code."""
@@ -262,6 +268,18 @@ def lambda_of_caster(name: str) -> str | None:
             first = name[len(_CASTER) : index].rstrip("& ")
             return f"{first}::operator()" if first.endswith("}") and "{lambda(" in first else None
     return None
+
+
+def implementation_of(name: str) -> str | None:
+    """The function that Cython makes of a body, by the name of the wrapper that it makes of the arguments.
+
+    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: both are numbered in one sequence, 0 is left out.
+    """
+    match = _CYTHON.match(name)
+    if match is None:
+        return None
+    number = int(match["number"]) - 1
+    return f"__pyx_pf_{match['scope']}_{number or ''}{match['name']}"
 
 
 def _code_of(module: Module) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
-from ..model import Language, Reason, State, Stop, Thread
+from ..model import Language, Location, Reason, State, Stop, Thread
 from .holds import PythonHold
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class PythonStops:
         if session.entry_expected:
             reason: Reason | None = Reason.ENTRY
             session.entry_expected = False
+        elif self._was_removed(hold):
+            reason = None
         elif session.stepper.python_stop_counts(hold.event, hold.depth):
             reason = session.judge.python_reason(hold.event, session.pauses.in_python)
         else:
@@ -72,6 +74,24 @@ class PythonStops:
             session.seconds(),
         )
         session.enter(State.PYTHON_STOPPED, stop)
+
+    def _was_removed(self, hold: PythonHold) -> bool:
+        """Whether the breakpoint of this stop is gone: one that was removed while gdb held the target.
+
+        debugpy hears of that only when the target runs again, and numbers its breakpoints anew each time; so the
+        place decides.
+        """
+        top = self._session.inspector.python_top(hold)
+        if hold.event.reason != "breakpoint" or not hold.event.breakpoints or top is None:
+            return False
+        places = [
+            location
+            for row in self._session.breakpoints.all()
+            if row.enabled and row.spec.language is Language.PYTHON
+            for location in row.locations
+            or (Location(file=top.file, line=top.line),)  # not told yet: may be it
+        ]
+        return not any(place.line in (top.line, None) for place in places)
 
     async def continued(self, event: engine.PythonContinued) -> None:
         if event.debugpy_thread is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends import events as engine
 from ..errors import CommandError, WrongState
 from ..model import NativeFrame, Notice, PythonFrame, Role, Stack, State
+from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
 from .crossing import Crossing
 from .holds import PythonHold
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 _INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
+_CYTHON_WRAPPER = "__pyx_pw_"  # unpacks the arguments for the function that is meant
 _NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
 
 
@@ -40,6 +42,7 @@ class Step:
     depth: int = 0  # how many Python frames debugpy showed there
     python: bool = False
     bodies: bool = False  # the functions of the extension are among the entries
+    calls: CallEntries | None = None  # of a function without debug info
 
 
 class Stepper:
@@ -90,6 +93,8 @@ class Stepper:
             return None
         if number is not None and number in step.entries:
             return await self._entered(step, event)
+        if number is not None and step.calls is not None and number in step.calls.numbers:
+            return await self._call_reached(step, step.calls, event)
         if number is not None and number in step.landings:
             pointer = await self.crossing.stack_pointer(event.gdb_thread or 1)
             return event.gdb_thread == step.gdb_thread and pointer >= step.landings[number]
@@ -107,7 +112,8 @@ class Stepper:
             self._python_outstanding = False
         self._native_outstanding = False
         if step is not None:
-            await self.crossing.remove([*step.landings, *step.entries])
+            calls = step.calls.numbers if step.calls is not None else ()
+            await self.crossing.remove([*step.landings, *step.entries, *calls])
 
     def python_stop_counts(self, event: engine.PythonStopped, depth: int) -> bool:
         """False for the late end of a debugpy step that another stop has ended, or that a landing is to end.
@@ -221,20 +227,32 @@ class Stepper:
             return
         top = stack.frames[0] if stack.frames else None
         has_line = isinstance(top, NativeFrame) and top.line is not None
-        if kind == "step" and has_line and await self.crossing.may_call_python(step.tid):
+        may_enter = isinstance(top, NativeFrame) and (has_line or self.crossing.is_entry(top.pc))
+        if kind == "step" and may_enter and await self.crossing.may_call_python(step.tid):
             self._python_outstanding = await self.crossing.arm(step.gdb_thread, "step")
             step.python = self._python_outstanding
         exit_place = await self.crossing.exit_to_python(step.gdb_thread)
         if exit_place is not None:
             await self._expect_return(step, exit_place)
+        if kind == "step" and isinstance(top, NativeFrame) and not has_line:
+            step.calls = await watch_calls(self._session, self.crossing, top.pc, step.gdb_thread)
         if kind == "finish" or not has_line:
             await self._finish_native(step, stack, exit_place is not None)
             return
         await self._go_native(_NATIVE_COMMANDS[kind], step)
 
+    async def _call_reached(self, step: Step, calls: CallEntries, event: engine.NativeStopped) -> bool:
+        """A call of the function without debug info, or the function that it calls: that one ends the step."""
+        if event.gdb_thread != step.gdb_thread:
+            return False
+        if event.gdb_breakpoint in calls.sites:
+            await pointer_followed(self._session, self.crossing, calls, step.gdb_thread)
+            return False
+        return await called_from_here(self._session, calls, step.gdb_thread)
+
     async def _finish_native(self, step: Step, stack: Stack, has_exit: bool) -> None:
         """To the next frame of the user's: a native caller, else the Python line, which has its landing already."""
-        caller = _native_caller(stack)
+        caller = _native_caller(stack, glue_too=step.calls is not None)
         if caller is not None:
             await self._expect_return(step, caller)
         elif not has_exit:
@@ -335,11 +353,12 @@ def _caller_of_python(stack: Stack) -> NativeFrame | None:
     return None
 
 
-def _native_caller(stack: Stack) -> NativeFrame | None:
+def _native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
     """The next native frame of the user's below the innermost one, before any Python frame."""
     for frame in stack.visible()[1:]:
         if isinstance(frame, PythonFrame):
             return None
-        if frame.role is Role.USER and not _is_header(frame):
+        wrapper = (frame.function or "").startswith(_CYTHON_WRAPPER)
+        if glue_too or (frame.role is Role.USER and not _is_header(frame) and not wrapper):
             return frame
     return None

@@ -37,6 +37,8 @@ TYPE_SLOTS = {
     "init": 34,
     "new": 36,
 }
+VECTORCALL_OFFSET = 4  # the place of tp_vectorcall_offset
+HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
 # The tables that a type points to (tp_as_async, tp_as_number, tp_as_sequence, tp_as_mapping) and their lengths.
 TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
 HIDDEN_ROOTS = (HERE,)
@@ -230,7 +232,15 @@ def entries_of(function: Any) -> list[int]:
         return reader(function)
     if isinstance(function, type):
         return constructor_entries(function)
-    return [slot(type(function), "call")]
+    return [slot(type(function), "call"), *vectorcall_entries(function)]
+
+
+def vectorcall_entries(function: Any) -> list[int]:
+    """Where an object of a type with the vectorcall protocol is called (PEP 590): a pointer in the object itself."""
+    cls = type(function)
+    if not cls.__flags__ & HAVE_VECTORCALL:
+        return []
+    return [word(id(function) + word(id(cls) + HEADER + 8 + 8 * VECTORCALL_OFFSET))]
 
 
 def constructor_entries(cls: type) -> list[int]:
@@ -278,6 +288,8 @@ READERS = {
     "staticmethod": method_entries,
     "function": lambda function: [],
     "cython_function_or_method": cython_entries,
+    "nb_func": vectorcall_entries,
+    "nb_method": vectorcall_entries,
 }
 
 
