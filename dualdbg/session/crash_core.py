@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,14 @@ _DEADLINE = 600.0  # seconds: as much is written as the target has in memory
 
 
 async def keep_core(session: Session, folder: Path, stop: Stop) -> None:
-    """Write ``folder``/core.PID when ``stop`` is a crash; what came of it is told."""
+    """Write ``folder``/core.PID when ``stop`` is a crash; what came of it is told.
+
+    A later one is core.PID.2: a handler that raises the signal again shows less than the first did.
+    """
     signal = (stop.description or "").partition(",")[0]
     if stop.reason is not Reason.SIGNAL or signal not in CRASHES:
         return
-    path = folder / f"core.{session.pid}"
+    path = _free(folder / f"core.{session.pid}")
     try:
         async with progress(session.emit, f"writing {path}"):
             await session.native.console(f"generate-core-file {path}", _DEADLINE)
@@ -35,3 +39,8 @@ async def keep_core(session: Session, folder: Path, stop: Stop) -> None:
         return
     megabytes = path.stat().st_size / 1e6
     session.emit(Notice("info", f"a core of {megabytes:.0f} MB is kept", f"dualdbg core {path}"))
+
+
+def _free(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.{number}") for number in count(2))
+    return next(name for name in chain([path], names) if not name.exists())

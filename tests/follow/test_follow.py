@@ -9,7 +9,7 @@ import pytest
 
 from dualdbg.session.group import Caller, is_wanted
 from tests.cli.driver import Done, dualdbg, json_run
-from tests.support import find_interpreter, require
+from tests.support import SAMPLES, find_interpreter, require
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
@@ -128,6 +128,32 @@ def test_a_worker_of_a_data_loader_stops_in_python_and_in_native_code() -> None:
     assert "mul" in native["frame"]["function"]
     assert ends(done)[1] == 0
     assert "[[1.0, 1.0], [4.0, 4.0]]\n" in "".join(event["text"] for event in done.of("output"))
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_a_crashed_worker_and_its_core_show_the_same(torch_extension: Path, tmp_path: Path) -> None:
+    words = ("bt", "frame 1", "args")
+    commands = [word for command in words for word in ("-x", command)]
+    live = dualdbg(
+        "run", "--json", "--follow", "python", "--on-crash", "core", "--cwd", tmp_path, "--batch",
+        *commands, SAMPLES / "hangs" / "worker_segfault.py", stdin="go\n",
+    )  # fmt: skip
+    [crash] = live.of("stopped")
+    assert (crash["reason"], crash["frame"]["function"]) == ("signal", "sample::read_element")
+    [core] = tmp_path.glob("core.*")
+    kept = dualdbg("core", core, "--json", *commands)
+    core.unlink()
+    assert native_and_python(kept) == native_and_python(live)
+    for done in (live, kept):
+        [arguments] = done.of("variables")
+        [values] = [row["value"] for row in arguments["variables"] if row["name"] == "values"]
+        assert "0., 1., 2., 3." in values, values
+
+
+def native_and_python(done: Done) -> list[tuple[str, int | None]]:
+    [stack] = done.of("stack")
+    return [(frame["function"], frame["line"]) for frame in stack["frames"]]
 
 
 def test_what_is_wanted() -> None:
