@@ -138,7 +138,8 @@ def load_library(path):
 
 # Requests that are not in this file, by the module that is read when one of them first comes.
 _RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_torch")
-_VALUES = []  # what the handles of the current stop stand for; emptied when the target runs
+# What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
+_VALUES = []
 _TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
 
 
@@ -172,6 +173,8 @@ def evaluate(number, level, expression):
 def children(handle, offset, limit):
     """The members of a value that :func:`variables` or :func:`evaluate` returned."""
     rows = []
+    if isinstance(_VALUES[handle], int):
+        return _command("python-rows")(_VALUES[handle], offset, limit)
     for index, (name, value) in enumerate(_members(_VALUES[handle])):
         if index >= offset + limit:
             break
@@ -212,7 +215,7 @@ def _value_row(name, value):
         address = None
     handle = None
     if _expands(value):
-        _VALUES.append(value)
+        _VALUES.append(int(value) if _is_python_object(value.type) else value)
         handle = len(_VALUES) - 1
     return {"name": name, "type": str(value.type), "value": text, "handle": handle, "address": address}
 
@@ -220,10 +223,18 @@ def _value_row(name, value):
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
 
 
+def _is_python_object(type_):
+    """Whether this is the type of a pointer to a PyObject."""
+    type_ = type_.strip_typedefs()
+    return type_.code == gdb.TYPE_CODE_PTR and type_.target().strip_typedefs().unqualified().name == "_object"
+
+
 def _expands(value):
+    if _is_python_object(value.type):
+        return int(value) != 0
     printer = gdb.default_visualizer(value)
-    if printer is not None:
-        return hasattr(printer, "children")
+    if printer is not None and hasattr(printer, "children"):
+        return True
     type_ = value.type.strip_typedefs()
     if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         return _expands(value.referenced_value())
@@ -233,6 +244,8 @@ def _expands(value):
 
 
 def _members(value):
+    if isinstance(value, int):
+        return
     printer = gdb.default_visualizer(value)
     if printer is not None and hasattr(printer, "children"):
         for name, child in printer.children():

@@ -172,6 +172,30 @@ def _element(objects, kind, address, key):
     return next(iter(addresses(index, 1)), None) if 0 <= index < count else None
 
 
+def python_rows(address, offset, limit):
+    """:func:`python_children` as the rows of native values, with handles of their own; none of what is no object."""
+    try:
+        found = python_children(address, offset, limit)["rows"]
+    except gdb.GdbError:  # an uninitialised pointer: its own text says so
+        return []
+    rows = []
+    for row in found:
+        handle = None
+        if row["total"] and row["address"] is not None:
+            engine._VALUES.append(row["address"])
+            handle = len(engine._VALUES) - 1
+        rows.append(
+            {
+                "name": row["name"],
+                "type": row["type"],
+                "value": row["value"],
+                "handle": handle,
+                "address": row["address"],
+            }
+        )
+    return rows
+
+
 def _objects(whole):
     target = context.current()
     if not whole:
@@ -184,6 +208,7 @@ COMMANDS = {
     "load-helpers": load,
     "python-children": python_children,
     "python-path": python_path,
+    "python-rows": python_rows,
     "python-values": python_values,
     "word": word,
 }

@@ -226,6 +226,49 @@ def test_native_locals_prints_and_log_points_use_the_printers(corpus_library: Pa
     assert "of Stack of 3 = {1, 2.5, three} and tensor([0, 1, 2])\n" in logged
 
 
+CALLS_BACK = """
+from sample_path import add_native_modules
+add_native_modules()
+import sample_capi
+
+class Callback:
+    def __init__(self):
+        self.names = ["a", "b"]
+        self.depth = {"x": (1, 2)}
+
+    def __call__(self, value):
+        return value * 2
+
+sample_capi.call_back(Callback(), 2.0)
+"""
+
+
+def test_a_python_object_in_a_native_frame(native_samples: Path, tmp_path: Path) -> None:
+    """Without PyTorch in the process; an uninitialised pointer is told from an object."""
+    program = tmp_path / "program.py"
+    program.write_text(CALLS_BACK)
+    source = SAMPLES / "native" / "sample_capi.cpp"
+    line = 1 + next(
+        i for i, text in enumerate(source.read_text().splitlines()) if "CallFunction(callback" in text
+    )
+    commands = ("locals", "print callback", "print args --limit 1", "pyobject callback", "print answer")
+    words = [word for command in commands for word in ("-x", command)]
+    done = dualdbg(
+        *("run", program, "-b", f"sample_capi.cpp:{line}", *words, "--batch", "--json"),
+        env={"PYTHONPATH": f"{ROOT}:{SAMPLES}"},
+    )
+    variables, callback, args, described, _answer = answers(done)
+    named = {row["name"]: row["value"] for row in variables["variables"]}
+    assert "<__main__.Callback object at 0x" in named["callback"]
+    assert named["args"].endswith(", 2.0)")
+    assert [(row["name"], row["type"], row["value"]) for row in callback["children"]] == [
+        ("names", "list", "['a', 'b']"),
+        ("depth", "dict", "{'x': (1, 2)}"),
+    ]
+    assert [row["type"] for row in args["children"]] == ["__main__.Callback"]
+    assert described["type"] == "__main__.Callback" and described["data"]["refcount"] >= 1
+
+
 def test_every_word_has_help_and_completes() -> None:
     names = {row.name for row in all_commands()}
     completions = Completions(lambda _text: (), ())
