@@ -97,6 +97,7 @@ async def attach(
         await _hold(session, native)
         await control.begin()
         await native.console("catch load")
+        await native.console("catch unload")
         await native.console("catch exec")
         for command in options.gdb_commands:
             await native.console(command)

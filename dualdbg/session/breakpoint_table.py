@@ -134,6 +134,7 @@ class BreakpointTable:
                 raise
         self._settle(id, announce=True)
         self._tell_meanings(id, self.image.modules)
+        self._tell_troubles()
         if same is not None:
             self._session.emit(
                 Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
@@ -194,12 +195,15 @@ class BreakpointTable:
     async def libraries_changed(self) -> None:
         """A library came or went (gdb holds the target): bind what can be bound."""
         arrived = self.image.refresh()
-        changed = [*self._native.libraries_left(), *(await self._native.libraries_arrived(arrived))]
+        changed = await self._native.libraries_left()
+        await self._session.inspector.reader.libraries_left()
+        changed += await self._native.libraries_arrived(arrived)
         for id in dict.fromkeys(changed):
             if id in self._rows:
                 self._settle(id, announce=True)
         for id in self._rows:
             self._tell_meanings(id, arrived)
+        self._tell_troubles()
 
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """Look at a stop that serves other breakpoints; True when it is nothing but that."""
@@ -210,6 +214,11 @@ class BreakpointTable:
         for id in changed or ():
             self._settle(id, announce=True)
         return changed is not None
+
+    def _tell_troubles(self) -> None:
+        for module in self.image.take_troubles():
+            hint = "no names are known in it; addresses are: break *0xADDRESS"
+            self._session.emit(Notice("warning", f"{module.path}: {module.trouble}", hint))
 
     def _tell_meanings(self, id: int, arrived: list[Module]) -> None:
         row = self._rows[id]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import CommandError
 from ..model import BreakpointKind, BreakpointSpec, Location
-from ..symbols.image import Module, Place, ProcessImage
+from ..symbols.image import DELETED, Module, Place, ProcessImage
 from ..symbols.operators import Candidate
 from ..symbols.policy import Load
 from .engines import NativeEngine
@@ -169,8 +169,11 @@ class NativeBreakpoints:
         unbound = (one for one in self._wanted.values() if one.spec.kind is kind or not one.locations)
         return {wanted.operator for wanted in unbound if wanted.operator is not None}
 
-    def libraries_left(self) -> list[int]:
-        """Forget the places in modules that are gone (gdb drops its own); returns the breakpoints that changed."""
+    async def libraries_left(self) -> list[int]:
+        """Forget the places in modules that are gone; returns the breakpoints that changed.
+
+        gdb keeps its own, and would set them again in whatever is loaded there next.
+        """
         changed = []
         for wanted in self._wanted.values():
             gone = [
@@ -178,14 +181,23 @@ class NativeBreakpoints:
                 for key, location in wanted.locations.items()
                 if location.address is not None
                 and wanted.spec.kind is not BreakpointKind.DATA
-                and self._image.module_at(location.address) is None
+                and not self._is_there(location)
             ]
             for key in gone:
                 del wanted.locations[key]
-                self._points.pop(key, None)
+                point = self._points.pop(key, None)
+                if point is not None:
+                    await self._native.delete_breakpoint(point.number)
             if gone:
                 changed.append(wanted.id)
         return changed
+
+    def _is_there(self, location: Location) -> bool:
+        """Whether the module of a location is still where it was."""
+        assert location.address is not None
+        module = self._image.module_at(location.address)
+        path = (location.library or "").removesuffix(DELETED)
+        return module is not None and module.path.removesuffix(DELETED) == path
 
     def program_replaced(self) -> list[int]:
         """The process ran another program by exec: nothing is bound any more."""

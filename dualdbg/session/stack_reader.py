@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ..errors import DualdbgError
-from ..model import Event, NativeFrame, Stack
+from ..errors import CommandError, DualdbgError
+from ..model import Event, NativeFrame, Notice, Stack
 from ..snapshot.python_side import PythonSide, PythonThread
 from ..stacks.merge import merge
 from ..stacks.roles import RoleRules
+from ..symbols import cache
 from ..symbols.image import Module, ProcessImage
+from ..symbols.library import Library
 from ..symbols.policy import Load
 from ..symbols.unwind_file import unwind_file
 from .engines import NativeEngine
@@ -39,7 +42,7 @@ class StackReader:
         self._policy = policy
         self._hidden = hidden
         self.emit: Callable[[Event], None] = lambda _event: None
-        self._prepared: set[tuple[str, int]] = set()
+        self._prepared: dict[tuple[str, int], Module] = {}
         self._rules: RoleRules | None = None
         self._frames: dict[int, list[NativeFrame]] = {}
         self._python: list[PythonThread] | None = None
@@ -70,9 +73,11 @@ class StackReader:
         key = (module.path, module.start)
         if key in self._prepared or module.library is None:
             return
-        self._prepared.add(key)
+        self._prepared[key] = module
         load = self._policy.decide(module).load
-        if load is Load.WHOLE:
+        if load is Load.WHOLE and not module.library.elf.is_on_disk:
+            await self._native.add_symbols(self._as_loaded(module, module.library), module.bias)
+        elif load is Load.WHOLE:
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
                 await self._native.load_library(module.path)
         elif load is Load.UNWIND:
@@ -80,6 +85,27 @@ class StackReader:
                 path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
             if path is not None:
                 await self._native.add_symbols(path, module.bias)
+
+    async def libraries_left(self) -> None:
+        """Modules are gone: what gdb was given for them must not serve for what is loaded there next."""
+        there = {(module.path, module.start) for module in self._image.modules}
+        for key in self._prepared.keys() - there:
+            module = self._prepared.pop(key)
+            for section in module.library.elf.sections if module.library is not None else ():
+                if section.is_code and section.size:
+                    with contextlib.suppress(
+                        CommandError
+                    ):  # it dropped the library itself, or had nothing for it
+                        await self._native.console(
+                            f"remove-symbol-file -a {section.address + module.bias:#x}"
+                        )
+                    break
+
+    def _as_loaded(self, module: Module, library: Library) -> Path:
+        """A copy of the file as it was when the target loaded it: gdb would read what is in its place now."""
+        text = f"{module.path} was replaced on disk since it was loaded: its symbols are those of the file that runs"
+        self.emit(Notice("warning", text, "restart the program to run the new one"))
+        return cache.store(f"replaced-{library.identity}.so", [library.elf.data])
 
     async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
         """The frames of one thread, each with the best name there is; read once a stop."""

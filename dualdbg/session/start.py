@@ -218,6 +218,7 @@ async def _start_engines(
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
     await native.console("catch load")
+    await native.console("catch unload")
     await native.console("catch exec")
     for command in options.gdb_commands:
         await native.console(command)

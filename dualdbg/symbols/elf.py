@@ -145,6 +145,15 @@ class ElfFile:
                 "restart the target, which may run a mixture of the old and the new file",
             )
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether its path still leads to the file that was mapped."""
+        try:
+            status = Path(self.path).stat()
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
     # -- reading -----------------------------------------------------------------------------
 
     def garbled(self, what: str) -> SymbolError:

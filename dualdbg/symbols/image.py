@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
@@ -44,6 +44,7 @@ class ProcessImage:
         self._modules: dict[tuple[str, int], Module] = {}
         self._text = ""
         self._names: dict[int, tuple[str | None, str | None]] = {}
+        self._troubles: list[Module] = []  # not taken yet
 
     @property
     def modules(self) -> list[Module]:
@@ -61,7 +62,7 @@ class ProcessImage:
         found: dict[tuple[str, int], Module] = {}
         new = []
         root = root_of(self.pid)
-        for path, rows in _mapped_files(text).items():
+        for path, rows in _loaded_files(text):
             start = min(row[0] for row in rows)
             known = self._modules.get((path, start))
             end = max(row[1] for row in rows)
@@ -72,10 +73,23 @@ class ProcessImage:
             found[path, start] = module
             if known is None:
                 new.append(module)
+            if module.trouble is not None:
+                self._troubles.append(module)
         if len(new) + len(self._modules) != len(found) or new:
             self._names.clear()
         self._modules = found
         return new
+
+    def take_troubles(self) -> list[Module]:
+        """The libraries that turned out to be unreadable since this was last asked."""
+        troubles, self._troubles = self._troubles, []
+        return [module for module in troubles if ".so" in module.path.rpartition("/")[2]]
+
+    def _spoilt(self, module: Module, error: SymbolError) -> None:
+        """The file was overwritten under our hands: what it says from now on is nothing to go by."""
+        without = replace(module, library=None, trouble=error.message)
+        self._modules[module.path, module.start] = without
+        self._troubles.append(without)
 
     def module_at(self, address: int) -> Module | None:
         for module in self._modules.values():
@@ -100,7 +114,11 @@ class ProcessImage:
             return None, None
         if module.library is None:
             return None, module.path
-        symbol = module.library.symbol_at(address - module.bias)
+        try:
+            symbol = module.library.symbol_at(address - module.bias)
+        except SymbolError as error:
+            self._spoilt(module, error)
+            return None, module.path
         return (symbol.short_name if symbol else None), module.path
 
     def function_start(self, return_address: int) -> int | None:
@@ -115,25 +133,34 @@ class ProcessImage:
         """Every function of this name in the given modules (all by default)."""
         places = []
         for module in self.modules if modules is None else modules:
-            if module.library is not None:
-                places += [
-                    Place(symbol.address + module.bias, symbol, module)
-                    for symbol in module.library.find_functions(name)
-                ]
+            if module.library is None:
+                continue
+            try:
+                found = module.library.find_functions(name)
+            except SymbolError as error:
+                self._spoilt(module, error)
+                continue
+            places += [Place(symbol.address + module.bias, symbol, module) for symbol in found]
         return places
 
 
-def _mapped_files(text: str) -> dict[str, list[tuple[int, int, int, bool]]]:
-    """path -> rows of (start, end, file offset, executable), for the files among the mappings."""
-    files: dict[str, list[tuple[int, int, int, bool]]] = {}
+def _loaded_files(text: str) -> list[tuple[str, list[tuple[int, int, int, bool]]]]:
+    """(path, rows of (start, end, file offset, executable)) of each file that is loaded, once for each time it is.
+
+    Shared rows are data that somebody reads, not code. A file that is loaded twice (dlmopen) begins anew.
+    """
+    files: dict[str, list[list[tuple[int, int, int, bool]]]] = {}
     for line in text.splitlines():
         fields = line.split(None, 5)
-        if len(fields) < 6 or not fields[5].startswith("/") or fields[4] == "0":
+        if len(fields) < 6 or not fields[5].startswith("/") or fields[4] == "0" or fields[1].endswith("s"):
             continue
         start, _, end = fields[0].partition("-")
         row = (int(start, 16), int(end, 16), int(fields[2], 16), "x" in fields[1])
-        files.setdefault(fields[5], []).append(row)
-    return {path: rows for path, rows in files.items() if any(row[3] for row in rows)}
+        images = files.setdefault(fields[5], [[]])
+        if images[-1] and row[2] < images[-1][-1][2]:
+            images.append([])
+        images[-1].append(row)
+    return [(path, rows) for path, images in files.items() for rows in images if any(row[3] for row in rows)]
 
 
 def root_of(pid: int) -> str:

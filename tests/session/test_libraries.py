@@ -1,0 +1,138 @@
+"""Libraries that come and go, that have the name of another, that are stripped, or replaced while they run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Exited, NativeFrame, Stopped
+from tests.session.driver import Driver, name, run_session
+
+SOURCE = """\
+extern "C" __attribute__((noinline)) int twice(int x) {
+    int result = x * FACTOR;
+    return result;
+}
+extern "C" int enter(int x) { return twice(x) + 1; }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "source.cpp").write_text(SOURCE)
+    for place, factor in (("a", 2), ("b", 3)):
+        (tmp_path / place).mkdir()
+        options = [f"-DFACTOR={factor}", "-g", "-O0", "-shared", "-fPIC", "-Wl,--build-id"]
+        subprocess.run(
+            ["g++", *options, "-o", tmp_path / place / "libwork.so", tmp_path / "source.cpp"], check=True
+        )
+    return tmp_path
+
+
+def program(folder: Path, text: str) -> Path:
+    path = folder / "program.py"
+    path.write_text(f"import ctypes, os, shutil\n{text}")
+    return path
+
+
+def run(folder: Path, text: str, *specs: str, output: list[str] | None = None) -> tuple[list[str], Driver]:
+    """Where the program stops, as ``function:line``; it has to end well."""
+
+    async def work(driver: Driver) -> tuple[list[str], Driver]:
+        seen = []
+        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
+            frame = event.stop.frame
+            assert isinstance(frame, NativeFrame)
+            seen.append(f"{name(frame)}:{frame.line}")
+            await driver.session.resume()
+        assert event.exit.code == 0
+        return seen, driver
+
+    options = {"cwd": str(folder)}
+    return run_session(work, program(folder, text), *specs, launch_options=options)
+
+
+COME_AND_GO = """\
+import _ctypes
+for place in ("a", "a", "b", "a"):
+    library = ctypes.CDLL(os.path.abspath(f"{place}/libwork.so"))
+    print(library.enter(1), flush=True)
+    _ctypes.dlclose(library._handle)
+"""
+
+
+@pytest.mark.parametrize("spec", ["twice", "source.cpp:2", "twice if x == 1"])
+def test_libraries_that_come_and_go(folder: Path, spec: str, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, _ = run(folder, COME_AND_GO, spec)
+    assert seen == ["twice:2"] * 4
+    assert capfd.readouterr().out == "3\n3\n4\n3\n"
+
+
+BOTH = """\
+libraries = [ctypes.CDLL(os.path.abspath(f"{place}/libwork.so")) for place in ("a", "b")]
+print([library.enter(1) for library in libraries])
+"""
+
+
+def test_two_libraries_of_one_name(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, driver = run(folder, BOTH, "twice")
+    assert seen == ["twice:2", "twice:2"]
+    places = driver.session.breakpoints.get(1).locations
+    assert {Path(one.library or "").parent.name for one in places} == {"a", "b"}
+    symbols = subprocess.run(["nm", folder / "a/libwork.so"], capture_output=True, text=True, check=True)
+    [row] = [
+        line for line in symbols.stdout.splitlines() if line.endswith(" twice")
+    ]  # the first: at one place in both
+    offset = row.split()[0]
+    assert [one.partition(":")[0] for one in run(folder, BOTH, f"libwork.so+0x{offset}")[0]] == ["twice"] * 2
+    assert len(run(folder, BOTH, f"{folder}/b/libwork.so+0x{offset}")[0]) == 1
+
+
+def test_a_stripped_library(folder: Path) -> None:
+    subprocess.run(["strip", folder / "a/libwork.so"], check=True)
+    seen, _ = run(folder, BOTH.replace('("a", "b")', '("a",)'), "twice")
+    assert seen == ["twice:None"]
+
+
+REPLACED = """\
+library = ctypes.CDLL(os.path.abspath("a/libwork.so"))
+os.replace("b/libwork.so", "a/libwork.so")
+print(library.enter(1))
+"""
+
+
+def test_a_library_that_is_replaced_while_it_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The new one has other lines: the stop is at those of the old one, and that is said."""
+    longer = folder / "longer.cpp"
+    longer.write_text("\n" * 20 + SOURCE)
+    command = ["g++", "-DFACTOR=3", "-g", "-shared", "-fPIC", "-o", folder / "b/libwork.so", longer]
+    subprocess.run(command, check=True)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("twice")
+        stop = await driver.resume()
+        assert isinstance(stop.frame, NativeFrame) and (name(stop.frame), stop.frame.line) == ("twice", 2)
+        assert any("was replaced on disk" in notice.message for notice in driver.notices)
+        await driver.finish_run()
+
+    run_session(work, program(folder, REPLACED), "program.py:4", launch_options={"cwd": str(folder)})
+    assert capfd.readouterr().out == "3\n"
+
+
+def test_a_library_that_is_overwritten_in_place(folder: Path) -> None:
+    """Nothing is taken from the wrong file, and the rest of the session goes on."""
+    text = REPLACED.replace("os.replace", "os.utime('a/libwork.so', (1, 1)) or (lambda *_: None)")
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("twice")
+        await driver.session.breakpoints.add("PyErr_SetString")
+        await driver.finish_run()
+        assert any("overwritten" in notice.message for notice in driver.notices), driver.notices
+
+    run_session(work, program(folder, text), "program.py:4", launch_options={"cwd": str(folder)})
+    shutil.rmtree(folder / "a")
