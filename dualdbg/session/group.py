@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 
 from ..backends.events import NativeExited
 from ..errors import DualdbgError
@@ -24,7 +23,7 @@ from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
 from ..target.child import Child
 from ..target.launcher import Launch, Meeting, settings_for
-from ..target.permission import YAMA_SCOPE
+from ..target.permission import yama_scope
 from ..target.terminal import Terminal
 from .deaths import watch_death
 from .session import Session
@@ -105,7 +104,7 @@ class Group:
             "port": int(self._server.sockets[0].getsockname()[1]),
             "token": self._token,
             "session_pid": os.getpid(),
-            "name_tracer": _scope() == 1,
+            "name_tracer": yama_scope() == 1,
         }
         self._what = replace(what, env={**what.env, ENVIRONMENT: json.dumps(where)})
         return self._what
@@ -252,11 +251,3 @@ async def launch_group(
     except BaseException:
         group.close()
         raise
-
-
-def _scope() -> int:
-    """Yama's ptrace_scope; 0 where the kernel has no Yama."""
-    try:
-        return int(Path(YAMA_SCOPE).read_text())
-    except OSError:
-        return 0

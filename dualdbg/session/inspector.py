@@ -22,6 +22,7 @@ from ..model import (
     Thread,
     Value,
 )
+from ..snapshot.procfs import namespace_tids
 from ..stacks.roles import assign_roles
 from .log_text import split_log
 from .stack_reader import StackReader
@@ -99,7 +100,8 @@ class Inspector:
                 answer = await self.ask(
                     "evaluate", {"expression": _THREAD_ID, "frameId": frame_id, "context": "watch"}
                 )
-                self._tids[number] = int(answer["result"])
+                inner = int(answer["result"])  # the target may be in a container, with numbers of its own
+                self._tids[number] = namespace_tids(self._session.pid).get(inner, inner)
         except WrongState:
             return False
         hold.tid = self._tids.get(number, self._session.pid)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import CommandError, DualdbgError
 from ..model import Frame, NativeFrame, PythonFrame, State, Thread
+from ..snapshot.procfs import namespace_tids
 from ..snapshot.python_side import PythonSide
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ class ThreadList:
             rows = ast.literal_eval(str(answer["result"]))
         except (CommandError, ValueError, SyntaxError):
             return  # names are a courtesy: a program may have replaced threading.enumerate
-        for tid, name, number, ours in rows:
+        outer = namespace_tids(self._session.pid)
+        for inner, name, number, ours in rows:
+            tid = outer.get(inner, inner)
             self._names[tid] = name
             if ours:
                 self.ours.add(tid)

@@ -11,7 +11,7 @@ from ..model import PythonFrame
 from ..symbols.image import Module
 from .memory import ProcessMemory
 from .object_text import ObjectText
-from .procfs import MemoryMap
+from .procfs import MemoryMap, namespace_tids
 from .python_reader import PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
 
 
@@ -72,7 +72,7 @@ class PythonSide:
             state = reader.read()
         except UnreadableMemory as error:
             raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
-        return state, states_by_tid(state, {}, reader.memory, self._tids())
+        return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))
 
     def _reader(self) -> PythonReader:
         interpreter = find_interpreter(self._modules())
