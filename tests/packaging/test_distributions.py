@@ -120,3 +120,19 @@ print(json.dumps([str(resource_directory(name)) for name in {DATA_FOLDERS!r}]))
     for folder in folders:
         assert folder.is_relative_to(installed.parent.parent)
         assert any(folder.iterdir())
+
+
+def test_installed_wheel_serves_editors(installed: Path, tmp_path: Path) -> None:
+    """The files of a project, the extension and the other editors' texts need nothing of the checkout."""
+    dualdbg = installed.parent / "dualdbg"
+    run(dualdbg, "vscode", "init", tmp_path, "--python", installed, cwd=tmp_path)
+    assert str(dualdbg) in (tmp_path / ".vscode/tasks.json").read_text()
+    assert str(dualdbg) in run(dualdbg, "editor", "nvim", cwd=tmp_path)
+    keep = tmp_path / "code"
+    keep.write_text('#!/bin/sh\ncp "$2" kept.vsix\n')
+    keep.chmod(0o755)
+    run(dualdbg, "vscode", "install", "--code", keep, cwd=tmp_path)
+    with zipfile.ZipFile(tmp_path / "kept.vsix") as archive:
+        assert {"extension/package.json", "extension/README.md", "extension/icon.png"} <= set(
+            archive.namelist()
+        )

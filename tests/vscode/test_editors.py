@@ -12,7 +12,7 @@ import pytest
 from dualdbg.dap.options import BY_NAME, OF_EDITORS
 from dualdbg.vscode.editors import EDITORS, configuration
 from dualdbg.vscode.jsonc import parse
-from tests.support import ROOT
+from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -70,23 +70,17 @@ def test_emacs_text_is_balanced() -> None:
     assert depth == 0
 
 
-@pytest.mark.skipif(
-    shutil.which("nvim") is None and shutil.which("luac") is None,
-    reason="outside of this project: no Lua here",
-)
 def test_nvim_text_is_lua(tmp_path: Path) -> None:
+    nvim = require(shutil.which("nvim"), "nvim", outside=True)
     path = tmp_path / "init.lua"
     path.write_text(configuration("nvim", COMMAND))
-    if shutil.which("nvim") is None:
-        done = subprocess.run(["luac", "-p", str(path)], capture_output=True, text=True, timeout=60)
-    else:
-        check = f"lua local f, why = loadfile({str(path)!r}); if not f then print(why); vim.cmd('cquit') end"
-        done = subprocess.run(
-            ["nvim", "--headless", "-u", "NONE", "-c", check, "-c", "quit"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+    check = f"lua local f, why = loadfile({str(path)!r}); if not f then print(why); vim.cmd('cquit') end"
+    done = subprocess.run(
+        [nvim, "--headless", "-u", "NONE", "-c", check, "-c", "quit"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -94,3 +88,28 @@ def test_unknown_editors() -> None:
     assert "one of nvim, emacs, helix, zed" in editor("vim").stderr
     assert "dualdbg vscode init" in editor("vscode").stderr
     assert editor().returncode == 2
+
+
+def test_emacs_text_is_lisp(tmp_path: Path) -> None:
+    """A real Emacs reads it; dape, which needs a later one than Debian's, is stood in for by what it defines."""
+    emacs = require(shutil.which("emacs"), "emacs", outside=True)
+    init = tmp_path / "init.el"
+    init.write_text(configuration("emacs", ["/a folder/dualdbg"]))
+    reader = tmp_path / "read.el"
+    reader.write_text(
+        "(defvar dape-configs nil)\n(provide 'dape)\n"
+        f'(load "{init}" nil t)\n'
+        '(dolist (each dape-configs) (princ (format "%s %S %S %s\\n" (car each) (plist-get (cdr each) \'command)'
+        " (plist-get (cdr each) 'command-args) (plist-get (cdr each) :request))))\n"
+    )
+    done = subprocess.run(
+        [emacs, "--batch", "-Q", "-l", str(reader)], capture_output=True, text=True, timeout=60
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        f'{name} "/a folder/dualdbg" ("dap") {request}'
+        for name, request in (
+            ("dualdbg", "launch"),
+            ("dualdbg-attach", "attach"),
+            ("dualdbg-break", "launch"),
+        )
+    ]
