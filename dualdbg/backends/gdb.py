@@ -149,7 +149,8 @@ class GdbEngine:
             try:
                 await asyncio.wait_for(process.wait(), grace)
             except asyncio.TimeoutError:
-                process.kill()
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    process.kill()
                 await process.wait()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._log.close()

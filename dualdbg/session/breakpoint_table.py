@@ -135,11 +135,26 @@ class BreakpointTable:
         self._settle(id, announce=True)
         self._tell_meanings(id, self.image.modules)
         self._tell_troubles()
+        if self._session.stop is not None:  # the program has begun: what is named should be there
+            self._session.background(self._tell_nearest(id))
         if same is not None:
             self._session.emit(
                 Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
             )
         return self._rows[id]
+
+    async def _tell_nearest(self, id: int) -> None:
+        """The names that the user may have meant, for one that nothing has which is loaded."""
+        if self._rows[id].state is not BreakpointState.PENDING:
+            return
+        names = await asyncio.to_thread(self._names_near, self._rows[id].spec)
+        if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
+            text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
+            self._session.emit(Notice("info", text, f"nearest names: {', '.join(names)}"))
+
+    def _names_near(self, spec: BreakpointSpec) -> list[str]:
+        """The nearest names; not the name itself, which is no mistake when its library has not been loaded."""
+        return [name for name in self._nearest(spec) if name != spec.subject]
 
     async def _look_behind(self, id: int, name: str) -> None:
         """A name without Python code of its own: another's, or a native function, of which the user is told."""
@@ -304,8 +319,7 @@ class BreakpointTable:
         for row in self._rows.values():
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
-            names = self._nearest(row.spec)
-            names = [name for name in names if name != row.spec.subject]  # it is there, and was not loaded
+            names = self._names_near(row.spec)
             hint = f"nearest names: {', '.join(names)}" if names else ""
             self._session.emit(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 

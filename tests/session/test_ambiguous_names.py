@@ -69,3 +69,18 @@ def test_an_operator_and_a_function_of_the_users(
 
     meant = ("add", "aten::add", "::(anonymous namespace)::add")
     run_session(work, program, *meant, operators=operators, env=env)
+
+
+def test_a_typo_at_a_stop_gets_the_nearest_names(program: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("second::wrok")
+        while not driver.notices:
+            await driver.next(Notice)
+        [notice] = driver.notices
+        assert notice.message == "breakpoint 2: nothing that is loaded is named second::wrok"
+        assert notice.hint.startswith("nearest names: ") and "second::work" in notice.hint
+        await driver.finish_run()
+
+    library = str(program.parent / "libboth.so")
+    run_session(work, program, "first::work", launch_options={"args": [library]})
