@@ -137,7 +137,7 @@ def load_library(path):
 
 
 # Requests that are not in this file, by the module that is read when one of them first comes.
-_RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_torch")
+_RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
 _VALUES = []
 _TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
@@ -306,11 +306,12 @@ def delete_many(numbers):
             point.delete()
 
 
-def call_probe(number, functions, method, argument):
+def call_probe(number, functions, method, argument, keep=None):
     """Call ``pydevd.dualdbg_probe.METHOD(ARGUMENT)`` in thread ``number``, which holds the GIL.
 
     ``functions`` maps the names of the C functions that this needs to their addresses. An exception that is on its
-    way in the thread, and errno, are the same afterwards. Returns whether the call returned a true value.
+    way in the thread, and errno, are the same afterwards. Returns whether the call returned a true value; ``keep``
+    is called with the result itself.
     """
     _thread(number).switch()
     gdb.newest_frame().select()
@@ -323,13 +324,13 @@ def call_probe(number, functions, method, argument):
     for point in stopping:  # what the probe runs is none of the user's business
         point.enabled = False
     try:
-        return _call_probe(call, method, argument)
+        return _call_probe(call, method, argument, keep)
     finally:
         for point in stopping:
             point.enabled = True
 
 
-def _call_probe(call, method, argument):
+def _call_probe(call, method, argument, keep):
     inferior = gdb.selected_inferior()
     texts = [text.encode() + b"\0" for text in ("pydevd", "dualdbg_probe", method, "s", argument)]
     size = 32 + sum(map(len, texts))
@@ -349,6 +350,8 @@ def _call_probe(call, method, argument):
     probe = call("PyObject_GetAttrString", module, places[1]) if module else 0
     result = call("PyObject_CallMethod", probe, places[2], places[3], places[4]) if probe else 0
     done = result != 0 and call("PyObject_IsTrue", result) == 1
+    if result and keep is not None:
+        keep(call, result)
     for owned in (result, probe):
         if owned:
             call("Py_DecRef", owned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ LIBRARY_CODE = re.compile(
     rb"_ZN?K?(St|S[absiod]|9__gnu_cxx|8pybind11|8nanobind|10__cxxabiv1)|_Z+N?K?8pybind11|_Z+N?K?8nanobind|_Z(nw|na|dl|da)|_ZT|_ZGV|_ZZNK?St"
     rb"|_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|PyInit_|pybind11_|nb_|_ZL?\d+nb_|.*\.cold|__|_?Py[A-Z_]"
 )
+_TORCH = re.compile(r"/torch/(lib|_C|bin)")  # its own libraries
+_TORCH_CODE = re.compile(rb"_Z+N?K?(3c10|2at|5torch|6caffe2)|_ZN\d*at|_ZL\d+TORCH_LIBRARY")
 _MANY_BODIES = 1500
 _CYTHON = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d*[13579])(?P<name>[^\W\d]\w*)")
 
@@ -46,6 +49,7 @@ PROBE_FUNCTIONS = (
     "PyObject_CallMethod",
     "PyObject_GetAttrString",
     "PyObject_IsTrue",
+    "PyUnicode_AsUTF8",
     "Py_DecRef",
     "__errno_location",
 )
@@ -58,6 +62,7 @@ class Crossing:
         self._session = session
         self.beacon: int | None = None
         self.watched_entries: list[int] = []
+        self.calls_operator = False  # the watched line may call one of torch.ops
         self._watching: PythonHold | None = None
         self._functions: dict[str, int] = {}
 
@@ -115,18 +120,37 @@ class Crossing:
     async def insert_bodies(self, pc: int, gdb_thread: int) -> list[int]:
         """In a binding layer of an extension: breakpoints at every function of the extension's own code."""
         module = self._session.breakpoints.image.module_at(pc)
-        if module is None or module.library is None:
+        return await self._insert_all(module, gdb_thread) if module is not None else []
+
+    async def insert_operators(self, gdb_thread: int) -> list[int]:
+        """At every function of the extensions of PyTorch: an operator of ``torch.ops`` may be any of them.
+
+        Which kernel a call arrives at is decided by the dispatcher, from registrations that only it can read.
+        """
+        numbers = []
+        for module in self.interesting():
+            assert module.library is not None
+            if _TORCH.search(module.path) or not any(
+                "libtorch" in name for name in module.library.elf.needed
+            ):
+                continue
+            numbers += await self._insert_all(module, gdb_thread)
+        return numbers
+
+    async def _insert_all(self, module: Module, gdb_thread: int) -> list[int]:
+        if module.library is None:
             return []
         addresses = {
             entry.value + module.bias
             for table in module.library.tables
             for entry in table.functions()
-            if not LIBRARY_CODE.match(table.name(entry))
+            if not LIBRARY_CODE.match(table.name(entry)) and not _TORCH_CODE.match(table.name(entry))
         }
         if len(addresses) > _MANY_BODIES:
             return []
+        await self._session.inspector.reader.prepare(module)
         starts = await self._session.native.helper("function-starts", sorted(addresses))
-        numbers = await self._session.native.helper("insert-many", gdb_thread, starts)
+        numbers = await self._session.native.helper("insert-many", gdb_thread, sorted(set(starts)))
         return [int(number) for number in numbers]
 
     async def remove(self, numbers: list[int]) -> None:
@@ -147,7 +171,9 @@ class Crossing:
         await self._set_beacon()
         answer = await self._ask_probe(f"begin_step({top.line}, {ranges})", hold)
         self._watching = hold
-        self.watched_entries = json.loads(answer) if answer else []
+        self.calls_operator, self.watched_entries = (
+            json.loads(ast.literal_eval(answer)) if answer else (False, [])
+        )
         return self.watched_entries
 
     async def end_watch(self) -> None:
@@ -203,8 +229,10 @@ class Crossing:
     async def _ask_probe(self, call: str, hold: PythonHold) -> str:
         if not hold.frames:
             return ""
+        # debugpy cuts long collections, and in every context but this one long strings too.
         answer = await self._session.inspector.ask(
-            "evaluate", {"expression": f"{PROBE}.{call}", "frameId": hold.frames[0]["id"], "context": "watch"}
+            "evaluate",
+            {"expression": f"{PROBE}.{call}", "frameId": hold.frames[0]["id"], "context": "clipboard"},
         )
         return str(answer.get("result", ""))
 
@@ -236,6 +264,13 @@ class Crossing:
         return bool(
             await self._session.native.helper("call-probe", gdb_thread, self._functions, "arm", command)
         )
+
+    async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
+        """The text that a method of the probe returns, run in a thread that holds the GIL."""
+        if not self._find_functions():
+            raise CommandError("the interpreter's functions are not to be found, so nothing can be run", "")
+        words = ("probe-text", gdb_thread, self._functions, method, argument)
+        return str(await self._session.native.helper(*words, deadline=deadline))
 
     async def stack_pointer(self, gdb_thread: int) -> int:
         registers = await self._session.native.helper("registers", gdb_thread, ["sp"])

@@ -152,6 +152,7 @@ class Stepper:
             await self._expect_native_caller(step)
         if kind == "step":
             await self._expect_entries(step, await self.crossing.begin_watch(hold))
+            await self._expect_operators(step)
         else:
             await self.crossing.end_watch()
         self._step = step
@@ -193,12 +194,17 @@ class Stepper:
     async def _expect_entries(self, step: Step, addresses: list[int]) -> None:
         step.entries.update(await self.crossing.insert_entries(addresses, step.gdb_thread))
 
+    async def _expect_operators(self, step: Step) -> None:
+        if self.crossing.calls_operator:
+            step.entries.update(await self.crossing.insert_operators(step.gdb_thread))
+
     async def _entered(self, step: Step, event: engine.NativeStopped) -> bool:
         """Native code was entered; it counts when the line that was left called it itself."""
         if event.gdb_thread != step.gdb_thread:
             return False
         stack = await self._session.inspector.stack_while_held(step.tid)
-        caller = next((frame for frame in stack.visible() if isinstance(frame, PythonFrame)), None)
+        python = (frame for frame in stack.visible() if isinstance(frame, PythonFrame))
+        caller = next((frame for frame in python if not _calls_operators(frame)), None)
         origin = step.origin
         if origin is not None and caller is not None and not _same_line(caller, origin):
             return False
@@ -277,6 +283,7 @@ class Stepper:
         self._python_outstanding = True
         if step.kind == "step":
             await self._expect_entries(step, self.crossing.watched_entries)
+            await self._expect_operators(step)
         await self._go_native("-exec-continue", step)
 
     async def _line_reached(self, step: Step) -> bool:
@@ -331,6 +338,11 @@ class Stepper:
 
 def _same_line(one: PythonFrame, other: PythonFrame) -> bool:
     return (one.file, one.line) == (other.file, other.line)
+
+
+def _calls_operators(frame: PythonFrame) -> bool:
+    """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
+    return frame.file is not None and frame.file.endswith("/torch/_ops.py")
 
 
 def _is_header(frame: NativeFrame) -> bool:

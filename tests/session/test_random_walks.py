@@ -1,6 +1,6 @@
 """Seeded random walks over the sample: no hang, no lost stop, no frame that is not there, the same result.
 
-``DUALDBG_WALKS=1000 pytest tests/session/test_random_walks.py`` walks that often; ``DUALDBG_WALKS=40-60`` is those seeds.
+``DUALDBG_WALKS=1000 pytest tests/session/test_random_walks.py`` walks that often, ``DUALDBG_WALKS=40-60`` those seeds.
 """
 
 from __future__ import annotations

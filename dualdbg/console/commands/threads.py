@@ -68,7 +68,7 @@ async def thaw(console: Console, argument: str) -> None:
 
 
 def _frozen(tids: set[int]) -> str:
-    return f"Frozen threads: {', '.join(map(str, sorted(tids)))}" if tids else "No thread is frozen."
+    return f"Frozen threads: {', '.join(map(str, sorted(tids)))}\n" if tids else "No thread is frozen.\n"
 
 
 async def _number_of(console: Console, name: str) -> int:

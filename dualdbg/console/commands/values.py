@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError
-from ...model import Frame, Language, NativeFrame, PythonFrame, Value
+from ...errors import CommandError, EvaluationError
+from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...session import native_python
 from ...session.code import REGISTER_GROUPS, Code
 from ..parameters import parameter_names
 from ..reports import ValueReport, VariablesReport
@@ -58,10 +59,28 @@ async def print_(console: Console, argument: str) -> None:
 
 
 @command(
-    "py", "EXPRESSION", "show the value of a Python expression, or run a statement, in the selected frame"
+    "py",
+    "EXPRESSION",
+    "show the value of a Python expression, or run a statement, in the selected frame",
+    details="While gdb holds the target it is run too, where that is sound: in a thread that holds the GIL and stands"
+    " at a line of your native code. It may take 5 s of Python code; the other threads run meanwhile.",
 )
 async def py(console: Console, argument: str) -> None:
-    await _evaluate(console, "py", argument, Language.PYTHON)
+    if console.session.state is not State.NATIVE_STOPPED or not argument:
+        await _evaluate(console, "py", argument, Language.PYTHON)
+        return
+    frame = await console.frame()
+    where = frame if isinstance(frame, PythonFrame) else None
+    try:
+        value = await native_python.evaluate(console.session, argument, console.selected().tid, where)
+    except native_python.NotSound as refusal:
+        try:  # what memory alone tells is as good
+            await _evaluate(console, "py", argument, Language.PYTHON)
+        except EvaluationError:
+            raise refusal from None
+        return
+    if value.type:
+        console.show(ValueReport(argument, value))
 
 
 @command("cpp", "[/FORMAT] EXPRESSION", "show the value of a C++ expression in the selected frame")

@@ -7,6 +7,7 @@ and stands where native code may call Python. Runs on CPython 3.8 and later with
 from __future__ import annotations
 
 import dis
+import json
 import os
 import sys
 import threading
@@ -80,6 +81,21 @@ def arm(command: str) -> bool:
     if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
         pydevd.pydevd_sys_monitoring.restart_events()
     return True
+
+
+def evaluate(argument: str) -> str:
+    """See dualdbg_evaluate.py; its file is read when it is first needed, and leaves no trace in ``sys.modules``."""
+    global _evaluate
+    if _evaluate is None:
+        path = os.path.join(HERE, "dualdbg_evaluate.py")
+        names: dict[str, Any] = {"__name__": "dualdbg_evaluate"}
+        with open(path, encoding="utf-8") as file:
+            exec(compile(file.read(), path, "exec"), names)
+        _evaluate = names["evaluate"]
+    return str(_evaluate(argument))
+
+
+_evaluate: Any = None
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
@@ -163,20 +179,21 @@ class Watch:
 _watch: Watch | None = None
 
 
-def begin_step(line: int, ranges: list[tuple[int, int]]) -> list[int]:
-    """Watch the calls of the line; returns the entries of what the line may reach without a call.
+def begin_step(line: int, ranges: list[tuple[int, int]]) -> str:
+    """Watch the calls of the line.
 
-    ``ranges`` are the address ranges of the native code that the user wants to enter.
+    Returns JSON: whether the line may call an operator of ``torch.ops``, and the entries of what it may reach without
+    a call. ``ranges`` are the address ranges of the native code that the user wants to enter.
     """
     global _watch
     end_step()
     frame = users_frame(sys._getframe(1))
     if frame is None or frame.f_lineno != line:
-        return []
+        return json.dumps([False, []])
     _watch = Watch(frame, ranges)
     found = sorted({address for address in slot_entries(frame) if _watch.covers(address)})
     _watch.begin()
-    return found
+    return json.dumps([calls_operator(frame), found])
 
 
 def end_step() -> None:
@@ -359,6 +376,20 @@ def names_on_line(frame: FrameType) -> tuple[set[str], set[str]]:
         else:
             names.add(instruction.argval)
     return names, attributes
+
+
+OPERATORS = {"_Ops", "_OpNamespace", "OpOverloadPacket", "OpOverload"}  # classes of torch/_ops.py
+
+
+def calls_operator(frame: FrameType) -> bool:
+    """Whether the current line mentions ``torch.ops``, or a variable that holds something of it."""
+    if "torch" not in sys.modules:
+        return False
+    names, attributes = names_on_line(frame)
+    return any(
+        type(value).__name__ in OPERATORS or (value is sys.modules["torch"] and "ops" in attributes)
+        for value in values_of(frame, names, set())
+    )
 
 
 def values_of(frame: FrameType, names: Iterable[str], attributes: set[str]) -> Iterator[Any]:

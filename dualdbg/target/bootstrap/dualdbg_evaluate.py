@@ -1,0 +1,91 @@
+"""Runs in the target: evaluates an expression of the user's in a frame of a thread that gdb holds, within a time limit.
+
+Called by gdb in a thread that holds the GIL and stands where native code may call Python. CPython 3.8 and later.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any
+
+LONGEST = 20000  # characters of a value
+
+
+class TimeIsUp(BaseException):
+    """No ``except Exception`` of the evaluated code catches it."""
+
+
+def evaluate(argument: str) -> str:
+    """JSON in, JSON out: the value's text and type, or the exception as Python words it.
+
+    ``argument``: text, limit in seconds, and file, line and function of the frame.
+    """
+    request = json.loads(argument)
+    frame = frame_of(sys._getframe(1), request)
+    if frame is None:
+        return json.dumps({"error": "the frame is not there any more"})
+    try:
+        code, is_expression = compiled(request["text"])
+        value = within(request["limit"], code, frame)
+        if not is_expression:
+            return json.dumps({"value": "", "type": ""})
+        return json.dumps({"value": repr(value)[:LONGEST], "type": type(value).__name__})
+    except TimeIsUp:
+        return json.dumps({"error": "it was ended after {:g} s".format(request["limit"])})
+    except BaseException as error:  # whatever the expression raises is its result
+        text = str(error)
+        return json.dumps({"error": type(error).__name__ + (": " + text if text else "")})
+
+
+def frame_of(frame: FrameType | None, request: dict[str, Any]) -> FrameType | None:
+    while frame is not None:
+        same_file = os.path.basename(frame.f_code.co_filename) == os.path.basename(request["file"] or "")
+        name = request["function"].rpartition(".")[2]
+        if same_file and frame.f_lineno == request["line"] and frame.f_code.co_name == name:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def compiled(text: str) -> tuple[CodeType, bool]:
+    try:
+        return compile(text, "<dualdbg>", "eval"), True
+    except SyntaxError:
+        return compile(text, "<dualdbg>", "exec"), False
+
+
+def within(limit: float, code: CodeType, frame: FrameType) -> Any:
+    """Run it in the frame; Python code of it that takes longer than ``limit`` seconds is ended by TimeIsUp."""
+    end = time.monotonic() + limit
+
+    def watch(_frame: FrameType, _event: str, _argument: Any) -> Any:
+        if time.monotonic() > end:
+            raise TimeIsUp
+        return watch
+
+    set_trace = settrace()
+    previous = sys.gettrace()
+    variables = frame.f_locals
+    set_trace(watch)
+    try:
+        return eval(code, frame.f_globals, variables)
+    finally:
+        set_trace(previous)
+        if sys.version_info < (3, 13):  # later f_locals writes through: PEP 667
+            import ctypes
+
+            ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+
+
+def settrace() -> Any:
+    """The interpreter's own function: pydevd puts one in its place that warns of it."""
+    import pydevd_tracing  # type: ignore[import-not-found]
+
+    return pydevd_tracing.TracingFunctionHolder._original_tracing or sys.settrace

@@ -1,0 +1,100 @@
+"""Python expressions at a native stop: where they are run, what they return, and where they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dualdbg.errors import EvaluationError
+from dualdbg.model import PythonFrame, Reason
+from dualdbg.session import native_python
+from dualdbg.session.native_python import NotSound
+from tests import support
+from tests.session.driver import Driver, name, run_session
+
+Env = dict[str, str]
+
+
+async def value_of(driver: Driver, text: str, limit: float = 5.0) -> str:
+    stop = driver.session.stop
+    assert stop is not None
+    return (await native_python.evaluate(driver.session, text, stop.thread.tid, None, limit)).value
+
+
+def test_an_expression_runs_in_the_python_frame_below(crossing: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert await value_of(driver, "a + 1") == "4.5"
+        assert await value_of(driver, "[n for n in range(3) if n]") == "[1, 2]"
+        assert await value_of(driver, "marker = double(4)") == ""
+        assert await value_of(driver, "marker") == "8"
+        names = await driver.names()
+        assert names == ["capi_outer", "crossing.py:6"]
+        assert name((await driver.step("next")).frame) == "capi_outer"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "capi_outer", env=env)
+
+
+def test_its_exception_is_the_error_and_nothing_of_it_stays(crossing: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        with pytest.raises(EvaluationError, match="ZeroDivisionError: division by zero"):
+            await value_of(driver, "1 / 0")
+        with pytest.raises(EvaluationError, match="NameError"):
+            await value_of(driver, "nothing_of_this_name")
+        with pytest.raises(EvaluationError, match="SyntaxError"):
+            await value_of(driver, "for")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "capi_outer", env=env)
+
+
+def test_python_code_that_takes_too_long_is_ended(crossing: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        with pytest.raises(EvaluationError, match=r"ended after 0\.2 s"):
+            await value_of(driver, "[0 for n in iter(int, 1)]", 0.2)
+        assert await value_of(driver, "a") == "3.5"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "capi_outer", env=env)
+
+
+def test_an_outer_frame_can_be_chosen(crossing: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        stop = await driver.step("finish")  # of the callback, into the native caller
+        assert name(stop.frame) == "(anonymous namespace)::call_back"
+        frames = [frame for frame in (await driver.stack()).visible() if isinstance(frame, PythonFrame)]
+        value = await native_python.evaluate(driver.session, "b", stop.thread.tid, frames[-1])
+        assert value.type == "float" and value.value.startswith("4.83")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "crossing.py:3", env=env)
+
+
+def test_nothing_is_run_after_a_crash(env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.reason is Reason.SIGNAL
+        with pytest.raises(NotSound, match="a signal stopped"):
+            await value_of(driver, "1")
+
+    run_session(work, support.SAMPLES / "crash.py", env=env)
+
+
+def test_a_thread_without_the_gil_runs_nothing(tmp_path: Path, env: Env) -> None:
+    script = tmp_path / "released.py"
+    script.write_text(
+        "import os, sample_pybind\nr, w = os.pipe()\nos.write(w, b'A')\nsample_pybind.wait_for_byte(r)\n"
+    )
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        with pytest.raises(NotSound, match="does not hold the GIL"):
+            await value_of(driver, "r")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "read_byte", env=env)
