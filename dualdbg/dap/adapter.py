@@ -23,11 +23,12 @@ from .connection import Connection
 from .handles import Handles
 from .paths import PathMap
 from .prompt import Prompt
-from .registry import Request, Stage, requests
+from .registry import Request, Stage, of_post_mortem, requests
 from .values import Container, Values
 
 if TYPE_CHECKING:
     from .breakpoints import BreakpointBook
+    from .core import CoreView
     from .events import Pump
     from .offer import Offer
     from .requests.start import StartRequest
@@ -44,6 +45,7 @@ _WHEN = {
     Stage.STARTING: ("the program is being started", "wait for the initialized event"),
     Stage.CONFIGURING: ("the program does not run yet", "send configurationDone first"),
     Stage.LIVE: ("the program runs already", ""),
+    Stage.POST_MORTEM: ("a core file is looked at: nothing runs", ""),
     Stage.ENDED: ("the debug session has ended", "start it again"),
 }
 
@@ -100,6 +102,7 @@ class Adapter:
         self.session_or_none: Session | None = None
         self.code: Code
         self.memory: Memory
+        self.core: CoreView
         self.configured = asyncio.Event()
         self.launched = False
         self.took_program = False  # the one that the server was started with
@@ -252,9 +255,12 @@ class Adapter:
         message, row = waiting.message, waiting.request
         arguments = message.get("arguments")
         try:
-            if self.stage not in row.stages:
+            of_core = of_post_mortem(row.command) if self.stage is Stage.POST_MORTEM else None
+            if of_core is not None:
+                self.connection.respond(message, await of_core(self, Arguments(row.command, arguments)))
+            elif self.stage not in row.stages:
                 raise WrongState(f"{row.command}: {_WHEN[self.stage][0]}", _WHEN[self.stage][1])
-            if row.resumes:
+            elif row.resumes:
                 async with self.pump.quiet:
                     self.pump.implied.add(self.session.epoch + 1)
                     self.connection.respond(
@@ -270,12 +276,16 @@ class Adapter:
             self.finish()
 
     def cancel(self, seq: int) -> None:
-        """The client takes back its request ``seq``; one that is answered already is not touched."""
+        """The client takes back its request ``seq``.
+
+        One that is answered already is not touched; one under way only when it may be left half done.
+        """
         waiting = self._under_way.get(seq)
         if waiting is None:
             return
         if waiting.task is not None:
-            waiting.task.cancel()
+            if waiting.request.only_looks:
+                waiting.task.cancel()
             return
         waiting.cancelled = True
         del self._under_way[seq]

@@ -64,18 +64,17 @@ class BreakpointBook:
             self._adding -= 1
 
     async def _replace_list(self, name: str, wanted: Sequence[Wanted]) -> list[dict[str, Any]]:
-        old = list(self._lists.get(name, ()))
+        # Equal rows of one list are one breakpoint of ours: the client sees its number several times.
+        old = dict.fromkeys(self._lists.get(name, ()))
         kept: list[int | DualdbgError | None] = []
         for spec in wanted:
             if isinstance(spec, DualdbgError):
                 kept.append(spec)
-                continue
-            same = next((id for id in old if _same(self._rows[id].spec, spec)), None)
-            if same is not None:
-                old.remove(same)
-            kept.append(same)
+            else:
+                kept.append(next((id for id in old if _same(self._rows[id].spec, spec)), None))
         for id in old:
-            await self._remove(id)
+            if id not in kept:
+                await self._remove(id)
         answers: list[int | DualdbgError] = []
         for spec, known in zip(wanted, kept, strict=True):
             if known is None:
@@ -98,7 +97,9 @@ class BreakpointBook:
         return self._number(added)
 
     async def _remove(self, id: int) -> None:
-        row = self._rows.pop(id)
+        row = self._rows.pop(id, None)
+        if row is None:
+            return  # swept meanwhile: it was gone
         try:
             await self._adapter.session.breakpoints.remove(row.session_id)
         except CommandError:

@@ -25,7 +25,8 @@ class Stage(IntEnum):
     STARTING = 2  # launch or attach was asked for; the engines are not ready
     CONFIGURING = 3  # `initialized` was sent: breakpoints come now
     LIVE = 4
-    ENDED = 5
+    POST_MORTEM = 5  # a core file is looked at
+    ENDED = 6
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ class Request:
     urgent: bool = False
     resumes: bool = False
 
+    @property
+    def only_looks(self) -> bool:
+        """Whether it may be cancelled while it is under way: nothing is changed by it, or by the user's own words."""
+        return self.command in _LOOKING
+
+
+_LOOKING = frozenset(
+    {
+        *("evaluate", "completions", "stackTrace", "scopes", "variables", "threads", "source", "modules"),
+        *("loadedSources", "readMemory", "disassemble", "gotoTargets", "stepInTargets", "exceptionInfo"),
+    }
+)
 
 LIVE = (Stage.LIVE,)
 CONFIGURABLE = (Stage.CONFIGURING, Stage.LIVE)
@@ -58,12 +71,14 @@ _AREAS = (
     "life",
     "memory",
     "movement",
+    "post_mortem",
     "sources",
     "stacks",
     "start",
     "values",
 )
 _TABLE: dict[str, Request] = {}
+_POST_MORTEM: dict[str, Handler] = {}
 
 
 def request(
@@ -82,6 +97,23 @@ def request(
         return handler
 
     return register
+
+
+def post_mortem(*commands: str) -> Callable[[Handler], Handler]:
+    """Register the function that answers ``commands`` of the table while a core file is looked at."""
+
+    def register(handler: Handler) -> Handler:
+        for command in commands:
+            assert command not in _POST_MORTEM, command
+            _POST_MORTEM[command] = handler
+        return handler
+
+    return register
+
+
+def of_post_mortem(command: str) -> Handler | None:
+    """What answers ``command`` while a core file is looked at."""
+    return _POST_MORTEM.get(command)
 
 
 def requests() -> dict[str, Request]:

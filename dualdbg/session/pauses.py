@@ -35,6 +35,28 @@ class Pauses:
         self._waiting.append(halted)
         return halted
 
+    async def halt(self, deadline: float) -> bool:
+        """Halt the running target for work of our own: True once it is, False when a stop of its own came first.
+
+        Who asked for it resumes it. When that one is cancelled, or gives up, the halt still comes: it is ended here.
+        Raises EngineTimeout after ``deadline`` seconds.
+        """
+        halted = self.expect()
+        try:
+            await self._session.native.interrupt()
+            return await asyncio.wait_for(asyncio.shield(halted), deadline)
+        except asyncio.TimeoutError:
+            halted.add_done_callback(self._end_late_halt)
+            raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
+        except asyncio.CancelledError:
+            await asyncio.wait({halted}, timeout=deadline)  # the next command is not to meet it
+            halted.add_done_callback(self._end_late_halt)
+            raise
+
+    def _end_late_halt(self, halted: asyncio.Future[bool]) -> None:
+        if not halted.cancelled() and halted.exception() is None and halted.result():
+            self._session.background(self._session.native.resume())
+
     async def ask(self) -> None:
         """The user wants a stop."""
         self._natively = True

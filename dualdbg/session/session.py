@@ -233,9 +233,7 @@ class Session:
             if self.native_held.is_set():
                 return await work()
             self.require(State.RUNNING, State.PYTHON_STOPPED)
-            halted = self.expect_interrupt()
-            await self.native.interrupt()
-            if not await asyncio.wait_for(halted, INTERRUPT_DEADLINE):
+            if not await self.pauses.halt(INTERRUPT_DEADLINE):
                 raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
             try:
                 await self.freezer.release()
@@ -254,9 +252,7 @@ class Session:
             elif self.python is not None and self.python.connected:
                 await self.python.request("disconnect", {"terminateDebuggee": False})
             if self.native.running:
-                halted = self.expect_interrupt()
-                await self.native.interrupt()
-                await asyncio.wait_for(halted, INTERRUPT_DEADLINE)
+                await self.pauses.halt(INTERRUPT_DEADLINE)
             await self.freezer.thaw_all()
             for undo in self.before_detach:
                 await undo()

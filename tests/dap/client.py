@@ -64,6 +64,47 @@ class Client:
         self._writing.write(data)
         self._writing.flush()
 
+    def send_quietly(self, data: bytes) -> None:
+        """The same to an adapter that may have closed the connection."""
+        try:
+            self.send_raw(data)
+        except OSError:
+            self.log.append("(the connection is closed)")
+
+    def send_quietly_request(self, command: str, arguments: Any = None) -> int:
+        self._seq += 1
+        self.send_quietly(dap.encode(dap.request(self._seq, command, arguments)))
+        return self._seq
+
+    def has_answer(self, seq: int) -> bool:
+        self._take_arrived()
+        return seq in self._responses
+
+    def take_answer(self, seq: int) -> Message | None:
+        """The whole answer, whatever it says; None when there is none."""
+        return self._responses.pop(seq, None)
+
+    def drain_events(self) -> list[Message]:
+        """Take every event so far."""
+        self._take_arrived()
+        events, self._events = self._events, []
+        return events
+
+    def wait(self, predicate: Callable[[], bool], seconds: float) -> bool:
+        """Whether it came true in time; messages are taken meanwhile."""
+        end = time.monotonic() + seconds
+        while not predicate():
+            if time.monotonic() > end:
+                return False
+            try:
+                self._take(self._arrived.get(timeout=0.02))
+            except queue.Empty:
+                pass
+        return True
+
+    def tail(self, count: int = 40) -> str:
+        return "\n".join(line[:400] for line in self.log[-count:])
+
     def request(self, command: str, arguments: Any = None, seconds: float = SECONDS) -> Message:
         """Send a request and return the body of its answer. Raises Refused."""
         return self.answer(self.send(command, arguments), seconds)

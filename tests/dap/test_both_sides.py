@@ -141,9 +141,7 @@ def test_children_of_native_values_are_paged(client: Client, native_samples: Pat
     thread = client.stopped()["threadId"]
     frame = client.stack(thread)[0]
     callback = client.scope(frame)["callback"]
-    assert callback["variablesReference"] and callback["memoryReference"].startswith("0x")
-    children = client.children(callback)
-    assert children
+    assert callback["value"].startswith("<function double") and callback["memoryReference"].startswith("0x")
     array = client.evaluate("*(unsigned char (*)[1000])$sp", frame)
     page = client.children(array)
     assert len(page) == 201 and page["…"]["value"] == "more"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.dap.capabilities import CAPABILITIES
-from dualdbg.dap.registry import requests
+from dualdbg.dap.registry import of_post_mortem, requests
 
 SHOWN_BY = {
     "supportsConfigurationDoneRequest": "test_robustness.test_requests_before_their_time",
@@ -108,5 +108,7 @@ def test_every_request_is_announced() -> None:
 
 def test_every_module_of_requests_is_registered() -> None:
     folder = Path(importlib.import_module("dualdbg.dap.requests").__file__ or "").parent
-    registered = {row.answer.__module__.rpartition(".")[2] for row in requests().values()}
+    handlers = [row.answer for row in requests().values()]
+    handlers += [handler for handler in map(of_post_mortem, requests()) if handler is not None]
+    registered = {handler.__module__.rpartition(".")[2] for handler in handlers}
     assert registered == {path.stem for path in folder.glob("*.py")} - {"__init__"}

@@ -253,7 +253,7 @@ outer()
 @pytest.mark.parametrize(
     ("filters", "stops"),
     [(["raised"], {"ValueError", "KeyError"}), (["uncaught"], {"KeyError"}), ([], set())],
-    ids=str,
+    ids=["raised", "uncaught", "none"],
 )
 def test_python_exceptions(client: Client, program: Write, filters: list[str], stops: set[str]) -> None:
     client.start({"program": str(program(RAISING))}, exceptions=filters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ async def write_memory(adapter: Adapter, arguments: Arguments) -> Body:
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     try:
         data = base64.b64decode(arguments.text("data"), validate=True)
-    except binascii.Error:
+    except ValueError:  # of its length, or of a character that is not ASCII
         raise UsageError("writeMemory: data is not base64") from None
     return {"bytesWritten": await adapter.memory.write(address, data) if data else 0}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Boundary:
+class Boundary:
     """A label between two frames of different languages; it stands for the frame below it."""
 
     above: Frame
@@ -40,7 +40,7 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> Body:
     stack = await adapter.session.inspector.stack(tid)
     if not stack.frames and not Path(f"/proc/{adapter.session.pid}/task/{tid}").exists():
         raise CommandError(f"there is no thread {tid}", "ask for the threads again")
-    rows = _with_boundaries(stack.visible())
+    rows = with_boundaries(stack.visible())
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)
     wanted = arguments.object("format").values
@@ -50,21 +50,22 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> Body:
     }
 
 
-def _with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | _Boundary]:
-    rows: list[Frame | _Boundary] = []
+def with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | Boundary]:
+    """The frames, with a row between two of different languages."""
+    rows: list[Frame | Boundary] = []
     for index, frame in enumerate(frames):
         if index and frames[index - 1].language is not frame.language:
-            rows.append(_Boundary(frames[index - 1], frame))
+            rows.append(Boundary(frames[index - 1], frame))
         rows.append(frame)
     return rows
 
 
 def _body(
-    adapter: Adapter, tid: int, row: Frame | _Boundary, references: dict[int, int], wanted: dict[str, Any]
+    adapter: Adapter, tid: int, row: Frame | Boundary, references: dict[int, int], wanted: dict[str, Any]
 ) -> dict[str, Any]:
-    frame = row.below if isinstance(row, _Boundary) else row
+    frame = row.below if isinstance(row, Boundary) else row
     id = adapter.tables.frames.add(FrameHandle(tid, frame, adapter.session.epoch))
-    if isinstance(row, _Boundary):
+    if isinstance(row, Boundary):
         return translate.boundary(id, row.above, row.below)
     reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None
     source, line = adapter.sources.of_frame(frame, reference)
@@ -74,7 +75,7 @@ def _body(
     return body
 
 
-async def _references(adapter: Adapter, tid: int, page: list[Frame | _Boundary]) -> dict[int, int]:
+async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) -> dict[int, int]:
     """debugpy's source references, by its frame ids, of the frames whose code is in no file."""
     without = [
         row

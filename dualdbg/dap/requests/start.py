@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, UsageError, WrongState
+from ...errors import UsageError, WrongState
 from ...session.session import Session
 from ..arguments import Arguments
 from ..configuration import Configuration, read_configuration
@@ -15,6 +15,7 @@ from ..paths import PathMap
 from ..registry import CONFIGURABLE, Body, Stage, request
 from ..start import start, start_attached, start_plain
 from ..streams import DebugConsole, OwnTerminal, Streams
+from .post_mortem import open_core
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -77,7 +78,7 @@ class StartRequest:
 async def launch(adapter: Adapter, arguments: Arguments) -> Body:
     configuration = read_configuration(arguments)
     if configuration.core is not None:
-        raise CommandError("a core file cannot be launched", 'use "request": "attach" with "core"')
+        return await open_core(adapter, configuration)
     if configuration.program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
     adapter.launched = True
@@ -87,8 +88,10 @@ async def launch(adapter: Adapter, arguments: Arguments) -> Body:
 
 @request("attach", (Stage.INITIALIZED,), aside=True)
 async def attach(adapter: Adapter, arguments: Arguments) -> Body:
-    """Attach to a process, or to the program that the server was started with."""
+    """Attach to a process, to a core file, or to the program that the server was started with."""
     configuration = read_configuration(arguments)
+    if configuration.core is not None:
+        return await open_core(adapter, configuration)
     if configuration.process_id is not None:
         await _begin(adapter, StartRequest(configuration))
         return None

@@ -1,0 +1,81 @@
+"""The adapter under Microsoft's own test client, ``@vscode/debugadapter-testsupport`` from npm."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT, require
+
+from .samples import HELPER, line_of
+
+VERSION = "1.68.0"
+SCRIPT = Path(__file__).with_name("testsupport.js")
+DOWNLOADS = ROOT / "build" / "editors"
+
+
+@pytest.fixture(scope="module")
+def modules() -> Path:
+    """A folder with the client in ``node_modules``, downloaded the first time."""
+    npm = require(shutil.which("npm"), "npm (apt-get install nodejs npm)")
+    require(shutil.which("node"), "node (apt-get install nodejs npm)")
+    final = DOWNLOADS / f"debugadapter-testsupport-{VERSION}"
+    if not final.is_dir():
+        DOWNLOADS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as name:
+            folder = Path(name) / "modules"
+            folder.mkdir()
+            (folder / "package.json").write_text("{}")
+            done = subprocess.run(
+                [npm, "install", f"@vscode/debugadapter-testsupport@{VERSION}", "--no-audit", "--no-fund"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                timeout=300,
+            )
+            require(done.returncode == 0, f"npm's registry: {done.stderr[-300:]}")
+            if not final.is_dir():
+                folder.rename(final)
+    return final
+
+
+def test_a_whole_session(
+    modules: Path, demo: Path, program: Callable[..., Path], native_samples: Path
+) -> None:
+    text = demo.read_text().replace(
+        "    print(text, second)\n", "    print(text, second)\n    raise ValueError('the end')\n"
+    )
+    path = program(text)
+    adapter = program(
+        "import sys\nfrom dualdbg.cli.main import main\nsys.exit(main(['dap']))\n", "adapter.py"
+    )
+    given = {
+        "python": sys.executable,
+        "adapter": str(adapter),
+        "program": str(path),
+        "helper": str(HELPER),
+        "lines": {
+            "outer": line_of(path, "sample_pybind.outer"),
+            "callBack": line_of(path, "sample_pybind.call_back"),
+            "print": line_of(path, "print(text"),
+            "helper": line_of(HELPER, "return"),
+        },
+    }
+    done = subprocess.run(
+        ["node", str(SCRIPT), json.dumps(given)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "NODE_PATH": str(modules / "node_modules"), "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
