@@ -136,6 +136,7 @@ def load_library(path):
     gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)
 
 
+_LONG = 1 << 16  # characters; gdb takes seconds to write megabytes on its MI channel
 # Requests that are not in this file, by the module that is read when one of them first comes.
 _RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
@@ -401,7 +402,7 @@ def _command(name):
 
 
 class EngineCommand(gdb.Command):
-    """The one command; its answer is one line of JSON: {"result": ...} or {"error": text}."""
+    """The one command; it answers a line of JSON: {"result": ...}, {"error": text} or {"file": path of either}."""
 
     def __init__(self):
         super().__init__("dualdbg-engine", gdb.COMMAND_SUPPORT)
@@ -412,8 +413,20 @@ class EngineCommand(gdb.Command):
             answer = {"result": _command(name)(*arguments)}
         except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
             answer = {"error": "%s" % error}
-        gdb.write("dualdbg-answer:" + json.dumps(answer) + "\n")
+        text = json.dumps(answer)
+        if len(text) > _LONG:
+            text = json.dumps({"file": _in_file(text)})
+        gdb.write("dualdbg-answer:" + text + "\n")
         gdb.flush()
+
+
+def _in_file(text):
+    """The path of a new file with this text; who reads it deletes it."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", prefix="dualdbg-answer-", encoding="ascii", delete=False) as file:
+        file.write(text)
+    return file.name
 
 
 EngineCommand()

@@ -193,6 +193,10 @@ class GdbEngine:
             answer = json.loads(line.partition("\n")[0] if mark else text)
         except ValueError as error:
             raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}") from error
+        if "file" in answer:  # a long one
+            path = Path(answer["file"])
+            answer = json.loads(path.read_bytes())
+            path.unlink()
         if "error" in answer:
             raise CommandError(f"gdb: {answer['error']}")
         return answer["result"]

@@ -62,6 +62,7 @@ def test_python_values_at_a_native_stop(schema: jsonschema.Draft202012Validator)
         "print config[7]",
         "print many --offset 99998",
         "frame 6",
+        "print many --limit 3000",  # more than gdb's MI channel is good for
         "print many[99999]",  # a global variable of the frame
         "frame 8",
         "print model.scale",
@@ -107,6 +108,7 @@ def test_python_values_at_a_native_stop(schema: jsonschema.Draft202012Validator)
         ("[99999]", "99999"),
     ]
     assert said[9]["child_count"] == 100000
+    assert [row["value"] for row in said.pop(10)["children"]] == [str(number) for number in range(3000)]
     assert said[10]["value"] == "99999"
     assert said[11]["value"] == "0.5"
     weight, matrix, point = said[12:15]
