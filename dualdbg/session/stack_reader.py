@@ -23,6 +23,7 @@ from .progress import progress
 from .symbol_policy import SymbolPolicy
 
 _INTERPRETER_NAMES = ("libpython", "python")
+_INDEXED = 50_000_000  # bytes of a library from which on gdb takes seconds to make its index
 
 
 class StackReader:
@@ -78,6 +79,7 @@ class StackReader:
         if load is Load.WHOLE and not module.library.elf.is_on_disk:
             await self._native.add_symbols(self._as_loaded(module, module.library), module.bias)
         elif load is Load.WHOLE:
+            await self._keep_index(module.library.size >= _INDEXED)
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
                 await self._native.load_library(module.path)
         elif load is Load.UNWIND:
@@ -85,6 +87,13 @@ class StackReader:
                 path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
             if path is not None:
                 await self._native.add_symbols(path, module.bias)
+
+    async def _keep_index(self, wanted: bool) -> None:
+        """gdb keeps its index of a big library's debug info, by build-id, and need not make it the next time."""
+        if wanted:
+            folder = cache.cache_directory() / "gdb-index"
+            await self._native.console(f"set index-cache directory {folder}")
+        await self._native.console(f"set index-cache enabled {'on' if wanted else 'off'}")
 
     async def libraries_left(self) -> None:
         """Modules are gone: what gdb was given for them must not serve for what is loaded there next."""

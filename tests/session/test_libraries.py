@@ -136,3 +136,18 @@ def test_a_library_that_is_overwritten_in_place(folder: Path) -> None:
 
     run_session(work, program(folder, text), "program.py:4", launch_options={"cwd": str(folder)})
     shutil.rmtree(folder / "a")
+
+
+def test_the_index_of_a_big_library_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    big = folder / "padding"
+    with big.open("wb") as file:
+        file.truncate(60_000_000)
+    command = ["objcopy", "--add-section", f".padding={big}", folder / "a/libwork.so"]
+    subprocess.run(command, check=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    for _ in ("made", "used"):
+        assert run(folder, BOTH.replace('("a", "b")', '("a",)'), "twice", "source.cpp:3")[0] == [
+            "twice:2",
+            "twice:3",
+        ]
+        assert list((folder / "cache").rglob("*.gdb-index"))
