@@ -31,7 +31,7 @@ from .shared_breakpoints import SharedBreakpoints, SharedTable
 from .start import Options, launch
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
-EVERY_PYTHON = ("python", "children")
+EVERY_PYTHON = "python"
 _HOST = "127.0.0.1"
 _LONGEST_LINE = 1 << 20
 # Python's own helpers of multiprocessing, which run nothing of the program's.
@@ -59,7 +59,7 @@ class Caller:
 def is_wanted(wanted: str, caller: Caller) -> bool:
     """Whether ``--follow wanted`` means this process: python, or a pattern in its command line or its work."""
     command = " ".join(caller.command)
-    if wanted in EVERY_PYTHON:
+    if wanted == EVERY_PYTHON:
         return not any(helper in command for helper in _HELPERS)
     return any(fnmatchcase(text, f"*{wanted}*") for text in (command, caller.work))
 

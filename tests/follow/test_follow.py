@@ -13,7 +13,7 @@ from tests.support import SAMPLES, find_interpreter, require
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
-AT_WORK = "children.py:10"  # in `work`
+AT_WORK = "children.py:11"  # in `work`
 
 
 def follow(
@@ -70,7 +70,7 @@ def test_a_fork_of_another_interpreter_joins(version: str) -> None:
 
 def test_a_process_is_chosen_and_a_new_breakpoint_is_one_of_all() -> None:
     done = follow(
-        "process", f"break {CHILDREN}:11", "continue", "continue", "continue", "continue", argument="pair"
+        "process", f"break {CHILDREN}:12", "continue", "continue", "continue", "continue", argument="pair"
     )
     assert sorted(stopped_in(done)) == [(2, "work")] * 2 + [(3, "work")] * 2, done
     [table] = done.of("processes")

@@ -69,6 +69,11 @@ def read_options(words: list[str]) -> RunOptions:
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
     if given.tui and given.follow:
         raise UsageError("run: --follow works at the prompt, not in the dashboard", "leave --tui away")
+    if given.follow == "children":
+        raise UsageError(
+            "run: --follow children: a program that is no Python cannot join",
+            "--follow python takes every Python process",
+        )
     config = find_config(Path.cwd())
     return RunOptions(
         program=program,

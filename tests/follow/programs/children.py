@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import time
 
 
 def work(number):
@@ -32,6 +33,13 @@ def by_fork_and_wait():
             fifo.read()
         os._exit(status)
     return os.WEXITSTATUS(os.wait()[1])
+
+
+def by_fork_and_loop():
+    """Parent and child run until somebody ends them."""
+    work(1 if os.fork() else 2)
+    while True:
+        time.sleep(0.01)
 
 
 def by_subprocess():
@@ -75,6 +83,7 @@ def meet(barrier):
 WAYS = {
     "fork": by_fork,
     "fork-wait": by_fork_and_wait,
+    "fork-loop": by_fork_and_loop,
     "subprocess": by_subprocess,
     "preexec": by_preexec,
     "fork-exec": by_fork_and_exec,
