@@ -151,3 +151,28 @@ def test_the_index_of_a_big_library_is_kept(folder: Path, monkeypatch: pytest.Mo
             "twice:3",
         ]
         assert list((folder / "cache").rglob("*.gdb-index"))
+
+
+LOADED_TWICE = """\
+libc, path = ctypes.CDLL(None), os.path.abspath("a/libwork.so")
+libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p
+libc.dlmopen.argtypes = ctypes.c_long, ctypes.c_char_p, ctypes.c_int
+libc.dlsym.argtypes = ctypes.c_void_p, ctypes.c_char_p
+LM_ID_NEWLM, RTLD_NOW = -1, 2
+copy = libc.dlsym(libc.dlmopen(LM_ID_NEWLM, path.encode(), RTLD_NOW), b"twice")
+print(ctypes.CDLL(path).twice(1) + ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(copy)(2))
+"""
+
+
+def test_a_library_that_is_loaded_twice(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    seen, driver = run(folder, LOADED_TWICE, "twice")
+    assert seen == ["twice:2", "twice:2"] and len(driver.session.breakpoints.get(1).locations) == 2
+    assert capfd.readouterr().out == "6\n"
+
+
+def test_a_library_with_addresses_of_its_own(folder: Path) -> None:
+    """As prelink leaves them: link-time addresses that do not begin at zero."""
+    command = ["g++", "-DFACTOR=2", "-g", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x4000000", "-o"]
+    subprocess.run([*command, folder / "a/libwork.so", folder / "source.cpp"], check=True)
+    one = BOTH.replace('("a", "b")', '("a",)')
+    assert run(folder, one, "twice", "source.cpp:3")[0] == ["twice:2", "twice:3"]
