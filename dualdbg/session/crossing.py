@@ -35,6 +35,7 @@ LIBRARY_CODE = re.compile(
 _TORCH = re.compile(r"/torch/(lib|_C|bin)")  # its own libraries
 _TORCH_CODE = re.compile(rb"_Z+N?K?(3c10|2at|5torch|6caffe2)|_ZN\d*at|_ZL\d+TORCH_LIBRARY")
 _MANY_BODIES = 1500
+_NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
 _CYTHON = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d*[13579])(?P<name>[^\W\d]\w*)")
 
 _CASTER = "pybind11::cpp_function::initialize<"
@@ -102,6 +103,7 @@ class Crossing:
             module = image.module_at(address)
             if module is not None and module.library is not None and reader.load_of(module) is Load.WHOLE:
                 await reader.prepare(module)
+            if module is not None and module.library is not None:
                 address = self._body_behind(address, module)
             places.append(address)
         starts = await self._session.native.helper("function-starts", places)
@@ -109,10 +111,11 @@ class Crossing:
         return [int(number) for number in numbers]
 
     def _body_behind(self, address: int, module: Module) -> int:
-        """The user's function behind the one that unpacks its arguments: a lambda of pybind11's, one of Cython's."""
+        """The user's function behind a wrapper of a binding layer, where it has a function of its own."""
         assert module.library is not None
         symbol = module.library.symbol_at(address - module.bias)
-        body = lambda_of_caster(symbol.name) or implementation_of(symbol.name) if symbol is not None else None
+        name = symbol.name if symbol is not None else ""
+        body = lambda_of_caster(name) or implementation_of(name) or operand_of(name)
         for found in module.library.find_functions(body) if body is not None else ():
             return found.address + module.bias
         return address
@@ -303,6 +306,12 @@ def lambda_of_caster(name: str) -> str | None:
             first = name[len(_CASTER) : index].rstrip("& ")
             return f"{first}::operator()" if first.endswith("}") and "{lambda(" in first else None
     return None
+
+
+def operand_of(name: str) -> str | None:
+    """The binding of an operator (``a + b``) behind PyTorch's wrapper, which turns TypeError into NotImplemented."""
+    match = _NOT_IMPLEMENTED.search(name)
+    return match[1] if match is not None else None
 
 
 def implementation_of(name: str) -> str | None:

@@ -14,7 +14,7 @@ GLUE_PATTERNS = (
     r"THPVariable_",
     r"THPModule_\w+_wrap",
     r"torch::autograd::(\(anonymous namespace\)::)?THPVariable_",
-    r"torch::TypeError_to_NotImplemented_",
+    r"torch::(autograd::)?TypeError_to_NotImplemented_",
     r"pybind11::",
     r"void pybind11::",
     r"pybind11_(?!init_|exec_)",
