@@ -130,7 +130,13 @@ def test_generated_files(session: Session, browser: Browser) -> None:
 
         window.press("F5")
         window.ended()
-    assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"
+        assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"
+
+        window.tasks_ended()
+        window.press("F5")  # and once more, with the same task
+        window.stopped_at(r"main demo.py 9:1", MODULE, seconds=START_SECONDS)
+        window.press("Shift", "F5")
+        window.ended()
 
 
 def test_the_extension(session: Session, browser: Browser) -> None:
@@ -162,6 +168,34 @@ def test_the_extension(session: Session, browser: Browser) -> None:
         window.look("extension")
         window.press("Shift", "F5")
         window.ended()
+    assert not (session.project / "done.txt").exists()
+
+
+def test_remote(session: Session, browser: Browser, tmp_path: Path) -> None:
+    """The program lies in another folder, as on a server; only `ssh` is stood in for, by a shell on this machine."""
+    there = tmp_path / "the server" / "project"
+    shutil.copytree(session.project, there)
+    ssh = tmp_path / "ssh"
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    session.dualdbg("vscode", "init", str(session.project), "--profile", "remote", "--port", str(free_port()))
+    settings = session.project / ".vscode/settings.json"
+    text = settings.read_text().replace("/home/user/project", str(there))
+    settings.write_text(text.replace('"dualdbg"', f'"{Path(sys.executable).with_name("dualdbg")}"'))
+    tasks = session.project / ".vscode/tasks.json"
+    tasks.write_text(tasks.read_text().replace('"command": "ssh"', f'"command": "{ssh}"'))
+    session.stand_in_for_microsofts_extensions()
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("demo.py")
+        window.open_debug_view("dualdbg: this file on the server")
+        window.toggle_breakpoint("demo.py", 10)
+        window.press("F5")
+        window.stopped_at(r"main demo.py 10:1", MODULE, seconds=START_SECONDS)
+        window.look("remote")
+        window.press("F5")
+        window.ended()
+    assert (there / "done.txt").read_text() == "15.0 4.833 5.833"
     assert not (session.project / "done.txt").exists()
 
 

@@ -73,6 +73,10 @@ class Workbench:
         self._browser.gone(_STACK)
         self._browser.gone(".debug-toolbar:not([aria-hidden=true])")
 
+    def tasks_ended(self) -> None:
+        """Wait until the status bar counts no running task."""
+        self._browser.gone('.statusbar-item[id="status.runningTasks"]', ".")
+
     def look(self, name: str) -> None:
         """Keep a picture of the window."""
         self._pictures.mkdir(parents=True, exist_ok=True)
