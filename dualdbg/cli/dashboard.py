@@ -89,6 +89,8 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
 
     def leave(number: int) -> None:
         received.append(number)
+        if number == signal.SIGHUP:
+            _abandon_terminal()
         app.exit()
 
     for number in _SIGNALS:
@@ -111,6 +113,14 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
     if received:
         return exit_status(None, received[0])
     return status
+
+
+def _abandon_terminal() -> None:
+    """The terminal is gone: who still writes to it (Textual does so in a thread of its own) is not to fail by that."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _restoring(descriptor: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SystemCommand
@@ -25,6 +26,7 @@ from .follower import Follower
 from .keys import NAMES, bindings, leaving, shown_key
 from .keys_line import KeysLine
 from .panes.prompt import PromptView
+from .signals import resume_only_after_suspension
 
 __all__ = ["Dashboard", "Start", "Wishes"]
 
@@ -47,6 +49,8 @@ class Dashboard(Running, Breaking, Looking):
         yield KeysLine()
 
     def on_mount(self) -> None:
+        if not self.is_headless:
+            resume_only_after_suspension()
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
         self.theme_changed_signal.subscribe(self, self.theme_chosen)
@@ -102,8 +106,19 @@ class Dashboard(Running, Breaking, Looking):
             self._note,
             self.refresh_status,
             self.complain,
+            self._drawn_together,
         )
         console.on_event = self._event
+
+    @contextmanager
+    def _drawn_together(self) -> Iterator[None]:
+        """Nothing is drawn until the end of it."""
+        try:
+            with self.batch_update():
+                yield
+        finally:
+            if self.is_running:
+                self.screen.check_idle()  # batch_update itself wakes only the application
 
     async def close_session(self) -> None:
         """After the dashboard has ended: the engines go, and what the session decides of the target happens."""

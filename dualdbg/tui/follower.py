@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from ..console.console import Console, Selection
@@ -39,6 +40,7 @@ from .panes.source import Instruction, Listing
 from .source_text import SourceText
 from .words import stack_note, thread_note
 
+_TOGETHER = 0.1  # seconds for which a new stop may wait to be drawn as a whole
 _PATIENCE = 0.15  # seconds for which a step may run before the panes show that the target does
 _MOST_STATES = 64  # threads whose stacks are looked at for the list
 _BEFORE, _AFTER = 40, 120  # instructions around the current one
@@ -55,6 +57,7 @@ class Follower:
         note: Callable[[str, str], None],
         changed: Callable[[], None],
         complain: Callable[[DualdbgError], None],
+        batch: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.console = console
         self.session = console.session
@@ -70,6 +73,8 @@ class Follower:
         self._note = note
         self._changed = changed
         self._complain = complain
+        self._batch = batch
+        self._drawing = ExitStack()  # holds back what is drawn
         self._code = Code(self.session)
         self._memory = Memory(self.session)
         self._sources: dict[str, tuple[float, SourceText]] = {}
@@ -80,6 +85,7 @@ class Follower:
         self._colouring: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        self._drawing.close()
         for task in (self._task, *self._colouring):
             task.cancel()
         await asyncio.gather(self._task, *self._colouring, return_exceptions=True)
@@ -90,6 +96,7 @@ class Follower:
         """An event of the session, in the order in which they come."""
         if isinstance(event, Stopped):
             self._stopped_at = time.monotonic()
+            self._draw_together()
             self.thread = event.stop.thread
             self._numbers.clear()
             self.views.variables.new_stop()
@@ -98,6 +105,7 @@ class Follower:
         elif isinstance(event, Resumed):
             self.complete.clear()
             asyncio.get_running_loop().call_later(_PATIENCE, self._show_running, event.epoch)
+            return
         elif isinstance(event, BreakpointChanged):
             self.show_breakpoints()
         elif isinstance(event, (Exited, Detached)):
@@ -106,6 +114,12 @@ class Follower:
             part = "" if event.fraction is None else f" {event.fraction:.0%}"
             self.work = "" if event.done else f"{event.what}{part}"
         self._changed()
+
+    def _draw_together(self) -> None:
+        """What belongs to one stop is drawn at once, where it does not take long."""
+        self._drawing.close()
+        self._drawing.enter_context(self._batch())
+        asyncio.get_running_loop().call_later(_TOGETHER, self._drawing.close)
 
     def reload(self) -> None:
         """Read again what the panes show."""
@@ -187,6 +201,7 @@ class Follower:
             self.loading_time = time.monotonic() - self._stopped_at
             self.complete.set()
             self._changed()
+            self._drawing.close()
             await self._show_thread_states(stop, selection.tid)
 
     async def _show_variables(self, stop: Stop, tid: int, frame: Frame, depth: int) -> None:

@@ -21,6 +21,7 @@ from textual.widget import Widget
 from .looks import LOOKS, Part
 
 _WHEEL = 3  # lines
+_MOST_REMEMBERED = 1000  # lines that were drawn
 
 
 class LineView(ScrollView, can_focus=True):
@@ -57,6 +58,9 @@ class LineView(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         self._looks: dict[str, Style] = {}
         self._fitted = (0, 0)
+        self._base = Style.null()  # of the drawing that is going on, and the columns it has
+        self._columns = 0
+        self._drawn: dict[int, object] = {}  # line -> what was last drawn of it
         super().__init__(id=id, classes=classes)
         self.found = ""  # what was searched for: marked where it stands
 
@@ -97,24 +101,65 @@ class LineView(ScrollView, can_focus=True):
     def lines_changed(self) -> None:
         """The lines are others now."""
         count = self.line_count()
-        self.virtual_size = Size(max(self.content_width(), 1), max(count, 1))
+        self._resize_content(Size(max(self.content_width(), 1), max(count, 1)))
         self.set_reactive(LineView.cursor, min(self.cursor, max(count - 1, 0)))
-        self.refresh()
+        self.redraw()
+
+    def _resize_content(self, size: Size) -> None:
+        """Only where a scroll bar comes or goes is the whole screen laid out again."""
+        before, room = self.virtual_size, self.container_size
+        same_bars = (before.width > room.width, before.height > room.height) == (
+            size.width > room.width,
+            size.height > room.height,
+        )
+        if not same_bars:
+            self.virtual_size = size
+        elif size != before:
+            self.set_reactive(Widget.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+            self.horizontal_scrollbar.window_virtual_size = size.width
+            self.scroll_x = self.validate_scroll_x(self.scroll_x)
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+
+    def redraw(self) -> None:
+        """Draw again what looks different from what is on the screen."""
+        self._columns = self.room
+        top = self.scroll_offset.y
+        for line in range(top, top + self.size.height):
+            if line not in self._drawn or self._drawn[line] != self._drawing(line):
+                self.refresh_line(line)
+
+    def _drawing(self, line: int) -> object:
+        """Everything that decides how a line looks, but for the style sheet, the search and the focus."""
+        if line >= self.line_count():
+            return tuple(self.empty()) if line == 0 else None
+        return (
+            self.line_look(line),
+            line == self.cursor and self.shows_cursor,
+            tuple(self.parts(line, self._columns)),
+        )
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._base, self._columns = self.rich_style, self.room
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         left, top = self.scroll_offset
-        width, line = self.room, top + y
-        base = self.rich_style
+        width, line = self._columns, top + y
+        base = self._base
+        if len(self._drawn) > _MOST_REMEMBERED:
+            self._drawn.clear()
+        drawing = self._drawn[line] = self._drawing(line)
         if self.line_count() == 0 and y == 0:
             return self._strip(self.empty(), base, 0, width)
-        if line >= self.line_count():
+        if not isinstance(drawing, tuple):
             return Strip.blank(width, base)
-        look = self.line_look(line)
+        look, has_cursor, parts = drawing
         if look:
             base += self.look(look)
-        if line == self.cursor and self.shows_cursor:
+        if has_cursor:
             base += self.look("cursor" if self.has_focus else "cursor-away")
-        return self._strip(self.parts(line, width), base, left, width)
+        return self._strip(parts, base, left, width)
 
     @property
     def room(self) -> int:
@@ -156,7 +201,8 @@ class LineView(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         self.show_line(new)
-        self.refresh()
+        self.refresh_line(old)
+        self.refresh_line(new)
 
     def show_line(self, line: int, centre: bool = False) -> None:
         """Scroll so that a line is in sight."""

@@ -20,7 +20,7 @@ from dualdbg.tui.app import Dashboard, Start, Wishes
 from dualdbg.tui.lines import LineView
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 T = TypeVar("T")
 
 

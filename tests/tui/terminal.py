@@ -77,7 +77,7 @@ class RealTerminal:
         self._parser.feed(self._decoder.decode(data))
         return bool(data)
 
-    def until(self, condition: Callable[[], bool], what: str, deadline: float = 60.0) -> float:
+    def until(self, condition: Callable[[], bool], what: str, deadline: float = 120.0) -> float:
         """Wait until it holds on the screen; returns the seconds. Fails with what the screen shows."""
         start = time.monotonic()
         while not condition():

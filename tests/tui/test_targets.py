@@ -105,7 +105,8 @@ def test_a_core_is_looked_at_and_does_not_run(tmp_path: Path, waiting: int) -> N
         views.stack.cursor = next(line for line, text in enumerate(stack) if "wait_for_ever" in text)
         await screen.stopped()
         await screen.until(
-            lambda: any(line.strip() == "depth = 0" for line in screen.lines(views.variables)), "the local"
+            lambda: any(line.strip() == "depth = 0 int" for line in screen.lines(views.variables)),
+            "the local",
         )
         assert views.source.current == 10
         await screen.press("c")
@@ -193,13 +194,14 @@ def terminal_of(tmp_path: Path, *words: str, columns: int = 100, lines: int = 30
 def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting: int) -> None:
     terminal = terminal_of(tmp_path, "attach", "--tui")
     try:
-        terminal.until(lambda: terminal.shows(f" {waiting} "), "the picker")
+        terminal.until(lambda: terminal.shows("type to filter"), "the picker")
         terminal.send(*str(waiting))
+        terminal.until(lambda: terminal.shows(f"  {waiting} "), "the process")
         terminal.until(lambda: not terminal.shows("type to filter"), "the filter")
         terminal.send("enter")
         terminal.until(lambda: terminal.shows("stopped natively"), "the stop")
         terminal.hang_up()
-        assert terminal.wait() == 128 + signal.SIGHUP
+        assert terminal.wait(90.0) == 128 + signal.SIGHUP
     finally:
         terminal.close()
     status = Path(f"/proc/{waiting}/status")
@@ -222,7 +224,7 @@ def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:
         terminal.send("ctrl+q")
         terminal.until(lambda: terminal.shows("Quit?"), "the question")
         terminal.send("enter")
-        assert terminal.wait() == 0
+        assert terminal.wait(90.0) == 0
         assert not terminal.screen.alternate
         assert terminal.screen.modes.show_cursor
     finally:

@@ -57,18 +57,20 @@ class ProgramView(LineView):
 
     def render_line(self, y: int) -> Strip:
         screen = self.screen_
-        base = self.rich_style
+        base = self._base
         if screen is None:
-            return Strip.blank(self.room, base) if y else self._strip(self.empty(), base, 0, self.room)
+            return (
+                Strip.blank(self._columns, base) if y else self._strip(self.empty(), base, 0, self._columns)
+            )
         line = y + self.scroll_offset.y
         past = 0 if screen.alternate else len(screen.history)
         if line < past:
             return self._history_line(line, screen, base)
         if line - past >= screen.lines:
-            return Strip.blank(self.room, base)
+            return Strip.blank(self._columns, base)
         row = screen.rows[line - past]
         segments = [Segment(text, base + style_of(look)) for text, look in row.runs()]
-        strip = Strip(segments).crop_extend(0, self.room, base)
+        strip = Strip(segments).crop_extend(0, self._columns, base)
         if self._shows_caret(screen) and line - past == screen.cursor.y:
             strip = _with_caret(strip, screen.cursor.x, base + Style(reverse=True))
         return self._marked(strip)
@@ -77,7 +79,7 @@ class ProgramView(LineView):
         one = screen.history[line]
         row = one if isinstance(one, Row) else _as_row(one)
         segments = [Segment(text, base + style_of(look)) for text, look in row.runs()]
-        return self._marked(Strip(segments).crop_extend(0, self.room, base))
+        return self._marked(Strip(segments).crop_extend(0, self._columns, base))
 
     def _marked(self, strip: Strip) -> Strip:
         if not self.found:
@@ -116,8 +118,7 @@ class ProgramView(LineView):
         screen = self.screen_
         assert screen is not None
         count = self.line_count()
-        if self.virtual_size.height != count:
-            self.virtual_size = Size(1, count)
+        self._resize_content(Size(1, count))
         if self._follows:
             self.scroll_to(y=max(count - self.size.height, 0), animate=False, force=True, immediate=True)
         self.refresh()

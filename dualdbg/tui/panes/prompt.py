@@ -47,6 +47,9 @@ class Log(LineView):
             self._wrapped = self._wrapped[-_MOST_LINES:]
         self._follow()
 
+    def redraw(self) -> None:
+        self.refresh()  # it moves up with every line
+
     def clear(self) -> None:
         self._said.clear()
         self._wrapped.clear()
@@ -83,9 +86,9 @@ class Log(LineView):
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
-        base = self.rich_style
+        base = self._base
         if line >= len(self._wrapped):
-            return Strip.blank(self.room, base)
+            return Strip.blank(self._columns, base)
         if line == self.cursor and self.shows_cursor:
             base += self.look("cursor")
         text = self._wrapped[line]
@@ -96,7 +99,7 @@ class Log(LineView):
         ]
         if self.found:
             segments = mark(segments, self.found, self.look("found"))
-        return Strip(segments).crop_extend(0, self.room, base)
+        return Strip(segments).crop_extend(0, self._columns, base)
 
 
 def _breaks(text: str, width: int) -> list[int]:

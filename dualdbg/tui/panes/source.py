@@ -89,8 +89,9 @@ class SourceView(LineView):
             self.refresh()
 
     def mark(self, marks: Marks) -> None:
-        self._marks = marks
-        self.refresh()
+        if marks != self._marks:
+            self._marks = marks
+            self.redraw()
 
     def go_to(self, line: int) -> None:
         """To a line of the file, from 1 on."""
@@ -102,7 +103,7 @@ class SourceView(LineView):
     def leave(self) -> None:
         """The target runs: there is no execution point."""
         self.current = None
-        self.refresh()
+        self.redraw()
 
     def _go(self, index: int) -> None:
         self.cursor = index

@@ -83,6 +83,8 @@ class Parser:
     def _as_lines(self, texts: list[str]) -> list[Line]:
         """The texts without their carriage returns, in pieces that fit the width."""
         width = self._screen.columns
+        if max(map(len, texts), default=0) <= width and "\t" not in "".join(texts):
+            return [text.rstrip("\r") for text in texts]
         lines: list[Line] = []
         for text in texts:
             text = text.rstrip("\r")

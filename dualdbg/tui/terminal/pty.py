@@ -21,6 +21,8 @@ _CHUNK = 1 << 16  # bytes read at a time; the kernel gives 4 kB of a pty
 _PIECES = 16  # reads before others have their turn
 _WAITING = 1 << 20  # bytes read and not yet shown, from which on the program has to wait
 _TICK = 1 / 30  # seconds between two looks at what was written
+_FLOOD_TICK = 1 / 10  # the same while more is written than anybody can read
+_FLOOD = 1 << 15  # characters within one look that make a flood
 _SLICE = 1 << 15  # characters drawn at a time, so that keys come through
 
 # What the program is told about its terminal, in its environment.
@@ -30,7 +32,7 @@ ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 class ProgramTerminal:
     """The program's terminal. ``slave`` is the descriptor for its standard streams, until :meth:`started`.
 
-    ``screen`` is what it shows. ``changed`` is called at most 30 times a second when that is something new.
+    ``screen`` is what it shows. ``changed`` is called at most 30 times a second (10 in a flood) when that is new.
     """
 
     def __init__(self, columns: int = 80, lines: int = 24) -> None:
@@ -52,6 +54,7 @@ class ProgramTerminal:
         self._tick: asyncio.TimerHandle | None = None
         self._open = True
         self._reading = False
+        self._flooded = False
         self.received = 0  # characters, ever
         self.resize(columns, lines)
 
@@ -128,7 +131,7 @@ class ProgramTerminal:
             self.received += len(text)
             if self._amount > _WAITING:
                 self._listen(False)
-            self._schedule(_TICK)
+            self._schedule(_FLOOD_TICK if self._flooded else _TICK)
         if not data:
             self._shut()
         return bool(data)
@@ -149,6 +152,7 @@ class ProgramTerminal:
     def _show_some(self) -> None:
         """All that only scrolls by at once, anything else a slice at a time."""
         text = "".join(self._waiting)
+        self._flooded = len(text) > _FLOOD
         self._waiting.clear()
         rest = self._parser.feed(text, _SLICE)
         self._amount = len(rest)
