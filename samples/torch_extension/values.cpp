@@ -9,12 +9,15 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/blob.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/enum_type.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
+#include <ATen/core/rref_interface.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/quantized/Quantizer.h>
 #include <c10/core/SymNodeImpl.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
@@ -47,6 +50,19 @@ struct Counter : torch::CustomClassHolder {
     int64_t next() { return ++count; }
     int64_t count;
 };
+
+// A reference to a value of another process, as torch.distributed.rpc makes them.
+struct RemoteReference : c10::RRefInterface {
+    c10::worker_id_t owner() const override { return 1; }
+    std::string ownerName() const override { return "worker1"; }
+    bool isOwner() const override { return false; }
+    bool confirmedByOwner() const override { return true; }
+    const c10::TypePtr type() const override { return c10::IntType::get(); }
+};
+
+c10::IValue remote_reference() {
+    return c10::IValue(c10::intrusive_ptr<c10::RRefInterface>(c10::make_intrusive<RemoteReference>()));
+}
 
 c10::IValue enum_value() {
     c10::EnumTypePtr type = c10::EnumType::create(
@@ -103,6 +119,9 @@ std::vector<NamedValue> sample_values() {
         {"capsule", c10::IValue::make_capsule(c10::make_intrusive<Counter>(9))},
         {"generator", at::detail::createCPUGenerator(42)},
         {"enum", enum_value()},
+        {"blob", c10::make_intrusive<caffe2::Blob>()},
+        {"remote_reference", remote_reference()},
+        {"quantizer", at::make_per_tensor_affine_quantizer(0.5, 3, at::kQInt8)},
         {"uninitialized", c10::IValue::uninitialized()},
     };
 }
@@ -120,6 +139,12 @@ int64_t stop_with_values() {
     }
     std::size_t count = values_ready(stack);
     return static_cast<int64_t>(count);
+}
+
+// Takes a future of Python's, whose result is a Python object: the only tag that C++ alone does not make.
+static void boxed_hold(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    TORCH_CHECK(op.schema().arguments().size() == stack->size());
+    stack->clear();
 }
 
 std::vector<std::string> value_names() {
@@ -160,6 +185,7 @@ TORCH_LIBRARY_FRAGMENT(sample, m) {
         .def(torch::init<int64_t>())
         .def("next", &sample::Counter::next);
     m.def("stop_with_values", &sample::stop_with_values);
+    m.def("hold(Future(t) future) -> ()", torch::CppFunction::makeFromBoxedFunction<&sample::boxed_hold>());
     m.def("value_names", &sample::value_names);
     m.def("value_tags", &sample::value_tags);
     m.def("value_texts", &sample::value_texts);

@@ -5,6 +5,7 @@ The documented differences, each of which a test states:
 - a tensor is printed as Python prints it, also inside a list, tuple or dict;
 - a symbolic number of a class that is not PyTorch's own is printed as its class;
 - strings that are not UTF-8 are printed with escapes;
+- a Blob is printed without the type of what is in it;
 - control characters other than newline and tab are printed as escapes (not in the structure).
 """
 
@@ -80,7 +81,9 @@ def compare(found: dict[str, Any], expected: dict[str, Any], tensors: Any) -> No
 def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     program = [sys.executable, HERE / "targets" / "ivalues.py", torch_extension]
     setup = ["run", "sharedlibrary sample_values", "break sample::values_ready", "continue"]
-    outcome = run_gdb(program, ["dualdbg-json ivalue-stack"], tmp_path, setup=setup)
+    stack = "dualdbg-json ivalue-stack"
+    commands = [stack, "delete", "break sample::boxed_hold", "continue", stack]
+    outcome = run_gdb(program, commands, tmp_path, setup=setup)
     values = outcome.data(0)["values"]
     rows = outcome.published["more"]
     assert [v["kind"] for v in values] == [tag for _, tag, _ in rows]
@@ -91,11 +94,19 @@ def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     assert texts.pop("object").startswith(
         "<__torch__.torch.classes.sample.Counter object at 0x"
     ) and expected.pop("object")
+    assert texts.pop("blob") == "Blob" and expected.pop("blob").startswith(
+        "Blob["
+    )  # with the type of what is in it
     for name in ("sym_int", "sym_float", "sym_bool"):
         assert texts.pop(name) == "<sample::SymbolicNumber>" and expected.pop(name)
     assert texts.pop("tensor") == "tensor([[0., 1., 2.],\n        [3., 4., 5.]])" and expected.pop("tensor")
     assert texts.pop("tensor_list").startswith("[tensor([[0., 1., 2.],") and expected.pop("tensor_list")
     assert texts == expected
+
+    (future,) = outcome.data(4)["values"]
+    (held,) = future["children"]
+    assert (future["kind"], held["kind"], held["type"]) == ("Future", "PyObject", "dict")
+    assert [child["text"] for child in held["children"]] == ["{'held': [1, 2.5]}"]
 
 
 def test_boxed_kernel_of_an_extension_whose_symbols_gdb_has_not_read(

@@ -11,3 +11,6 @@ rows = zip(sample.value_names(), sample.value_tags(), sample.value_texts(), stri
 publish([list(row) for row in rows])
 stop()
 sample.stop_with_values()
+future = torch.futures.Future()
+future.set_result({"held": [1, 2.5]})
+sample.hold(future)
