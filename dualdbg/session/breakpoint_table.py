@@ -223,7 +223,7 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """Look at a stop that serves other breakpoints; True when it is nothing but that."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
-        if throw_origins.ID in self._native.owners(number):
+        if throw_origins.ID in self._native.owners_there(number):
             await self._origins.take(event)
         changed = await self._native.operator_registered(number, thread)
         for id in changed or ():
@@ -258,6 +258,10 @@ class BreakpointTable:
         id = self._python.changed(event.debugpy_id, event.verified, event.line, event.message)
         if id is not None:
             self._settle(id, announce=True)
+
+    def native_owners_there(self, gdb_number: int) -> list[int]:
+        """The breakpoints at the place of a stop, whose suffixes may let them stop."""
+        return [id for id in self._native.owners_there(gdb_number) if id in self._rows]
 
     def native_owners(self, gdb_number: int) -> list[int]:
         return [id for id in self._native.owners(gdb_number) if id in self._rows]

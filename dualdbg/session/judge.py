@@ -87,7 +87,9 @@ class Judge:
         assert event.gdb_breakpoint is not None
         if await session.breakpoints.own_business(event) or await self._is_ours(event):
             return None
-        hit, description = await self._met(event, session.breakpoints.native_owners(event.gdb_breakpoint))
+        hit, description = await self._met(
+            event, session.breakpoints.native_owners_there(event.gdb_breakpoint)
+        )
         return (Reason.BREAKPOINT, hit, description) if hit else None
 
     async def _signal(self, event: engine.NativeStopped) -> Verdict | None:

@@ -136,6 +136,16 @@ class NativeBreakpoints:
                 return sorted(o for o in point.owners if o in self._wanted and self._wanted[o].enabled)
         return []
 
+    def owners_there(self, gdb_number: int) -> list[int]:
+        """:meth:`owners`, and those of the other breakpoints of gdb's at the address: it reports one of several."""
+        key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
+        if key is None or not key.startswith("0x"):
+            return self.owners(gdb_number)
+        place = key.partition(" ")[0]
+        others = (point.owners for other, point in self._points.items() if other.partition(" ")[0] == place)
+        ids = sorted(set().union(*others) & self._wanted.keys())
+        return [id for id in ids if self._wanted[id].enabled and not prints_itself(self._wanted[id].spec)]
+
     # -- the target's changes -------------------------------------------------------------------
 
     async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
@@ -255,7 +265,7 @@ class NativeBreakpoints:
         name, plus, offset = wanted.spec.subject.rpartition("+")
         if plus:
             for module in modules:
-                if _is_named(module, name):
+                if module.is_named(name):
                     await self._bind_offset(wanted, module, int(offset, 16))
             return
         if wanted.locations:
@@ -395,9 +405,3 @@ class NativeBreakpoints:
         if not point.owners:
             del self._points[key]
             await self._native.delete_breakpoint(point.number)
-
-
-def _is_named(module: Module, name: str) -> bool:
-    """Whether a module is meant by a path, a file name, or a file name without what follows ``.so`` or the suffix."""
-    file = module.path.rsplit("/", 1)[-1]
-    return name in (module.path, file, file.partition(".so")[0], file.partition(".")[0])

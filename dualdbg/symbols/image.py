@@ -26,6 +26,11 @@ class Module:
     library: Library | None
     trouble: str | None = None
 
+    def is_named(self, name: str) -> bool:
+        """Whether it is meant by a path, a file name, or a file name without what follows ``.so`` or the suffix."""
+        file = self.path.rsplit("/", 1)[-1]
+        return name in (self.path, file, file.partition(".so")[0], file.partition(".")[0])
+
 
 @dataclass(frozen=True)
 class Place:

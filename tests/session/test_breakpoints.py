@@ -121,6 +121,24 @@ def test_a_log_text_is_printed_without_a_stop(
     assert capfd.readouterr().out == "52.0\n"
 
 
+def test_several_at_one_place(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
+    """gdb reports one of its breakpoints at an address; the others are not lost, and the log text is told once."""
+    place = "sample_pybind.cpp:17"
+    suffixes = ['thread "nobody"', "if a > 6", "hits 9", 'log "a is {a}"', "if a > 7"]
+
+    async def work(driver: Driver) -> None:
+        stops = [(await driver.stop()).breakpoints, *[(await driver.resume()).breakpoints for _ in range(2)]]
+        assert stops == [(2,), (2, 3, 5), (2, 3, 5)]
+        await driver.session.resume()
+        await driver.exit()
+        assert driver.console == "".join(f"a is {number}\n" for number in range(10))
+        counts = [driver.session.breakpoints.get(id).hit_count for id in range(1, 6)]
+        assert counts == [0, 3, 10, 10, 2]
+
+    run_session(work, loop, *(f"{place} {suffix}" for suffix in suffixes), env=env)
+    assert capfd.readouterr().out == "52.0\n"
+
+
 def test_temporary(loop: Path, env: Env) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
