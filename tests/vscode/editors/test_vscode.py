@@ -24,6 +24,20 @@ HERE = Path(__file__).parent
 PICTURES = DOWNLOADS / "pictures"
 START_SECONDS = 120  # the task starts, the program imports PyTorch
 
+BUSY = """\
+import time
+from pathlib import Path
+
+
+def turn(count):
+    Path(__file__).with_name("count.txt").write_text(str(count))
+
+
+for count in range(1000000):
+    turn(count)
+    time.sleep(0.05)
+"""
+
 # Rows of the Call Stack view.
 FOLDED = r"Show \d+ More Stack Frames"  # pybind11's own
 BOUNDARY = "called from Python"
@@ -169,6 +183,35 @@ def test_the_extension(session: Session, browser: Browser) -> None:
         window.press("Shift", "F5")
         window.ended()
     assert not (session.project / "done.txt").exists()
+
+
+def test_attach(session: Session, browser: Browser) -> None:
+    """A process that runs already, chosen where the list of processes would be; it goes on afterwards."""
+    program = session.project / "busy.py"
+    program.write_text(BUSY)
+    busy = subprocess.Popen([sys.executable, str(program)], stdin=subprocess.DEVNULL)
+    try:
+        session.server.environment["TEST_PROCESS"] = str(busy.pid)
+        session.dualdbg(
+            "vscode", "init", str(session.project), "--profile", "pytorch-user", "--port", str(free_port())
+        )
+        session.stand_in_for_microsofts_extensions()
+        with session.server as server:
+            window = Workbench(browser, server.url, session.project, PICTURES)
+            window.open("busy.py")
+            window.open_debug_view("dualdbg: attach to a process")
+            window.toggle_breakpoint("busy.py", 6)
+            window.start("dualdbg: attach to a process")
+            window.stopped_at(r"turn busy.py 6:1", r"<module> busy.py 10:1", seconds=START_SECONDS)
+            window.look("attach")
+            window.press("Shift", "F5")
+            window.ended()
+            counted = (session.project / "count.txt").read_text
+            before = counted()
+            wait_until(lambda: counted() not in ("", before), 60, "the process goes on")
+    finally:
+        busy.kill()
+        busy.wait()
 
 
 def test_remote(session: Session, browser: Browser, tmp_path: Path) -> None:

@@ -57,11 +57,13 @@ class Workbench:
         self._browser.press(*keys)
 
     def stopped_at(self, *rows: str, seconds: float = 60) -> None:
-        """Wait until the Call Stack view shows these rows below the first thread. Each is a pattern.
+        """Wait until the Call Stack view shows these rows, each a pattern, below the first thread.
+
+        The only thread of a program has no row.
 
         A frame's row is ``function file line:column``; what VS Code folds has a row too.
         """
-        self._browser.wait_rows(_STACK, "^[^\n]* PAUSED[^\n]*\n" + "\n".join(rows) + "(\n|$)", seconds)
+        self._browser.wait_rows(_STACK, "^([^\n]* PAUSED[^\n]*\n)?" + "\n".join(rows) + "(\n|$)", seconds)
 
     def has_variables(self, *rows: str) -> None:
         """Wait until the Variables view has each of these rows."""

@@ -9,6 +9,7 @@ const vscode = require("vscode");
 exports.activate = (context) => {
   context.subscriptions.push(
     vscode.commands.registerCommand("python.interpreterPath", () => process.env.TEST_PYTHON),
+    vscode.commands.registerCommand("test.pickProcess", () => process.env.TEST_PROCESS),
     vscode.debug.registerDebugAdapterDescriptorFactory("debugpy", {
       createDebugAdapterDescriptor: ({ configuration }) =>
         new vscode.DebugAdapterServer(configuration.connect.port, configuration.connect.host),
