@@ -40,7 +40,9 @@ async def debug(options: Namespace) -> int:
     async def start(subscribe: Callable[[Session], None]) -> Session:
         return await attach(options.pid, _session_options(options), operators, entry.STARTED, subscribe)
 
-    interaction = Interaction(options.commands, options.batch, options.json)
+    # A batch without commands shows every stop up to the end; here there may be neither.
+    commands = options.commands or (["bt"] if options.batch and not options.breakpoints else [])
+    interaction = Interaction(commands, options.batch, options.json)
     return await converse(start, interaction, sink(options.json), spec_names=_names_of(operators))
 
 

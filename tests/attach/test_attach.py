@@ -227,6 +227,14 @@ def test_a_program_without_python() -> None:
             process.kill()
 
 
+def test_a_batch_without_commands_looks_and_leaves() -> None:
+    with in_state("asleep") as process:
+        done = attach(process.pid)
+        assert done.returncode == 0
+        assert "asleep" in done.stdout
+        assert tracer_of(process.pid) == 0
+
+
 @pytest.mark.slow
 def test_cycles() -> None:
     """Attach and detach again and again: the program goes on, without a thread or a descriptor more than before."""
