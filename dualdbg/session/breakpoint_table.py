@@ -283,6 +283,7 @@ class BreakpointTable:
             owners = self._python.owners(hold.event.breakpoints)
             failed, description = await self._failed_conditions(owners, hold)
             owners = failed or await python_hits.held(self._session, hold, owners)
+        owners = [id for id in owners if id in self._rows]  # removed ones went while debugpy was asked
         for id in owners:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
             if self._rows[id].spec.temporary:
@@ -293,7 +294,7 @@ class BreakpointTable:
         """Breakpoints whose condition has no value here, and why: each stops once and is off then."""
         failed, description = [], None
         for id in ids:
-            condition = self._rows[id].spec.condition
+            condition = self._rows[id].spec.condition if id in self._rows else None
             if condition is None:
                 continue
             why = await python_hits.condition_error(self._session, hold, condition)

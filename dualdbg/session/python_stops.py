@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
+from ..errors import WrongState
 from ..model import Language, Location, Reason, State, Stop, Thread
 from .holds import PythonHold
 
@@ -58,11 +59,17 @@ class PythonStops:
         await session.stepper.cancel_native()
         await session.stepper.settled(True)
         await session.stepper.crossing.end_watch()
+        try:
+            owners, description = await session.breakpoints.at_python_stop(hold)
+        except WrongState:
+            owners, description = [], None
+        if session.state is not State.RUNNING or session.native_held.is_set():
+            hold.judged = False  # a native stop came first after all: it is being shown
+            return
         session.inspector.forget()
         session.epoch += 1
         tid = hold.tid or session.pid
         thread = Thread(tid, session.inspector.thread_name(tid))
-        owners, description = await session.breakpoints.at_python_stop(hold)
         stop = Stop(
             session.epoch,
             Language.PYTHON,

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from dualdbg.dap.arguments import Arguments
 from dualdbg.dap.configuration import Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
+from dualdbg.dap.options import OPTIONS
 from dualdbg.dap.paths import Mapping, PathMap
 from dualdbg.errors import SpecError, StaleHandle, UsageError
 from dualdbg.session.exception_filters import exception_arguments
 from dualdbg.session.hit_conditions import check_hit_condition, hit_counts
+from tests.support import ROOT
 
 
 @pytest.mark.parametrize(
@@ -155,3 +157,9 @@ def test_exception_filters_and_options_go_together() -> None:
         "always",
         "unhandled",
     ]
+
+
+def test_the_page_names_every_option() -> None:
+    page = (ROOT / "docs" / "dap.md").read_text()
+    assert [option.name for option in OPTIONS if f"`{option.name}`" not in page] == []
+    assert [row for row in OPTIONS if not row.hidden and row.description not in page] == []
