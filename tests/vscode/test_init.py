@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from dualdbg.cli.main import main
 from dualdbg.resources import resource_directory
 from dualdbg.vscode.jsonc import parse
 from dualdbg.vscode.profiles import FILES, PROFILES
-from tests.support import ROOT, SHARED, require
+from tests.support import SHARED, require
 
 COMMENTED = {
     "launch.json": """{
@@ -39,16 +41,11 @@ COMMENTED = {
 
 
 def init(folder: Path, *options: str, status: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "dualdbg", "vscode", "init", str(folder), *options],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=60,
-    )
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        done = main(["vscode", "init", str(folder), *options])
+    assert done == status, told.getvalue()
+    return told.getvalue()
 
 
 def read(folder: Path) -> dict[str, str]:
