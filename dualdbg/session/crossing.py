@@ -249,10 +249,14 @@ class Crossing:
             return None
         return next((frame for frame in frames if is_evaluation_loop(frame)), None)
 
+    def is_interesting(self, pc: int) -> bool:
+        """Whether a step may end in the code at ``pc``."""
+        return self._session.breakpoints.image.module_at(pc) in self.interesting()
+
     def is_entry(self, pc: int) -> bool:
         """Whether code that a user may be interested in begins a function at ``pc``, nothing half done."""
         image = self._session.breakpoints.image
-        return image.module_at(pc) in self.interesting() and image.function_start(pc + 1) == pc
+        return self.is_interesting(pc) and image.function_start(pc + 1) == pc
 
     async def may_call_python(self, tid: int) -> bool:
         """Whether debugpy may be armed in the thread now: it holds the GIL, and stands in the user's own code."""

@@ -185,7 +185,7 @@ class Stepper:
         """A Python function that native code called returns into that code: be there."""
         stack = await self._session.inspector.stack(step.tid)
         caller = _caller_of_python(stack)
-        if caller is not None:
+        if caller is not None and self.crossing.is_interesting(caller.pc):
             await self._session.interrupted(lambda: self._expect_return(step, caller))
 
     async def _expect_return(self, step: Step, caller: NativeFrame) -> None:

@@ -64,7 +64,16 @@ def arm(command: str) -> bool:
     frame = users_frame(sys._getframe(1))
     if debugger is None or frame is None:
         return False
-    suffix = "_MY_CODE" if debugger.get_use_libraries_filter() else ""
+    suffix = ""
+    if debugger.get_use_libraries_filter():
+        suffix = "_MY_CODE"
+        own = frame
+        while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
+            own = own.f_back
+        if (
+            own is not None and own is not frame
+        ):  # a library called the native code: back to who called the library
+            frame, command = own, "next" if command == "finish" else command
     name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
     number = getattr(constants, name + suffix)
     thread = threading.current_thread()
