@@ -67,7 +67,7 @@ def arm(command: str) -> bool:
     suffix = ""
     if debugger.get_use_libraries_filter():
         suffix = "_MY_CODE"
-        own = frame
+        own: FrameType | None = frame
         while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
             own = own.f_back
         if (
