@@ -17,7 +17,7 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench vsix test-editors clean tools-run tools-dev
+.PHONY: help demo test check lint bench screenshots vsix test-editors clean tools-run tools-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ vsix: ## the VS Code extension, in dist/; nothing comes from the network
 
 test-editors: tools-dev $(VENV)/.installed-dev ## a real VS Code without a screen: it is downloaded once, and takes minutes
 	@DUALDBG_TEST_EDITORS=1 $(BIN)/python -m pytest tests/vscode/editors $(PYTEST_ARGS)
+
+screenshots: tools-dev $(VENV)/.installed-dev ## the pictures of the docs, from real sessions
+	@$(BIN)/python scripts/screenshots.py
 
 clean: ## remove the environment and everything that was built
 	@rm -rf $(VENV) build dist

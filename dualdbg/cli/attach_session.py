@@ -64,12 +64,12 @@ async def debug_in_dashboard(options: Namespace) -> int:
     wishes = Wishes(
         options.commands,
         lambda text: _names_of(operators)(text),
-        opening=(lambda: "") if options.no_stacks else partial(_findings_in, pid),
+        opening=(lambda: "") if options.no_stacks else partial(findings_in, pid),
     )
     return await converse_in_dashboard(start, None, wishes)
 
 
-def _findings_in(pid: int) -> str:
+def findings_in(pid: int) -> str:
     """What is wrong, in words. Raises what makes the process unreadable."""
     from .stack_listing import StackListing
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from ..console.console import Console, Selection
+from ..console.names import package_path
 from ..errors import CommandError, DualdbgError, WrongState
 from ..model import (
     BreakpointChanged,
@@ -38,6 +39,7 @@ from .panes.all import Views
 from .panes.memory import WINDOW
 from .panes.source import Instruction, Listing
 from .source_text import SourceText
+from .tensors import described
 from .words import stack_note, thread_note
 
 _TOGETHER = 0.1  # seconds for which a new stop may wait to be drawn as a whole
@@ -206,7 +208,9 @@ class Follower:
 
     async def _show_variables(self, stop: Stop, tid: int, frame: Frame, depth: int) -> None:
         try:
-            values = await self.session.inspector.variables(tid, frame)
+            values: Sequence[Value] = await self.session.inspector.variables(tid, frame)
+            if self.session.state is State.PYTHON_STOPPED:
+                values = await described(self.session, tid, frame, values)
         except DualdbgError as error:
             if self._is_current(stop):
                 self.views.variables.clear(error.message)
@@ -291,7 +295,7 @@ class Follower:
             source = await self._source(frame.file)
             if source is not None:
                 self.views.source.show_source(source, frame.line, innermost)
-                self._note("source", frame.file)
+                self._note("source", package_path(frame.file))
                 self.show_breakpoints()
                 return
         if isinstance(frame, NativeFrame):
@@ -310,7 +314,7 @@ class Follower:
         self.views.source.show_source(source, here, number == 0)
         if line is not None:
             self.views.source.go_to(line)
-        self._note("source", path)
+        self._note("source", package_path(path))
         self.show_breakpoints()
         return True
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,6 +114,7 @@ def on_screen(
     launch_options: dict[str, Any] | None = None,
     commands: Sequence[str] = (),
     start: Start | None = None,
+    opening: Callable[[], str] = lambda: "",
     **options: Any,
 ) -> T:
     """Run ``work`` on the dashboard of a launched program, or of what ``start`` starts.
@@ -122,7 +124,8 @@ def on_screen(
 
     async def main() -> T:
         if start is not None:
-            return await _show(work, start, None, wishes(folder, commands), size)
+            wished = replace(wishes(folder, commands), opening=opening)
+            return await _show(work, start, None, wished, size)
         terminal = ProgramTerminal()
 
         async def start_program(subscribe: Callable[[Session], None]) -> Session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from dualdbg.model import State
 from dualdbg.tui.app import Dashboard
 from dualdbg.tui.presets import PANES
-from tests.support import SAMPLES
+from tests.support import SAMPLES, require
 
 from .driver import Screen, on_screen
 
@@ -430,6 +431,24 @@ def test_keys_can_be_changed(tmp_path: Path, counter: Path) -> None:
         assert "F12 Continue" in screen.text()
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+@pytest.mark.torch
+def test_tensors_show_their_dtype_and_shape(tmp_path: Path) -> None:
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    script = tmp_path / "tensors.py"
+    script.write_text("import torch\n\none = torch.zeros(2, 3)\ntwo = torch.tensor(5)\nprint(one, two)\n")
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        view = screen.app.views.variables
+        kinds = {row.thing.value.name: row.thing.value.type for row in view.rows}
+        assert kinds["one"] == "float32 [2, 3]"
+        assert kinds["two"] == "int64 []"
+        assert kinds["torch"] == "module"
+        assert any("one = tensor(" in line for line in screen.lines(view))
+
+    on_screen(work, folder=tmp_path, script=script, breakpoints=["tensors.py:5"])
 
 
 def test_commands_of_the_caller_are_run_at_the_first_stop(tmp_path: Path, counter: Path) -> None:

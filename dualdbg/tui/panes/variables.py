@@ -33,7 +33,7 @@ class Branch:
 
     @property
     def can_open(self) -> bool:
-        return self.value.reference != 0
+        return self.value.reference != 0 or bool(self.value.children)
 
 
 @dataclass
@@ -83,8 +83,9 @@ def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
     type_name = without_template_arguments(value.type) if value.type != "register" else ""
     name = fit(value.name, max(room // 2, 8))
     room -= len(start) + len(name) + 3
-    if len(type_name) > room // 3:
-        type_name = fit(type_name, max(room // 3, 6))
+    most = max(room * 2 // 5, 6)
+    if len(type_name) > most:
+        type_name = fit(type_name, most)
     text = branch.trouble or value.value.replace("\n", " ")
     shown = fit(text, max(room - len(type_name) - 1, 4))
     look = "error" if branch.trouble else "changed" if branch.changed else ""
@@ -140,7 +141,7 @@ class VariablesView(RowsView):
     async def _open(self, tree: Tree, branch: Branch) -> None:
         if branch.children is None and branch.can_open:
             try:
-                values = await self._fetch(branch.value.reference)
+                values = branch.value.children or await self._fetch(branch.value.reference)
             except DualdbgError as error:
                 branch.trouble = error.message
                 values = ()
