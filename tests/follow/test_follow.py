@@ -120,7 +120,7 @@ def test_a_child_runs_on_when_it_is_let_go(tmp_path: Path) -> None:
 @pytest.mark.torch
 def test_a_worker_of_a_data_loader_stops_in_python_and_in_native_code() -> None:
     words = ("p base", "break mul", "continue", "bt", "del", "continue", "continue", "continue")
-    done = follow(*words, argument="fork", program=PROGRAMS / "loader.py", at=("loader.py:16",))
+    done = follow(*words, argument="fork", program=PROGRAMS / "loader.py", at=("loader.py:15",))
     stops = done.of("stopped")
     assert {stop["process"] for stop in stops} == {2, 3}, done
     assert {stop["origin"] for stop in stops} == {"python", "native"}

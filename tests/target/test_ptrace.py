@@ -138,12 +138,29 @@ asyncio.run(main())
 """
 
 
+# A program that imports dualdbg.allow; and a child that joins a run, which its parent's permission does not cover.
+ALLOW = f"""
+import json
+code = "import sys, dualdbg.allow; print('ready', flush=True); sys.stdin.read()"
+with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+    program.stdout.readline()
+    print("allows:", check(program.pid))
+    program.stdin.close()
+command = [sys.executable, "-B", "-m", "dualdbg", "run", "--json", "--follow", "python", "-b", "children.py:11",
+           "--batch", "-x", "bt", {str(support.ROOT / "tests" / "follow" / "programs" / "children.py")!r}, "mp-fork"]
+done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+events = [json.loads(line) for line in done.stdout.splitlines()]
+print("joined:", [event["process"] for event in events if event["event"] == "stopped"])
+"""
+
+
 @pytest.mark.vm
 @pytest.mark.slow
-def test_scope_1_allows_what_we_launch_and_nothing_else() -> None:
-    launched, gdb, child = in_vm(1, 65534, LAUNCH)
+def test_scope_1_allows_what_we_launch_and_its_children_and_nothing_else() -> None:
+    launched, gdb, child, allows, joined = in_vm(1, 65534, LAUNCH + ALLOW)
     assert (launched, gdb) == ("launched: allowed", "gdb: attached")
     assert child.startswith("child: PermissionRefused: Yama's ptrace_scope is 1")
+    assert (allows, joined) == ("allows: allowed", "joined: [2]")
 
 
 @pytest.mark.vm
