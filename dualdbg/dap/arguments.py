@@ -14,6 +14,7 @@ class _Required:
 
 
 REQUIRED = _Required()
+_LARGEST = (1 << 53) - 1  # the schema's bound of an integer: what a double holds exactly
 _WORDS = {str: "a text", int: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
@@ -43,7 +44,10 @@ class Arguments:
     @overload
     def number(self, name: str, default: _T) -> Union[int, _T]: ...
     def number(self, name: str, default: Any = REQUIRED) -> Any:
-        return self._get(name, int, default)
+        value = self._get(name, int, default)
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise UsageError(f"{self.where}: {name} is too large a number")
+        return value
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self._get(name, bool, default))

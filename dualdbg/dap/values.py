@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import CommandError, EvaluationError
 from ..model import Language, NativeFrame, PythonFrame, State, Value
 from ..session.code import REGISTER_GROUPS
+from ..session.helper_words import HelperWords
 from .arguments import Arguments
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Values:
 
     def _reference(self, handle: FrameHandle, value: Value) -> int:
         if not value.reference:
-            return 0
+            return self.add(Tensor(self._adapter, handle, value)) if _is_tensor(value) else 0
         if value.language is Language.NATIVE:
             return self.add(NativeChildren(self._adapter, handle, value.reference))
         return self.add(Children(self._adapter, handle, value.reference))
@@ -234,6 +235,55 @@ class Children(Container):
     async def rows(self, arguments: Arguments) -> list[Row]:
         values = await self._adapter.session.inspector.children(self._reference)
         return [self._adapter.values.row(self._handle, value) for value in values]
+
+
+class Tensor(Container):
+    """What the helpers read of a tensor in memory; asked for only when the user opens it.
+
+    The row ``data`` has the address of the first element, for the editor's view of memory.
+    """
+
+    def __init__(self, adapter: Adapter, handle: FrameHandle, value: Value) -> None:
+        self._adapter = adapter
+        self._handle = handle
+        self._value = value
+
+    async def rows(self, arguments: Arguments) -> list[Row]:
+        handle, address = self._handle, self._value.address
+        words = HelperWords(self._adapter.session)
+        found = await words.run("tensor", f"{address:#x} --data {_ELEMENTS}", handle.tid, handle.frame)
+        facts: dict[str, Any] = found.data if isinstance(found.data, dict) else {}
+        rows = [_fact(name, facts[name]) for name in _FACTS if facts.get(name) is not None]
+        storage = facts.get("storage")
+        if isinstance(storage, dict) and isinstance(storage.get("data"), str):
+            row = _fact("data", f"{storage['nbytes']} bytes at {storage['data']} on {storage['device']}")
+            rows.append({**row, "memoryReference": storage["data"]})
+        rows += [_fact(f"[{index}]", value) for index, value in enumerate(facts.get("values") or ())]
+        return rows
+
+
+_TENSORS = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"})
+_ELEMENTS = 100  # elements of a tensor that are shown, in its own order
+_FACTS = (
+    "dtype",
+    "sizes",
+    "strides",
+    "offset",
+    "device",
+    "requires_grad",
+    "grad_fn",
+    "version",
+    "dispatch_keys",
+)
+
+
+def _is_tensor(value: Value) -> bool:
+    return value.type in _TENSORS and value.address is not None and value.language is Language.PYTHON
+
+
+def _fact(name: str, value: Any) -> Row:
+    text = ", ".join(map(str, value)) if name == "dispatch_keys" else str(value)
+    return {"name": name, "value": text, "variablesReference": 0}
 
 
 class NativeChildren(Children):

@@ -86,8 +86,11 @@ class Pauses:
         if self._natively:
             return await self._session.judge.verdict(event)
         sender = await self._session.judge.sender_of_signal()
+        if self._waiting:  # somebody has asked for a halt meanwhile: this is one, and gdb makes no second
+            self.answer(True)
+            return None
         if sender == self._session.native.pid:  # of an interrupt that another stop made needless
-            await self._session.native.resume()
+            await self._resume()
             return None
         if sender is None and self._session.interrupt_pauses:
             return await self._session.judge.verdict(event)
@@ -105,8 +108,14 @@ class Pauses:
             return None
         if self._natively:
             return Reason.PAUSE, (), None
-        await self._session.native.resume()
+        await self._resume()
         return None
+
+    async def _resume(self) -> None:
+        """Go on; a thread that debugpy came to hold while gdb was asked is shown now."""
+        await self._session.native.resume()
+        if self._session.python_holds:
+            self._session.background(self._session.python_stops.announce())
 
     async def pause_in_python(self, tid: int) -> bool:
         """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
@@ -117,7 +126,7 @@ class Pauses:
         self.in_python = True
         self._session.native_held.clear()
         self._session.python.post("pause", {"threadId": "*"}, self._python_failed)
-        await self._session.native.resume()
+        await self._resume()
         self._session.background(self._watch_python(self._session.epoch))
         return True
 

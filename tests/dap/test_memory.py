@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import importlib.util
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.support import require
 
 from .client import Client, Message
 from .samples import HELPER, line_of
@@ -120,3 +124,21 @@ def test_conditions_in_cpp(client: Client, demo: Path, row: Message, value: str)
     assert client.evaluate("i", client.stack(thread)[0])["result"] == value
     client.go("continue", thread)
     assert client.event("exited") == {"exitCode": 0}
+
+
+@pytest.mark.torch
+def test_a_tensor_at_a_native_stop(client: Client, program: Callable[..., Path]) -> None:
+    """Its facts and elements as children, and its data as the editor's view of memory reads it."""
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    path = program("import torch\nt = torch.arange(12.0).reshape(3, 4)\ntorch.randn(2)\n")
+    client.start({"program": str(path)}, functions=["randn"])
+    thread = client.stopped(seconds=90, reason="function breakpoint")["threadId"]
+    frame = next(row for row in client.stack(thread) if row["name"] == "<module>")
+    tensor = client.scope(frame)["t"]
+    assert "8., 9." in tensor["value"].replace("\n", " ").replace("  ", " ")
+    children = client.children(tensor)
+    assert children["sizes"]["value"] == "[3, 4]" and children["dtype"]["value"] == "float32"
+    assert children["[11]"]["value"] == "11.0"
+    asked = {"memoryReference": children["data"]["memoryReference"], "count": 48}
+    data = base64.b64decode(client.request("readMemory", asked)["data"])
+    assert struct.unpack("<12f", data) == tuple(map(float, range(12)))
