@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg.session.group import Caller, is_wanted
-from tests.cli.driver import Done, dualdbg, json_run
+from tests.cli.driver import SECONDS, Done, dualdbg, json_run
 from tests.support import SAMPLES, find_interpreter, require
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -90,6 +91,16 @@ def test_processes_stop_together_and_run_on_together() -> None:
         assert (along["process"], along["reason"]) == (1, "pause")
         run.send("continue")
         assert {run.next("exited")["code"], run.next("exited")["code"]} == {0, 5}
+
+
+def test_nothing_is_left_when_dualdbg_is_killed() -> None:
+    with json_run("--follow", "python", "-b", AT_WORK, CHILDREN, "fork-loop") as run:
+        assert {run.next("stopped")["process"], run.next("stopped")["process"]} == {1, 2}
+        us, *family = run.family()
+        assert len([process for process in family if process.name() == "gdb"]) == 2
+        us.kill()
+        _, alive = psutil.wait_procs(family, timeout=SECONDS)
+        assert alive == []
 
 
 def test_only_what_fits_the_pattern_joins() -> None:
