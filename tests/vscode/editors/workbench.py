@@ -49,6 +49,8 @@ class Workbench:
         self._browser.wait(_QUICK_INPUT)
         self._browser.type(str(line))
         self._browser.press("Enter")
+        # The line is shown while it is typed; the editor has the keys again when it has the focus.
+        self._browser.wait(".editor-instance .monaco-editor.focused")
         self._browser.wait(".statusbar-item", f"Ln {line},")
         self._browser.press("F9")
         self._browser.wait(_BREAKPOINTS, f"{file}\\s[^]*\\b{line}$")
