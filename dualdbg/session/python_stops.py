@@ -30,7 +30,11 @@ class PythonStops:
         async with self._announcing:
             hold = next(iter(self._session.python_holds.values()), None)
             if hold is not None and not hold.judged and self._session.state is State.RUNNING:
-                await self._announce(hold)
+                try:
+                    await self._announce(hold)
+                except BaseException:
+                    hold.judged = False  # it is not shown yet: the next time the target runs
+                    raise
 
     async def _announce(self, hold: PythonHold) -> None:
         session = self._session

@@ -326,6 +326,7 @@ class Session:
         tid = threads.get(gdb_thread, self.pid)
         self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))
         self.native_held.set()
+        self.pauses.answer(False)  # also those who asked for a halt since
         self.epoch += 1
         self.inspector.forget()
         if reason is Reason.PAUSE and await self.pauses.pause_in_python(tid):
