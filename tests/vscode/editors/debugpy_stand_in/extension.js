@@ -1,4 +1,4 @@
-// What Microsoft's extensions do, as far as the generated files rely on it: they are not in any package registry.
+// What Microsoft's extensions do, as far as the generated files rely on it: they come from a marketplace only.
 // debugpy: "connect" leads straight to a debug adapter (vscode-python-debugger, adapter/factory.ts). cppdbg: only notes
 // the configuration that VS Code hands it, with all variables in it replaced.
 "use strict";
