@@ -115,6 +115,7 @@ class DebugpyEngine:
         self._initialized = asyncio.Event()
         self._hung_up = asyncio.Event()
         self._closing = False
+        self._tasks: list[asyncio.Task[None]] = []  # held, or they may be collected while they run
         self.process_id: int | None = None
         self.python_version: str | None = None
         self.configured = False
@@ -123,7 +124,7 @@ class DebugpyEngine:
 
     async def listen(self, host: str = LOOPBACK) -> tuple[str, int]:
         """Wait for the target on a free port of ``host``; returns the address that the target is to call."""
-        self._server = await asyncio.start_server(self._serve, host, 0)
+        self._server = await asyncio.start_server(self._arrived, host, 0)
         address = self._server.sockets[0].getsockname()
         return str(address[0]), int(address[1])
 
@@ -260,6 +261,10 @@ class DebugpyEngine:
         return token, future
 
     # -- reading ------------------------------------------------------------------------------
+
+    def _arrived(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio's would print a traceback when it is cancelled (3.11, streams.py).
+        self._tasks.append(asyncio.create_task(self._serve(reader, writer), name="debugpy"))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._writer is not None:  # one target a port
