@@ -66,6 +66,7 @@ class Crossing:
         self.calls_operator = False  # the watched line may call one of torch.ops
         self._watching: PythonHold | None = None
         self._functions: dict[str, int] = {}
+        self._bodies: dict[tuple[str, int], int] = {}  # entry in a file -> the user's code
 
     # -- breakpoints of a step --------------------------------------------------------------------
 
@@ -104,7 +105,10 @@ class Crossing:
             if module is not None and module.library is not None and reader.load_of(module) is Load.WHOLE:
                 await reader.prepare(module)
             if module is not None and module.library is not None:
-                address = self._body_behind(address, module)
+                key = module.path, address
+                if key not in self._bodies:
+                    self._bodies[key] = self._body_behind(address, module)
+                address = self._bodies[key]
             places.append(address)
         starts = await self._session.native.helper("function-starts", places)
         numbers = await self._session.native.helper("insert-many", gdb_thread, sorted(set(starts)))

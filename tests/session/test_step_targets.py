@@ -85,12 +85,12 @@ async def lands(driver: Driver, line: int, function: str, back: bool = True) -> 
         assert name((await driver.step("finish")).frame) == f"program.py:{line}"
 
 
-async def finish_to(driver: Driver, line: int) -> None:
-    """``finish`` from caller to caller until the line is reached."""
+async def finish_to_program(driver: Driver) -> None:
+    """``finish`` from caller to caller, through PyTorch's native and Python code, until a line of the program."""
     for _ in range(12):
-        if name((await driver.step("finish")).frame) == f"program.py:{line}":
+        if name((await driver.step("finish")).frame).startswith("program.py:"):
             return
-    pytest.fail("the line was not reached")
+    pytest.fail("the program was not reached")
 
 
 async def walk(driver: Driver, rows: dict[int, str]) -> None:
@@ -165,11 +165,11 @@ def test_pytorch_functions_operators_and_custom_ones(
         assert name((await driver.step("finish")).frame) == "program.py:4"
         stop = await driver.step("step")
         assert name(stop.frame) == "sample::scale" and getattr(stop.frame, "line", None) is not None
-        await finish_to(driver, 4)
+        await finish_to_program(driver)
         for line in (6, 7):
             await lands(driver, line, rows[line])
         await lands(driver, 8, "sample::read_unchecked", back=False)
-        await finish_to(driver, 8)
+        await finish_to_program(driver)
         for line in (9, 10, 11):
             await lands(driver, line, rows[line])
         assert (await driver.finish_run()).code == 0
