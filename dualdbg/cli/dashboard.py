@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -82,7 +81,7 @@ async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, 
         "LINES",
     ):  # of a shell that exports them: they would outlive every change of the size
         os.environ.pop(name, None)
-    guard = Guard(_restoring(sys.stderr.fileno()))
+    guard = Guard(_restoring(sys.stderr.fileno()), sys.stderr.fileno())
     app = Dashboard(start, terminal, wishes)
     loop = asyncio.get_running_loop()
     received: list[int] = []
@@ -124,11 +123,13 @@ def _abandon_terminal() -> None:
 
 
 def _restoring(descriptor: int) -> str:
-    """A shell script that puts the terminal in order when we are killed without a chance to do it."""
-    name = os.ttyname(descriptor)
+    """A shell script that puts the terminal, its standard output, in order when we are killed without a chance to.
+
+    By its descriptor: under the name of a terminal that is gone, another one may have come.
+    """
     stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
-    tty, sequences = shlex.quote(name), _LEAVE.replace("\x1b", "\\033")
-    return f"read released && exit 0; stty {stty.stdout.strip()} <{tty}; printf '{sequences}' >{tty}"
+    sequences = _LEAVE.replace("\x1b", "\\033")
+    return f"read released && exit 0; stty {stty.stdout.strip()} <&1; printf '{sequences}'"
 
 
 def _status(app: Dashboard) -> int:

@@ -205,8 +205,27 @@ def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting
     finally:
         terminal.close()
     status = Path(f"/proc/{waiting}/status")
-    wait_until(lambda: "TracerPid:\t0\n" in status.read_text(), 10.0, "gdb lets go of the process")
+    wait_until(lambda: "TracerPid:\t0\n" in status.read_text(), 30.0, "gdb lets go of the process")
     assert "State:\tT" not in status.read_text()
+
+
+def test_a_killed_dashboard_leaves_the_terminal_clean_and_the_process_running(
+    tmp_path: Path, waiting: int
+) -> None:
+    terminal = terminal_of(tmp_path, "attach", "--tui", str(waiting))
+    try:
+        terminal.until(lambda: terminal.shows("stopped natively"), "the stop")
+        assert terminal.screen.alternate
+        os.kill(terminal.pid, signal.SIGKILL)
+        terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
+        assert terminal.screen.modes.show_cursor
+        assert not terminal.screen.modes.mouse
+        assert terminal.wait(90.0) == 128 + signal.SIGKILL
+    finally:
+        terminal.close()
+    status = Path(f"/proc/{waiting}/status")
+    wait_until(lambda: "TracerPid:\t0\n" in status.read_text(), 30.0, "gdb lets go of the process")
+    assert is_running(waiting)
 
 
 def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:
