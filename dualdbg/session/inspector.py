@@ -47,6 +47,7 @@ class Inspector:
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
         self.values = ValueReader(session, self)
         self.thread_list = ThreadList(session)
+        self.owed = 0  # answers of debugpy that a native stop holds up
 
     def forget(self) -> None:
         """The target runs: every handle of the stop before is stale."""
@@ -78,10 +79,14 @@ class Inspector:
             held.cancel()
         if answer.done():
             return answer.result()
+        self.owed += 1
         answer.add_done_callback(self._late_answer)
         raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
 
     def _late_answer(self, answer: asyncio.Future[dict[str, Any]]) -> None:
+        self.owed -= 1
+        if self._session.python_holds:
+            self._session.background(self._session.python_stops.announce())
         if answer.cancelled() or answer.exception() is not None:
             return
         result = answer.result().get("result")

@@ -29,12 +29,27 @@ class PythonStops:
         """Show the oldest thread that debugpy holds, unless gdb's own stop is shown: then it waits its turn."""
         async with self._announcing:
             hold = next(iter(self._session.python_holds.values()), None)
-            if hold is not None and not hold.judged and self._session.state is State.RUNNING:
+            if hold is None or self._session.state is not State.RUNNING:
+                return
+            if hold.judged:
+                await self._show_again(hold)
+            else:
                 try:
                     await self._announce(hold)
                 except BaseException:
                     hold.judged = False  # it is not shown yet: the next time the target runs
                     raise
+
+    async def _show_again(self, hold: PythonHold) -> None:
+        """A native stop came while debugpy held this thread, and is continued: the thread stands where it stood.
+
+        Not while an expression of the user's still runs in it: its answer calls for this again.
+        """
+        session = self._session
+        if session.inspector.owed or not await session.inspector.read_hold(hold):
+            return
+        if session.state is State.RUNNING and hold in session.python_holds.values():
+            self._enter(hold, Reason.PAUSE, (), "back where Python had stopped")
 
     async def _announce(self, hold: PythonHold) -> None:
         session = self._session
@@ -70,17 +85,22 @@ class PythonStops:
         if session.state is not State.RUNNING or session.native_held.is_set():
             hold.judged = False  # a native stop came first after all: it is being shown
             return
+        self._enter(hold, reason, tuple(owners), description)
+
+    def _enter(
+        self, hold: PythonHold, reason: Reason, breakpoints: tuple[int, ...], description: str | None
+    ) -> None:
+        session = self._session
         session.inspector.forget()
         session.epoch += 1
         tid = hold.tid or session.pid
-        thread = Thread(tid, session.inspector.thread_name(tid))
         stop = Stop(
             session.epoch,
             Language.PYTHON,
             reason,
-            thread,
+            Thread(tid, session.inspector.thread_name(tid)),
             session.inspector.python_top(hold),
-            tuple(owners),
+            breakpoints,
             description,
             session.seconds(),
         )

@@ -249,6 +249,29 @@ def test_at_a_native_stop_python_values_come_from_memory_and_nothing_is_run(tmp_
     run_session(work, script(tmp_path, CALLING), "capi_add", env=env)
 
 
+def test_a_native_stop_in_an_expression_leads_back_to_the_python_stop(tmp_path: Path, env: Env) -> None:
+    path = script(tmp_path, "import sample_capi\nprint('ready')\nprint('done')\n")
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        frame = (await driver.stack()).visible()[0]
+        with pytest.raises(WrongState, match="native stop came"):
+            await driver.session.inspector.evaluate(
+                "sample_capi.add(1, 2)", stop.thread.tid, frame, Language.PYTHON
+            )
+        stop = await driver.stop()
+        assert (stop.origin, stop.reason) == (Language.NATIVE, Reason.BREAKPOINT)
+        assert name((await driver.stack()).visible()[-1]) == name(frame)
+        await driver.session.resume()
+        stop = await driver.stop()
+        assert (stop.origin, stop.reason, name(stop.frame)) == (Language.PYTHON, Reason.PAUSE, name(frame))
+        await driver.session.step("next")
+        assert name((await driver.stop()).frame) != name(frame)
+        await driver.finish_run()
+
+    run_session(work, path, f"{path}:2", "capi_add", env=env)
+
+
 @pytest.mark.torch
 def test_the_walk_through(operators: OperatorTable, capfd: pytest.CaptureFixture[str]) -> None:
     async def work(driver: Driver) -> None:
