@@ -17,7 +17,7 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench screenshots vsix test-editors clean tools-run tools-dev
+.PHONY: help demo test check lint bench vsix test-editors screenshots clean tools-run tools-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -82,6 +82,8 @@ class Assembler:
             notes.append("there is no Python interpreter in this process: native frames only")
         elif captured.python_trouble:
             notes.append(captured.python_trouble)
+        elif captured.texts_trouble:
+            notes.append(captured.texts_trouble)
         if captured.memory.late_pages:
             notes.append(
                 f"{captured.memory.late_pages} pages were read after the process ran on: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..errors import DualdbgError, TargetGone
+from ..errors import DualdbgError, TargetError, TargetGone
 from ..symbols.elf import EM_AARCH64, ElfFile
 from ..symbols.image import Module, ProcessImage, root_of
 from ..symbols.library import Library
@@ -60,6 +60,7 @@ class Captured:
     registers: dict[int, Registers]
     interpreter: Interpreter | None
     texts: ObjectText | None = None
+    texts_trouble: str | None = None
     python: PythonState | None = None
     python_trouble: str | None = None
     states: dict[int, PythonThreadState] = field(default_factory=dict)
@@ -103,9 +104,12 @@ def capture(
         label=read_rank(pid),
     )
     if result.interpreter is not None and (wanted.names or wanted.locals):
-        result.texts = ObjectText(
-            ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals, root=root_of(pid)
-        )
+        try:
+            result.texts = ObjectText(
+                ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals, root=root_of(pid)
+            )
+        except TargetError as error:
+            result.texts_trouble = error.message
     if held is not None:
         result.registers = dict(held)
         _read_all(result, memory, wanted)

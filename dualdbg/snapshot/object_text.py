@@ -28,7 +28,10 @@ _STARTS = ("_bootstrap", "Thread._bootstrap")  # the outermost function of a thr
 
 
 class ObjectText:
-    """Made before the process is stopped, so that nothing is imported or opened while it stands still."""
+    """Made before the process is stopped, so that nothing is imported or opened while it stands still.
+
+    Raises TargetError for an interpreter whose objects are not known.
+    """
 
     def __init__(self, memory: Memory, mapping: MemoryMap, with_values: bool, root: str = "") -> None:
         folder = str(resource_directory("gdb_scripts"))
@@ -46,7 +49,8 @@ class ObjectText:
         )
         row_class = _module("mappings").Mapping
         rows = [row_class(*row) for row in mapping.rows if row.path.startswith("/")]
-        self._mappings = _module("mappings").Mappings(rows, [root] if root else [])
+        files = _module("mappings").deleted_files(mapping.pid, rows) if mapping.pid else {}
+        self._mappings = _module("mappings").Mappings(rows, [root] if root else [], files)
         self._read = memory.read
         self._model = _module("layout.model")
         self._objects_class = _module("python.objects").Objects
@@ -54,7 +58,10 @@ class ObjectText:
         self._tables_class = _module("python.tables").Tables
         self._installation = _module("layout.installation").find(self._mappings)
         self._table = self._checked_table() if with_values else None
-        self._target([]).decoder(self._types_class)  # looks up what it needs in the files
+        try:
+            self._target([]).decoder(self._types_class)  # looks up what it needs in the files
+        except errors.HelperError as error:
+            raise TargetError(f"values and thread names cannot be read: {error.message}") from error
 
     def use(self, memory: Memory) -> None:
         """Read from ``memory`` from now on."""

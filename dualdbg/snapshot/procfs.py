@@ -155,15 +155,16 @@ class Mapping(NamedTuple):
 
 
 class MemoryMap:
-    """The rows of /proc/PID/maps, to be asked where a mapping ends."""
+    """The rows of /proc/PID/maps, to be asked where a mapping ends; ``pid`` where the process is still there."""
 
-    def __init__(self, rows: list[Mapping]) -> None:
+    def __init__(self, rows: list[Mapping], pid: int | None = None) -> None:
         self.rows = rows
+        self.pid = pid
         self._starts = [row.start for row in rows]
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
-        return cls([_row(line) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()])
+        return cls([_row(line) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
 
     def end_of(self, address: int) -> int | None:
         """Where the mapping that holds ``address`` ends; None where nothing is mapped."""

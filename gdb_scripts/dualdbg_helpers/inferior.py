@@ -8,7 +8,7 @@ import re
 import gdb
 
 from .errors import HelperError, Unreadable
-from .mappings import Mappings, parse_proc_mappings
+from .mappings import Mappings, deleted_files, parse_proc_mappings
 from .memory import Memory
 
 MASK = (1 << 64) - 1
@@ -39,7 +39,7 @@ def mappings(inferior):
         roots.append(sysroot)
     key = (inferior.num, inferior.pid, tuple(row for row in rows if row.path.startswith("/")))
     if _mappings.get("key") != key:
-        _mappings.update(key=key, value=Mappings(rows, roots))
+        _mappings.update(key=key, value=Mappings(rows, roots, deleted_files(inferior.pid, rows)))
     return _mappings["value"]
 
 

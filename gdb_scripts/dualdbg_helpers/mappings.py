@@ -1,5 +1,6 @@
 """Which file is mapped where in the inferior, and the names of its symbols."""
 
+import os
 import re
 from collections import namedtuple
 from pathlib import Path
@@ -61,16 +62,32 @@ def _open(path):
         return None
 
 
+def deleted_files(pid, rows):
+    """Where the kernel still has the files that were deleted since process ``pid`` mapped them: path to path.
+
+    Files that may not be read are left out: it takes CAP_CHECKPOINT_RESTORE (proc(5), map_files).
+    """
+    found = {}
+    for row in rows:
+        if row.path.endswith(" (deleted)") and row.path not in found:
+            file = "/proc/{}/map_files/{:x}-{:x}".format(pid, row.start, row.end)
+            if os.access(file, os.R_OK):
+                found[row.path] = file
+    return found
+
+
 class Mappings:
     """The libraries of an inferior, and its symbols by address and by name.
 
     ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be
-    found (a container's root), tried after the path itself.
+    found (a container's root), tried after the path itself. ``files`` says by path where a file is that
+    is found in neither way: one that was deleted.
     """
 
-    def __init__(self, rows, roots=()):
+    def __init__(self, rows, roots=(), files=None):
         self.rows = sorted(rows)
         self._roots = roots
+        self._files = files or {}
         self.libraries = []
         groups = {}
         for row in self.rows:
@@ -84,6 +101,8 @@ class Mappings:
                 self.libraries.append(Library(path, base, mapped[0].start, mapped[-1].end, local))
 
     def _local(self, path):
+        if path in self._files:
+            return self._files[path]
         for candidate in [path] + [root.rstrip("/") + path for root in self._roots]:
             if Path(candidate).is_file():
                 return candidate

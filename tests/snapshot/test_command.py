@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from tests.samples.test_hangs import hung
 from tests.snapshot.programs_running import running
-from tests.support import require, wait_until
+from tests.support import read_ready, require, wait_until
 
 
 def dualdbg(*words: str) -> subprocess.CompletedProcess[str]:
@@ -137,5 +138,30 @@ def test_a_process_without_python() -> None:
             done = dualdbg("stacks", str(process.pid))
             assert "there is no Python interpreter in this process" in done.stdout
             assert "nanosleep" in done.stdout
+        finally:
+            process.kill()
+
+
+def test_an_interpreter_that_was_deleted_since(tmp_path: Path) -> None:
+    """As after an upgrade. The kernel still has the file, for whoever may read /proc/PID/map_files."""
+    copy = tmp_path / "python{}.{}".format(*sys.version_info)
+    shutil.copy(Path(sys.executable).resolve(), copy)
+    code = "import time\ndef waits(n):\n    print('ready pid=0', flush=True)\n    time.sleep(300)\nwaits(17)"
+    with subprocess.Popen(
+        [copy, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONHOME": sys.base_prefix},
+    ) as process:
+        try:
+            read_ready(process)
+            copy.unlink()
+            done = dualdbg("stacks", "--locals", str(process.pid))
+            assert done.returncode == 0, done.stderr
+            if os.geteuid() == 0:
+                assert "py   waits" in done.stdout
+                assert "n = 17" in done.stdout
+            else:
+                assert "dualdbg-error" not in done.stderr
         finally:
             process.kill()
