@@ -16,7 +16,10 @@ from .judge import Verdict
 if TYPE_CHECKING:
     from .session import Session
 
-PYTHON_PAUSE_DEADLINE = 1.0  # seconds until gdb pauses a program that debugpy does not
+PYTHON_PAUSE_LOOK = 1.0  # seconds until gdb looks whether a program that debugpy was to pause has left Python
+PYTHON_PAUSE_LOOKS = (
+    10  # on a busy machine debugpy takes longer; a program that is in Python is given that time
+)
 
 
 class Pauses:
@@ -27,7 +30,8 @@ class Pauses:
         self._waiting: list[asyncio.Future[bool]] = []
         self.in_python = False  # debugpy was asked to pause
         self._natively = False
-        self._not_in_python = False  # debugpy was asked to pause and did not
+        self._looks = 0
+        self._not_in_python = False  # debugpy was asked to pause and refused
 
     def expect(self) -> asyncio.Future[bool]:
         """The next stop is one of our own making: True once it is there, False when another one came instead."""
@@ -65,6 +69,7 @@ class Pauses:
     def met(self) -> None:
         """There is a stop: no pause is waited for any more."""
         self.in_python = self._natively = self._not_in_python = False
+        self._looks = 0
 
     def fail(self, error: DualdbgError) -> None:
         """gdb is gone: nobody waits in vain."""
@@ -119,27 +124,38 @@ class Pauses:
 
     async def pause_in_python(self, tid: int) -> bool:
         """A pause while the thread runs Python code becomes a Python stop, where Python can be stepped."""
-        if self._session.python is None or not self._session.python.connected or self._session.python_holds:
+        python = self._session.python
+        if python is None or not python.connected or self._not_in_python:
             return False
-        if self._not_in_python or not await self._session.inspector.runs_python(tid):
+        if self._session.python_holds:
+            if not self.in_python:
+                return False
+        elif self._looks == PYTHON_PAUSE_LOOKS or not await self._session.inspector.runs_python(tid):
+            self._call_off()
             return False
-        self.in_python = True
+        if not self.in_python:
+            self.in_python = True
+            python.post("pause", {"threadId": "*"}, self._python_failed)
         self._session.native_held.clear()
-        self._session.python.post("pause", {"threadId": "*"}, self._python_failed)
         await self._resume()
         self._session.background(self._watch_python(self._session.epoch))
         return True
 
+    def _call_off(self) -> None:
+        if self.in_python and self._session.python is not None:
+            self.in_python = False
+            self._session.python.post("continue", {"threadId": "*"}, lambda _error: None)
+
     def _python_failed(self, error: DualdbgError) -> None:
         """debugpy does not pause the program: gdb does, and what debugpy was asked for is called off."""
-        if self.in_python and self._session.state is State.RUNNING and self._session.python is not None:
-            self.in_python = False
+        if self.in_python and self._session.state is State.RUNNING:
+            self._call_off()
             self._natively = self._not_in_python = True
-            self._session.python.post("continue", {"threadId": "*"}, lambda _error: None)
             self._session.background(self._session.native.interrupt())
 
     async def _watch_python(self, epoch: int) -> None:
         """A thread that has left Python for a long call meets debugpy's pause when it comes back: not soon enough."""
-        await asyncio.sleep(PYTHON_PAUSE_DEADLINE)
-        if epoch == self._session.epoch:
-            self._python_failed(EngineTimeout("debugpy did not pause the program in time"))
+        await asyncio.sleep(PYTHON_PAUSE_LOOK)
+        if epoch == self._session.epoch and self.in_python and self._session.state is State.RUNNING:
+            self._looks += 1
+            await self._session.native.interrupt()

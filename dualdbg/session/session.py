@@ -323,6 +323,10 @@ class Session:
         reason, breakpoints, description = verdict
         threads = await self.native.threads()
         gdb_thread = event.gdb_thread or 1
+        if (
+            reason is Reason.PAUSE
+        ):  # any thread may have taken the SIGINT; who asks for a stop means the program
+            gdb_thread = next((number for number, tid in threads.items() if tid == self.pid), gdb_thread)
         tid = threads.get(gdb_thread, self.pid)
         self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))
         self.native_held.set()

@@ -62,10 +62,11 @@ print("over")
 """
 
 CATCHES = """\
-import signal
-print("ready", flush=True)
+import time
 try:
-    signal.pause()
+    print("ready", flush=True)
+    while True:
+        time.sleep(0.1)
 except KeyboardInterrupt:
     print("interrupted")
 """

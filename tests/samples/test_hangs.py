@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -102,6 +103,7 @@ def test_worker_segfault(torch_extension: Path) -> None:
         assert is_running(worker)  # it crashes only when told
         _output, errors = process.communicate("go\n", timeout=60)
     assert "Unexpected segmentation fault" in errors
-    assert f"(pid(s) {worker}) exited unexpectedly" in errors
+    # PyTorch's words, by whether its SIGCHLD handler or its queue's time limit sees the death first
+    assert re.search(rf"\(pid(\(s\))? {worker}\) (exited unexpectedly|is killed by signal)", errors)
     assert process.returncode == 1
     all_end([worker])

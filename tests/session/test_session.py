@@ -97,14 +97,15 @@ ASLEEP = "import time\nready = 1\ntime.sleep(1000)\n"
 def test_a_pause_in_python_code_becomes_a_python_stop_that_can_be_stepped(tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
+        await driver.session.breakpoints.remove(1)
         await driver.session.resume()
         await driver.session.pause()
         stop = await driver.stop()
         assert stop.reason is Reason.PAUSE and stop.origin is Language.PYTHON
-        assert name(stop.frame) in {"program.py:2", "program.py:4", "program.py:5"}
+        assert name(stop.frame) in {"program.py:4", "program.py:5"}
         assert name((await driver.step("next")).frame) in {"program.py:4", "program.py:5"}
 
-    run_session(work, script(tmp_path, BUSY), "program.py:6")
+    run_session(work, script(tmp_path, BUSY), "program.py:5")
 
 
 def test_a_pause_in_native_code_shows_the_python_line_that_called_it(tmp_path: Path) -> None:
