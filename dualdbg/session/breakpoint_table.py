@@ -198,6 +198,11 @@ class BreakpointTable:
     async def _watch_throws(self) -> None:
         await self._origins.watch(bool(self._python.exception_owners()))
 
+    @property
+    def unheard(self) -> int | None:
+        """See :attr:`PythonBreakpoints.unheard`."""
+        return self._python.unheard
+
     def hold_back(self) -> None:
         """No native stops until :meth:`release`: what runs first is the interpreter's start and our bootstrap."""
         self._native.hold_back()

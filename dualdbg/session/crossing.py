@@ -276,6 +276,14 @@ class Crossing:
             await self._session.native.helper("call-probe", gdb_thread, self._functions, "arm", command)
         )
 
+    async def hear(self, gdb_thread: int, number: int) -> bool:
+        """Let the thread, which holds the GIL, wait until debugpy has taken the message of this number."""
+        python = self._session.python
+        if python is None or not python.connected or not self._find_functions():
+            return False
+        words = ("call-probe", gdb_thread, self._functions, "hear", str(number))
+        return bool(await self._session.native.helper(*words))
+
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns, run in a thread that holds the GIL."""
         if not self._find_functions():

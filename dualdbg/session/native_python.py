@@ -35,7 +35,7 @@ async def evaluate(
     stack = await session.inspector.stack(tid)
     visible = stack.visible()
     top = visible[0] if visible else None
-    await _check(session, tid, top if isinstance(top, NativeFrame) else None)
+    await check_sound(session, tid, top if isinstance(top, NativeFrame) else None)
     frame = frame or next((one for one in visible if isinstance(one, PythonFrame)), None)
     if frame is None:
         raise NotSound("this thread has no Python frame to evaluate in", "threads lists them")
@@ -52,7 +52,8 @@ async def evaluate(
     return Value(expression, answer["type"], answer["value"], Language.PYTHON)
 
 
-async def _check(session: Session, tid: int, top: NativeFrame | None) -> None:
+async def check_sound(session: Session, tid: int, top: NativeFrame | None) -> None:
+    """Raises NotSound where Python code cannot be run in a thread whose innermost shown frame is ``top``."""
     stop = session.stop
     instead = "print NAME and locals read from memory; continue to a Python stop to evaluate"
     if stop is not None and stop.reason is Reason.SIGNAL:

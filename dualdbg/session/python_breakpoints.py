@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import CommandError
 from ..model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ..symbols.python_functions import FunctionPlace, NoFunction
 from .engines import PythonEngine
@@ -64,6 +66,9 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
+        self._said = self._heard = (
+            time.time_ns()
+        )  # numbers of messages: greater than those of an earlier session
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         wanted = _Wanted(id, spec, None)
@@ -136,6 +141,11 @@ class PythonBreakpoints:
         locations = (wanted.location,) if wanted.location is not None else ()
         return wanted.state, locations, wanted.message
 
+    @property
+    def unheard(self) -> int | None:
+        """The number of the latest message that debugpy has not answered: it was said while gdb held the target."""
+        return self._said if self._heard < self._said else None
+
     def _resolve(self, name: str) -> str | None:
         for folder in self._folders:
             candidate = folder / Path(name).expanduser()
@@ -159,12 +169,19 @@ class PythonBreakpoints:
 
     async def _tell(self, message: _Message) -> None:
         settled = asyncio.Event()
+        self._said = number = self._said + 1
+
+        def refused(error: CommandError) -> None:
+            self._heard = number
+            settled.set()
 
         def settle(answer: dict[str, Any]) -> None:
+            self._heard = number
             message.settle(answer)
             settled.set()
 
-        self._python.post(message.command, message.arguments, on_answer=settle)
+        # ``dualdbg``: see Heard in dualdbg_probe.py
+        self._python.post(message.command, {**message.arguments, "dualdbg": number}, refused, settle)
         waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
         await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..backends import events as engine
 from ..errors import CommandError, WrongState
 from ..model import NativeFrame, Notice, PythonFrame, Role, Stack, State
+from . import late_breakpoints
 from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
 from .crossing import Crossing
 from .holds import PythonHold
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 _INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
+_CONTINUE = "continue"  # no step, but something is to be done on the way
 _CYTHON_WRAPPER = "__pyx_pw_"  # unpacks the arguments for the function that is meant
 _NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
 
@@ -59,7 +61,7 @@ class Stepper:
 
     async def resume(self) -> None:
         if self._session.state is State.NATIVE_STOPPED:
-            await self._go_native("-exec-continue", None)
+            await self._go_native("-exec-continue", await self._expect_late_breakpoints())
         else:
             await self.crossing.end_watch()
             self._go_python("continue")
@@ -97,7 +99,12 @@ class Stepper:
             return await self._call_reached(step, step.calls, event)
         if number is not None and number in step.landings:
             pointer = await self.crossing.stack_pointer(event.gdb_thread or 1)
-            return event.gdb_thread == step.gdb_thread and pointer >= step.landings[number]
+            reached = event.gdb_thread == step.gdb_thread and pointer >= step.landings[number]
+            if reached and step.kind == _CONTINUE:
+                await late_breakpoints.wait(self._session, self.crossing, step.gdb_thread)
+                await self.settled(False)
+                return False
+            return reached
         if event.reason in ("end-stepping-range", "function-finished", ""):
             return await self._line_reached(step)
         return None
@@ -221,6 +228,18 @@ class Stepper:
             step.bodies = True
             step.entries.update(await self.crossing.insert_bodies(top.pc, step.gdb_thread))
         return True
+
+    async def _expect_late_breakpoints(self) -> Step | None:
+        """What the user said of Python breakpoints at this stop counts from the next Python line on."""
+        session = self._session
+        assert session.stop is not None
+        tid = session.stop.thread.tid
+        exit_place = await late_breakpoints.hear(session, self.crossing, tid)
+        if exit_place is None:
+            return None
+        step = Step(_CONTINUE, tid, await session.inspector.gdb_thread(tid))
+        await self._expect_return(step, exit_place)
+        return step
 
     # -- from a native stop -----------------------------------------------------------------------
 

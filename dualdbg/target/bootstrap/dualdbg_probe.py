@@ -43,6 +43,9 @@ HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
 # The tables that a type points to (tp_as_async, tp_as_number, tp_as_sequence, tp_as_mapping) and their lengths.
 TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
 HIDDEN_ROOTS = (HERE,)
+HEAR_LIMIT = (
+    2.0  # seconds for pydevd to take what the session said while gdb held the target; it needs milliseconds
+)
 
 
 # -- pydevd -------------------------------------------------------------------------------------
@@ -105,6 +108,49 @@ def evaluate(argument: str) -> str:
 
 
 _evaluate: Any = None
+
+
+class Heard:
+    """Notes which of the session's numbered messages about breakpoints pydevd has taken."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def listen(self) -> None:
+        """Once, before the session's first message; the number is an argument that the protocol does not know."""
+        from _pydevd_bundle import pydevd_process_net_command_json as processing
+
+        for what in ("", "function", "exception"):
+            self.note(processing.PyDevJsonCommandProcessor, "on_set%sbreakpoints_request" % what)
+
+    def note(self, processor: type, name: str) -> None:
+        original = getattr(processor, name)
+
+        def take(this: Any, debugger: Any, request: Any) -> Any:
+            answer = original(this, debugger, request)
+            self.number = max(self.number, request.arguments.kwargs.get("dualdbg", 0))
+            return answer
+
+        setattr(processor, name, take)
+
+
+heard = Heard()
+
+
+def hear(number: str) -> bool:
+    """Wait until pydevd has taken the message of this number; False when it does not in time.
+
+    Called by gdb in a thread that is about to go on from a native stop, at which pydevd was mute: it is not to pass
+    a line before the breakpoint there is known. The other threads run meanwhile.
+    """
+    from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
+
+    end = time.time() + HEAR_LIMIT
+    while heard.number < int(number):
+        if time.time() > end:
+            return False
+        time.sleep(0.0005)
+    return True
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:

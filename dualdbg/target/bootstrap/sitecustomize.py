@@ -271,6 +271,7 @@ def load_beside(name: str) -> Any:
 def load_probe(pydevd: Any) -> None:
     """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
+    pydevd.dualdbg_probe.heard.listen()
 
 
 def settrace(pydevd: Any, settings: dict[str, Any]) -> None:
