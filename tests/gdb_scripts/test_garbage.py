@@ -26,7 +26,7 @@ COMMANDS = (
 SECONDS = 5.0
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_nothing_hangs_and_nothing_breaks(seed: int, tmp_path: Path) -> None:
     program = [sys.executable, HERE / "targets" / "garbage.py", str(seed)]
     names = list(run_gdb(program, [], tmp_path).published["addresses"])

@@ -16,7 +16,8 @@ from tests import support
 from .client import Outcome, run_to_its_end
 from .programs import PROGRAMS, Program
 
-OTHERS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"]
+OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
+OTHERS = [one for one in ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14") if one != OURS]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
