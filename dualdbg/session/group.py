@@ -11,7 +11,7 @@ import json
 import os
 import secrets
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -74,7 +74,11 @@ class Process:
 
 
 class Group:
-    """The processes of one run. ``subscribe`` gets each that joins before anything happens in it."""
+    """The processes of one run. ``subscribe`` gets each that joins before anything happens in it.
+
+    With ``configure``, which is awaited before a process that joins runs its first line, each has breakpoints of its
+    own; without, they have one set.
+    """
 
     def __init__(
         self,
@@ -82,10 +86,15 @@ class Group:
         options: Options,
         operators: OperatorTable | None,
         subscribe: Callable[[Process], None],
+        configure: Callable[[Session], Awaitable[None]] | None = None,
     ) -> None:
         self._wanted = wanted
+        self._configure = configure
         self._breakpoints = SharedBreakpoints()
-        self.options = replace(options, table=partial(SharedTable, self._breakpoints), before_run=self._join)
+        self.options = options
+        if configure is None:
+            table = partial(SharedTable, self._breakpoints)
+            self.options = replace(options, table=table, before_run=self._join)
         self._operators = operators
         self._subscribe = subscribe
         self._token = secrets.token_hex(32)
@@ -183,7 +192,8 @@ class Group:
                 self._operators,
                 leader.started,
                 subscribe,
-                start_target=invite,
+                self._configure,
+                invite,
             )
         except BaseException:
             self._give_up(caller.pid)
@@ -208,7 +218,8 @@ class Group:
 
     def _options_of_child(self, number: int) -> Options:
         log_dir = self.options.log_dir / f"process-{number}" if self.options.log_dir is not None else None
-        return replace(self.options, breakpoints=(), stop_on_entry=False, terminal=None, log_dir=log_dir)
+        own = self.options.breakpoints if self._configure is not None else ()
+        return replace(self.options, breakpoints=own, stop_on_entry=False, terminal=None, log_dir=log_dir)
 
     async def _join(self, session: Session) -> None:
         assert isinstance(session.breakpoints, SharedTable)
