@@ -46,6 +46,8 @@ _MOVED = {
     "ivalue": ("text", "children", "total", "address", "layout"),
     "ivalue-stack": ("values", "size", "address", "layout", "type"),
     "pyobject": ("text", "children", "total", "address", "type"),
+    "py2cpp": ("type", "address"),
+    "cpp2py": ("type", "address"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EvaluationError
 from ..model import Frame, Language, NativeFrame, PythonFrame, Value
+from .memory_values import NoVariable
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -15,7 +16,13 @@ if TYPE_CHECKING:
 # The first use in a process may compile PyTorch's types from its headers, which takes tens of seconds.
 DEADLINE = 600.0
 # What begins like a variable of Python: not a register, a number, a cast or an option.
-_OF_PYTHON = {"dispatch-keys", "pyobject", "tensor"}  # words to which a variable of Python can be given
+_OF_PYTHON = {
+    "dispatch-keys",
+    "py2cpp",
+    "pyobject",
+    "tensor",
+}  # words to which a variable of Python can be given
+_PYTHON_FIRST = {"py2cpp"}  # in native frames too: of the Python frame that called them
 _PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
 
 
@@ -28,7 +35,8 @@ class HelperWords:
     async def run(self, word: str, argument: str, tid: int | None, frame: Frame | None) -> Value:
         """The answer as a value: ``value`` is the text for people, ``children`` and ``data`` its structure.
 
-        In a Python frame an argument that begins with a variable (``tensor self.weight --stats``) means its object.
+        In a Python frame an argument that begins with a variable (``tensor self.weight --stats``) means its object;
+        for ``py2cpp`` in a native frame it may be one of the nearest Python frame below it.
         ``tid`` of None is for words that ask about no thread. Raises EvaluationError with the helpers' own hint.
         """
 
@@ -38,6 +46,8 @@ class HelperWords:
             expression = argument
             if isinstance(frame, PythonFrame) and tid is not None and word in _OF_PYTHON:
                 expression = await self._without_variables(argument, tid, frame)
+            elif isinstance(frame, NativeFrame) and tid is not None and word in _PYTHON_FIRST:
+                expression = await self._of_caller(argument, tid, frame)
             answer: dict[str, Any] = await self._session.native.helper(
                 "word", number, level, word, expression, deadline=DEADLINE
             )
@@ -52,6 +62,18 @@ class HelperWords:
     async def load(self) -> None:
         """gdb itself knows the helpers' settings and commands from now on."""
         await self._session.native.helper("load-helpers")
+
+    async def _of_caller(self, argument: str, tid: int, frame: NativeFrame) -> str:
+        """As :meth:`_without_variables` in the nearest Python frame below; C++ where it has no such variable."""
+        frames = (await self._session.inspector.stack_while_held(tid)).visible()
+        below = frames[frames.index(frame) + 1 :] if frame in frames else frames
+        caller = next((one for one in below if isinstance(one, PythonFrame)), None)
+        if caller is None:
+            return argument
+        try:
+            return await self._without_variables(argument, tid, caller)
+        except NoVariable:
+            return argument
 
     async def _without_variables(self, argument: str, tid: int, frame: PythonFrame) -> str:
         match = _PYTHON.match(argument)

@@ -19,6 +19,10 @@ _DEFINITIONS = {"function", "type"}
 PAGE = 200  # children that are read when nobody says how many
 
 
+class NoVariable(EvaluationError):
+    """The frame has no variable of that name, nor has its module."""
+
+
 class MemoryValues:
     """The decoders are those of gdb_scripts/dualdbg_helpers, run in gdb: one for every front end and for plain gdb."""
 
@@ -62,7 +66,7 @@ class MemoryValues:
         if name not in known:
             known = dict(self._side.globals(frame))
         if name not in known:
-            raise EvaluationError(
+            raise NoVariable(
                 f"there is no variable {name} in {frame.function}", "locals lists those that are set"
             )
         if not steps:

@@ -1,9 +1,9 @@
 """Makes settings, commands, printers and MI commands known to gdb, once."""
 
 from . import context, printers, settings
-from .commands import about, dispatch, jit, registry, values
+from .commands import about, dispatch, jit, registry, sides, values
 
-COMMAND_MODULES = (about, dispatch, jit, values)
+COMMAND_MODULES = (about, dispatch, jit, sides, values)
 """The modules with commands: to import one is to put its commands into the table."""
 
 _done = []

@@ -21,6 +21,8 @@ COMMANDS = (
     "jit-code {}",
     "jit-graph {}",
     "jit-frame {}",
+    "py2cpp {}",
+    "cpp2py {}",
 )
 # Far more than an address ever takes; a command that hangs takes the whole time limit of its own, 2 s here.
 SECONDS = 5.0

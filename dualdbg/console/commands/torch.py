@@ -76,6 +76,22 @@ _WORDS = (
         f"EXPR is a PyObject* or an address. {_OF_PYTHON}",
     ),
     (
+        "py2cpp",
+        "EXPR",
+        "show the native object of a Python one, and name it $cpp for C++ expressions",
+        "EXPR is a Python variable with attributes and elements (self.weight, batch['x'][0]), of the selected frame or "
+        "of the nearest Python frame below a native one; or a PyObject* in C++. Of a tensor it is the at::Tensor and "
+        "the TensorImpl, of a numpy array its data, of a pybind11 instance the C++ object, else the PyObject itself. "
+        "$cpp is the first of them, $py the PyObject. Nothing is called.",
+    ),
+    (
+        "cpp2py",
+        "EXPR",
+        "show the Python object of a native one, and name it $py; or say that it has none",
+        f"{_EXPRESSION} It may be a tensor, a PyObject*, a pybind11 handle, or a C++ object that a pybind11 instance "
+        "holds.",
+    ),
+    (
         "dualdbg-layout",
         "",
         "say where the layouts of PyTorch's types come from in this process",

@@ -7,21 +7,27 @@ from .builtins import Writer
 from .numpy import Arrays
 
 
-def tensor_of(target, address, head):
-    """The address of the ``TensorImpl`` behind the ``torch.Tensor`` object at ``address``.
+def tensor_places(target, address, head):
+    """The addresses of the ``at::Tensor`` and of the ``TensorImpl`` behind the ``torch.Tensor`` object at ``address``.
 
     ``THPVariable::cdata`` is an ``at::Tensor``; before PyTorch 2.10 it was a ``c10::MaybeOwned<at::Tensor>``.
     """
     memory, tensors = target.memory, target.decoder(Tensors)
-    first, second = memory.words(address + head, 2)
-    for candidate in (first, second):
+    place = address + head
+    first, second = memory.words(place, 2)
+    for at, candidate in ((place, first), (place + 8, second)):
         if candidate and tensors.is_impl(candidate):
-            return candidate
+            return at, candidate
     if second and first & 0xFF == 1:  # borrowed: a pointer to the at::Tensor
         candidate = memory.pointer(second)
         if tensors.is_impl(candidate):
-            return candidate
+            return second, candidate
     raise Implausible(f"no tensor in the torch.Tensor object at 0x{address:x}")
+
+
+def tensor_of(target, address, head):
+    """The address of the ``TensorImpl`` behind the ``torch.Tensor`` object at ``address``."""
+    return tensor_places(target, address, head)[1]
 
 
 def _tensor(objects, kind, address, depth):

@@ -1,0 +1,150 @@
+"""pybind11's instances: the C++ objects in them, and the Python object of a C++ one, read from its own tables.
+
+Sources: ``struct instance``, ``struct type_info``, ``struct internals`` and ``PYBIND11_INTERNALS_ID`` in
+``include/pybind11/detail`` (internals versions 4 to 12, which is pybind11 2.2 to 3.1); libstdc++'s ``_Hashtable``.
+"""
+
+import re
+
+from ..errors import Implausible, LayoutMissing, Unreadable
+from . import layout as L
+from .interpreter import Interpreter
+from .names import Types
+from .strings import Strings
+from .tables import Tables
+
+BASE = "pybind11_object"
+"""``tp_name`` of the base of every bound class."""
+
+_INTERNALS = re.compile(r"__pybind11_internals_v(\d+)")
+_OLDEST, _NEWEST = 4, 12
+_MAP = 56  # bytes of a std::unordered_map
+_STATE = (
+    1 << 17
+)  # bytes of a PyInterpreterState that are looked through, far more than lie before its dictionaries
+_MANY = 10000  # nodes in one bucket, classes of one type: more is garbage
+_SIMPLE, _REGISTERED = 2, 8  # flags of an instance
+
+
+class Pybind:
+    """The instances and registries of one target. Empty registries where the layout is not known."""
+
+    def __init__(self, target):
+        self._target = target
+        self._memory = target.memory
+        self._layout = target.decoder(Interpreter).layout
+        self._tables = target.decoder(Tables)
+        self._maps = None
+
+    def values(self, kind, address):
+        """``(C++ class or "", address)`` of the C++ objects in the instance at ``address``, of the type ``kind``.
+
+        A null address is an object that is not constructed yet. Empty for what is no instance.
+        """
+        if BASE not in kind.bases:
+            return []
+        memory, head = self._memory, self._layout.head
+        infos = self._type_infos(kind.address)
+        place, flags = address + head, memory.u8(address + head + 32)
+        if flags & _SIMPLE:
+            return [(self._class(infos[0]) if infos else "", memory.pointer(place))]
+        place = memory.pointer(place)
+        found = []
+        for info in infos:
+            found.append((self._class(info), memory.pointer(place)))
+            place += 8 + 8 * min(memory.u64(info + 32), _MANY)  # the pointer, and its holder
+        return found
+
+    def instances(self, pointer):
+        """Addresses of the Python objects whose C++ object, or a base of it, is at ``pointer``; each is checked."""
+        found = []
+        for _, instances in self._registries():
+            for node in self._nodes(instances, pointer):
+                address = self._memory.pointer(node + 16)
+                try:
+                    kind = self._target.decoder(Types).of(address)
+                except (Implausible, Unreadable):
+                    continue
+                if BASE in kind.bases and address not in found:
+                    found.append(address)
+        return found
+
+    def _class(self, info):
+        """The C++ class of a ``type_info`` of pybind11's: through ``cpptype``, the ABI's own of it."""
+        memory = self._memory
+        name = memory.c_string(memory.pointer(memory.pointer(info + 8) + 8), 2048).lstrip(b"*")
+        return self._target.demangle("_ZTS" + name.decode("ascii", "replace"))
+
+    def _type_infos(self, type_address):
+        for types, _ in self._registries():
+            for node in self._nodes(types, type_address):
+                first, last = self._memory.words(node + 16, 2)
+                count = (last - first) // 8
+                if 0 < count <= _MANY:
+                    return self._memory.words(first, count)
+        return []
+
+    def _nodes(self, table, key):
+        """The nodes of an unordered map by pointer, whose hash is the pointer itself: next, key, value."""
+        memory = self._memory
+        buckets, count = memory.words(table, 2)
+        if not buckets or not count:
+            return
+        before = memory.pointer(buckets + 8 * (key % count))
+        node = memory.pointer(before) if before else 0
+        for _ in range(_MANY):
+            if not node:
+                return
+            following, found = memory.words(node, 2)
+            if found % count != key % count:
+                return
+            if found == key:
+                yield node
+            node = following
+
+    def _registries(self):
+        """``(registered_types_py, registered_instances)`` of every version of pybind11 in the process."""
+        if self._maps is None:
+            self._maps = []
+            for version, internals in self._internals():
+                types = internals + _MAP * (2 if version >= 12 else 1)
+                self._maps.append((types, types + _MAP))
+        return self._maps
+
+    def _internals(self):
+        if self._layout.free_threaded:
+            return  # its members depend on the build
+        strings, memory = self._target.decoder(Strings), self._memory
+        for dictionary in self._dictionaries():
+            try:
+                for key, capsule in self._tables.items(dictionary, 0, _MANY):
+                    match = _INTERNALS.match(strings.text(key, 200))
+                    if match is not None and _OLDEST <= int(match.group(1)) <= _NEWEST:
+                        found = memory.pointer(memory.pointer(capsule + self._layout.head))
+                        if found:
+                            yield int(match.group(1)), found
+            except (Implausible, Unreadable):
+                continue  # no dictionary with strings for its keys
+
+    def _dictionaries(self):
+        """The dictionaries to which the main interpreter's state points: its own, for extensions, and builtins."""
+        runtime = self._target.mappings.address_of("_PyRuntime", "libpython", "python")
+        if runtime is None:
+            raise LayoutMissing("The symbol _PyRuntime is not there, so pybind11's tables are not found.")
+        # pyruntimestate.interpreters.head: Include/internal/pycore_runtime.h of each version
+        state = self._memory.pointer(runtime + (32 if self._layout.minor < 11 else 40))
+        types, seen = self._target.decoder(Types), set()
+        for place in range(state, state + _STATE, 8):
+            self._target.budget.tick()
+            try:
+                address = self._memory.pointer(place)
+            except Unreadable:
+                return
+            if address in seen or address < 1 << 16 or address % 8:
+                continue
+            seen.add(address)
+            try:
+                if types.of(address).tp_name == "dict" and types.of(address).has(L.DICT):
+                    yield address
+            except (Implausible, Unreadable):
+                continue
