@@ -1,7 +1,8 @@
 """Follows the descendants of a launched program: each that is wanted joins as a session of its own, before it runs.
 
 A new Python process calls here (``target/bootstrap/dualdbg_follow.py``) and waits. It gets a session like the launched
-program's: its own gdb, its own pydevd, the same breakpoints. Who is not wanted is sent on at once.
+program's: its own gdb, its own pydevd, the same breakpoints. Another program calls too (``join.c``) and gets gdb alone.
+Who is not wanted is sent on at once.
 """
 
 from __future__ import annotations
@@ -11,16 +12,19 @@ import json
 import os
 import secrets
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from ..backends.events import NativeExited
-from ..errors import DualdbgError
+from ..errors import DualdbgError, TargetError
 from ..model import Detached, Exit, Notice, State
 from ..symbols.cache import cache_directory
 from ..symbols.operators import OperatorTable
+from ..target import joiner
 from ..target.child import Child
 from ..target.launcher import Launch, Meeting, settings_for
 from ..target.permission import yama_scope
@@ -32,6 +36,7 @@ from .start import Options, launch
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
 EVERY_PYTHON = "python"
+EVERYTHING = "children"
 _HOST = "127.0.0.1"
 _LONGEST_LINE = 1 << 20
 # Python's own helpers of multiprocessing, which run nothing of the program's.
@@ -40,7 +45,10 @@ _HELPERS = ("multiprocessing.resource_tracker import main", "multiprocessing.sem
 
 @dataclass(frozen=True)
 class Caller:
-    """A process that asks. ``kind`` is fork or exec; ``work`` what multiprocessing started it for, or nothing."""
+    """A process that asks. ``kind`` is fork or exec; ``work`` what multiprocessing started it for, or nothing.
+
+    ``python`` is empty for a program that is no Python.
+    """
 
     pid: int
     parent: int
@@ -57,9 +65,9 @@ class Caller:
 
 
 def is_wanted(wanted: str, caller: Caller) -> bool:
-    """Whether ``--follow wanted`` means this process: python, or a pattern in its command line or its work."""
+    """Whether ``--follow wanted`` means this process: python, children, or a pattern in its command line or work."""
     command = " ".join(caller.command)
-    if wanted == EVERY_PYTHON:
+    if wanted in (EVERY_PYTHON, EVERYTHING):
         return not any(helper in command for helper in _HELPERS)
     return any(fnmatchcase(text, f"*{wanted}*") for text in (command, caller.work))
 
@@ -104,6 +112,7 @@ class Group:
         self._what: Launch | None = None
         self._last_number = 1
         self._sessions: dict[int, Session] = {}  # by process id
+        self._trouble: TargetError | None = None  # to be told once there is somebody to tell
 
     async def listen(self, what: Launch) -> Launch:
         """What is to be launched, such that its descendants call here."""
@@ -115,13 +124,39 @@ class Group:
             "session_pid": os.getpid(),
             "name_tracer": yama_scope() == 1,
         }
-        self._what = replace(what, env={**what.env, ENVIRONMENT: json.dumps(where)})
+        env: dict[str, str | None] = {**what.env, ENVIRONMENT: json.dumps(where)}
+        if self._wanted != EVERY_PYTHON:
+            env |= await self._for_other_programs(where, env)
+        self._what = replace(what, env=env)
         return self._what
+
+    async def _for_other_programs(
+        self, where: dict[str, Any], env: Mapping[str, str | None]
+    ) -> dict[str, str]:
+        """Variables by which a program that is no Python calls here. Raises TargetError when that cannot be.
+
+        With a pattern it may never have been meant: the trouble is told then.
+        """
+        try:
+            library = await asyncio.to_thread(joiner.joiner, cache_directory() / "join")
+        except TargetError as error:
+            if self._wanted == EVERYTHING:
+                raise
+            self._trouble = error
+            return {}
+        before = env[joiner.PRELOAD] if joiner.PRELOAD in env else os.environ.get(joiner.PRELOAD)
+        words = (where["port"], where["session_pid"], int(where["name_tracer"]), where["token"])
+        return {
+            joiner.PRELOAD: joiner.preload(library, before),
+            joiner.ENVIRONMENT: " ".join(map(str, words)),
+        }
 
     def lead(self, session: Session) -> None:
         """``session`` is that of the launched program."""
         self._leader = session
         self._sessions[session.pid] = session
+        if self._trouble is not None:
+            session.emit(Notice("warning", self._trouble.message, "Python processes join all the same"))
 
     def close(self) -> None:
         """No process joins any more; those on their way run on without us."""
@@ -156,6 +191,8 @@ class Group:
             hello = json.loads(line)
             if not secrets.compare_digest(str(hello.pop("token")), self._token):
                 return None
+            if not hello["python"]:
+                hello |= _seen_from_outside(int(hello["pid"]))
             return Caller(**{**hello, "command": tuple(hello["command"])})
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
@@ -175,10 +212,15 @@ class Group:
         ) -> Child:
             assert meeting is not None
             child = Child(caller.pid)
+            if not caller.python:
+                return child  # it waits until we hang up
             settings = settings_for(meeting, cache_directory() / "pycache")
             writer.write((json.dumps(settings) + "\n").encode())
             await writer.drain()
             return child
+
+        async def let_go() -> None:
+            writer.close()
 
         def subscribe(session: Session) -> None:
             session.wait_for_exit = None  # gdb says how it ended: nobody else but its parent can
@@ -194,6 +236,7 @@ class Group:
                 subscribe,
                 self._configure,
                 invite,
+                let_go=None if caller.python else let_go,
             )
         except BaseException:
             self._give_up(caller.pid)
@@ -235,7 +278,14 @@ def _launched(caller: Caller, leader: Launch) -> Launch:
     script = next((word for word in caller.command[1:] if word.endswith(".py")), None)
     if caller.kind == "exec" and script is not None:
         return Launch(python=caller.python, script=script, cwd=caller.cwd, env=leader.env)
-    return replace(leader, python=caller.python)
+    return replace(leader, python=caller.python or leader.python)
+
+
+def _seen_from_outside(pid: int) -> dict[str, Any]:
+    """What a program that is no Python does not tell of itself. Raises OSError when it has ended."""
+    process = Path(f"/proc/{pid}")
+    words = process.joinpath("cmdline").read_bytes().decode("utf-8", "backslashreplace").split("\0")[:-1]
+    return {"command": words, "cwd": str(process.joinpath("cwd").readlink())}
 
 
 async def launch_group(
@@ -253,9 +303,9 @@ async def launch_group(
     group = Group(wanted, options, operators, subscribe)
 
     def lead(session: Session) -> None:
-        group.lead(session)
         session.at_close.append(group.close)
         subscribe(session)
+        group.lead(session)
 
     try:
         return await launch(await group.listen(what), group.options, operators, started, lead)

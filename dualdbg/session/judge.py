@@ -60,9 +60,9 @@ class Judge:
 
     async def _program_replaced(self, event: engine.NativeStopped) -> None:
         await self._session.breakpoints.program_replaced()
-        self._session.emit(
-            Notice("warning", "the program replaced itself with another (exec): its Python side is gone", "")
-        )
+        python = self._session.python
+        gone = ": its Python side is gone" if python is not None and python.python_version is not None else ""
+        self._session.emit(Notice("warning", f"the program replaced itself with another (exec){gone}", ""))
 
     async def verdict(self, event: engine.NativeStopped) -> Verdict | None:
         """What to tell the user of a stop of gdb's, or None to run on."""

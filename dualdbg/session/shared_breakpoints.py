@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DualdbgError
-from ..model import Breakpoint, BreakpointSpec, Notice, State
+from ..model import Breakpoint, BreakpointSpec, BreakpointState, Notice, State
 from .breakpoint_table import BreakpointTable
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ class SharedBreakpoints:
         self._tables.append(table)
         for row in list(self._rows.values()):
             await table.copy(row)
+
+    def is_first(self, table: SharedTable) -> bool:
+        """Whether it is that of the launched process."""
+        return self._tables[:1] == [table]
+
+    def bound(self) -> set[int]:
+        """The breakpoints that were bound in one of the processes, or met."""
+        rows = (row for table in self._tables for row in table.all())
+        return {row.id for row in rows if row.state is not BreakpointState.PENDING or row.hit_count}
 
     def add(self, row: Breakpoint) -> None:
         self._rows[row.id] = row
@@ -67,6 +76,12 @@ class SharedTable(BreakpointTable):
         self._shared.add(row)
         await self._shared.in_others(self, lambda other: other.copy(row))
         return row
+
+    def report_unbound(self) -> None:
+        """Once, for the launched process, and only what no other process has either."""
+        if self._shared.is_first(self):
+            self._optional |= self._shared.bound()
+            super().report_unbound()
 
     async def copy(self, row: Breakpoint) -> None:
         """Set a breakpoint of another process here, under the same number."""

@@ -99,12 +99,14 @@ async def launch(
     subscribe: Callable[[Session], None] | None = None,
     configure: Callable[[Session], Awaitable[None]] | None = None,
     start_target: StartTarget | None = None,
+    let_go: Callable[[], Awaitable[None]] | None = None,
 ) -> Session:
     """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
 
     ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited when both
     engines are ready and before the first line of the program runs. ``start_target`` may start the process
-    elsewhere, in a terminal that someone else owns. The interpreter and gdb start side by side. Raises TargetError
+    elsewhere, in a terminal that someone else owns. A program that is no Python waits, before its main, for ``let_go``,
+    which is awaited once gdb has it. The interpreter and gdb start side by side. Raises TargetError
     or EngineError; whatever was started is ended then.
     """
     started = time.monotonic() if started is None else started
@@ -130,7 +132,11 @@ async def launch(
         furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
-        await _start_engines(session, native, python, gdb_ready, meeting, options, configure)
+        await _start_gdb(session, native, gdb_ready, options)
+        if let_go is not None:
+            await _run_natively(session, native, options, let_go)
+        else:
+            await _start_python(session, native, python, meeting, options, configure)
     except BaseException:
         gdb_ready.cancel()
         if target is not None:
@@ -200,14 +206,8 @@ def _source_folders(what: Launch) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
-async def _start_engines(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    gdb_ready: asyncio.Future[None],
-    meeting: Meeting,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
+async def _start_gdb(
+    session: Session, native: GdbEngine, gdb_ready: asyncio.Future[None], options: Options
 ) -> None:
     try:
         await gdb_ready
@@ -222,7 +222,9 @@ async def _start_engines(
     await native.console("catch exec")
     for command in options.gdb_commands:
         await native.console(command)
-    session.breakpoints.hold_back()
+
+
+async def _set_breakpoints(session: Session, options: Options) -> None:
     await session.breakpoints.libraries_changed()
     for text in options.breakpoints:
         await session.breakpoints.add(text)
@@ -230,6 +232,27 @@ async def _start_engines(
         await options.before_run(session)
     session.state = State.RUNNING
     session.run()
+
+
+async def _run_natively(
+    session: Session, native: GdbEngine, options: Options, let_go: Callable[[], Awaitable[None]]
+) -> None:
+    await _set_breakpoints(session, options)
+    session.emit(SessionStarted(session.pid, None, native.version))
+    await let_go()
+    await native.resume()
+
+
+async def _start_python(
+    session: Session,
+    native: GdbEngine,
+    python: DebugpyEngine,
+    meeting: Meeting,
+    options: Options,
+    configure: Callable[[Session], Awaitable[None]] | None,
+) -> None:
+    session.breakpoints.hold_back()
+    await _set_breakpoints(session, options)
     await native.resume()
     await _connect(session, python, meeting, options)
     session.emit(SessionStarted(session.pid, python.python_version, native.version))

@@ -69,11 +69,6 @@ def read_options(words: list[str]) -> RunOptions:
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
     if given.tui and given.follow:
         raise UsageError("run: --follow works at the prompt, not in the dashboard", "leave --tui away")
-    if given.follow == "children":
-        raise UsageError(
-            "run: --follow children: a program that is no Python cannot join",
-            "--follow python takes every Python process",
-        )
     config = find_config(Path.cwd())
     return RunOptions(
         program=program,
@@ -171,7 +166,8 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--follow",
         metavar="WHAT",
-        help="debug child processes too: python (all), or a PATTERN of their command lines or functions",
+        help="debug child processes too: children (all programs), python (all Python ones), or a PATTERN of their "
+        "command lines or functions",
     )
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     add("--gdb", metavar="PATH", help="the gdb to use")
