@@ -99,7 +99,10 @@ def function_starts(addresses):
 
 
 def line_places(file, line):
-    """Every address at which ``file:line`` begins, in the symbols that gdb has read; none is an empty list."""
+    """Every address at which ``file:line`` begins, in the symbols that gdb has read; none is an empty list.
+
+    On the line at which a function begins it is behind the prologue, where arguments can be read, as with gdb's own.
+    """
     try:
         _, positions = gdb.decode_line("%s:%d" % (_quoted(file), line))
     except gdb.error:
@@ -111,11 +114,14 @@ def line_places(file, line):
         block = gdb.block_for_pc(position.pc)
         while block is not None and block.function is None:
             block = block.superblock
+        place = {"address": position.pc, "line": position.line}
+        if block is not None and block.start == position.pc and block.superblock.is_static:
+            place = function_start(position.pc)
         rows.append(
             {
-                "address": position.pc,
+                "address": place["address"],
                 "file": position.symtab.fullname(),
-                "line": position.line,
+                "line": place["line"] or position.line,
                 "function": block.function.print_name if block is not None else None,
             }
         )

@@ -23,11 +23,13 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def follow(wanted: str, way: str, worker: Path, *commands: str, env: dict[str, str] | None = None) -> Done:
+def follow(
+    wanted: str, way: str, worker: Path, *commands: str, env: dict[str, str] | None = None, at: str = "work"
+) -> Done:
     words = [word for command in commands for word in ("-x", command)]
     program = PROGRAMS / "other_programs.py"
     return dualdbg(
-        "run", "--json", "--follow", wanted, "-b", "work", "--batch", *words, program, way, worker, env=env
+        "run", "--json", "--follow", wanted, "-b", at, "--batch", *words, program, way, worker, env=env
     )
 
 
@@ -45,6 +47,15 @@ def test_a_program_stops_at_a_breakpoint_that_was_set_before_it_ran(worker: Path
     assert {event.get("process", 1): event["code"] for event in done.of("exited")} == {1: 0, 2: 5}
     assert "status 5\n" in "".join(event["text"] for event in done.of("output"))
     assert not [event for event in done.of("notice") if "never bound" in event["message"]]
+
+
+def test_the_line_where_a_function_begins_has_its_arguments(worker: Path) -> None:
+    """Behind the prologue, as gdb does it."""
+    done = follow("worker", "subprocess", worker, "p number", "continue", at="worker.c:3")
+    assert [(event["frame"]["function"], event["frame"]["line"]) for event in done.of("stopped")] == [
+        ("work", 4)
+    ]
+    assert [value["value"] for value in done.of("value")] == ["21"]
 
 
 def test_a_shell_and_what_it_runs(worker: Path) -> None:
