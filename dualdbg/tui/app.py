@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.reactive import Reactive
 from textual.screen import Screen
+from textual.widget import Widget
 
 from ..console.commands.registry import Command
 from ..console.console import Console
@@ -31,6 +33,12 @@ from .signals import resume_only_after_suspension
 __all__ = ["Dashboard", "Start", "Wishes"]
 
 
+class DashboardScreen(Screen[None]):
+    """A screen that is not drawn as a whole whenever the focus moves: those that gain and lose it draw themselves."""
+
+    focused: Reactive[Widget | None] = Reactive(None, repaint=False)
+
+
 class Dashboard(Running, Breaking, Looking):
     """Runs one session, from its start until the user leaves."""
 
@@ -41,6 +49,9 @@ class Dashboard(Running, Breaking, Looking):
     _quitting = False
 
     # -- the screen -------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[None]:
+        return DashboardScreen(id="_default")
 
     def compose(self) -> ComposeResult:
         yield self.workspace

@@ -188,6 +188,9 @@ class LineView(ScrollView, can_focus=True):
         super().notify_style_update()
         self._looks.clear()
 
+    def watch_has_focus(self, _has_focus: bool) -> None:
+        """Nothing in the style sheet depends on it: to look all of it up again would cost more than to draw."""
+
     def _strip(self, parts: Sequence[Part], base: Style, left: int, width: int) -> Strip:
         segments = [Segment(text, base + self.look(look) if look else base) for text, look in parts if text]
         if self.found:

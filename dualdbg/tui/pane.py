@@ -83,10 +83,10 @@ class Pane(Widget):
         yield self.content
 
     def on_descendant_focus(self) -> None:
-        self.add_class("focused")
+        self._title.add_class("focused")  # a class of the pane would have everything in it looked up again
 
     def on_descendant_blur(self) -> None:
-        self.remove_class("focused")
+        self._title.remove_class("focused")
 
     def watch_note(self) -> None:
         self._title.refresh()

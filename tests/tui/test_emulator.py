@@ -8,7 +8,7 @@ import time
 import uuid
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualdbg.tui.terminal.cells import Look
@@ -109,6 +109,7 @@ def test_the_screen_is_that_of_tmux(name: str, in_tmux: dict[str, list[str]]) ->
     assert shown(drawn(CASES[name])) == in_tmux[name]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(
@@ -123,6 +124,10 @@ def test_the_screen_is_that_of_tmux(name: str, in_tmux: dict[str, list[str]]) ->
                 "日",
                 "\x1b[?1049h",
                 "\x1b[?1049l",
+                "\x1b[31mred\x1b[0m\r\n" * 40,
+                "\x1b[1mbold\r\n" * 40,
+                "a\tb\r\n" * 40,
+                "\x9b1m\x90" + "\r\n" * 40,
             ]
         ),
         max_size=8,

@@ -50,6 +50,9 @@ class Arranging(Base):
 
     def show_pane(self, name: str, read: bool = True) -> None:
         """Bring a pane to the front and go there; ``read`` what it shows."""
+        if name in self.workspace.shown():
+            self._focus_pane(name)
+            return
         self.workspace.show_pane(name)
         self.call_after_refresh(self._focus_pane, name)
         if read and self.follower is not None:

@@ -235,8 +235,9 @@ class PromptView(Widget):
         self.post_message(self.Left())
 
     def on_command_line_offered(self, message: CommandLine.Offered) -> None:
+        if message.words:
+            self._hint.update("  ".join(message.words[:40]))
         self._hint.display = bool(message.words)
-        self._hint.update("  ".join(message.words[:40]))
 
     def on_mount(self) -> None:
         self._hint.display = False

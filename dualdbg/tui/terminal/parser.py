@@ -19,7 +19,11 @@ _TOKEN = re.compile(
 )
 _UNFINISHED = re.compile(r"\x1b(?:[\x20-\x2f]*|\[[\x20-\x3f]*|[()*+]|[\]PX^_][^\x07\x1b]*\x1b?)$")
 _COLOUR = re.compile(r"\x1b\[([\d;]*)m")
-_OTHER_CONTROL = re.compile(r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\r*\n)")
+_RESETS = ("\x1b[m", "\x1b[0m")
+_OTHER_ESCAPE = re.compile(r"\x1b(?!\[[\d;]*m)")
+_OTHER_CONTROLS = bytes({*range(32), 0x7F} - set(b"\t\n\r\x1b"))
+_C1 = re.compile(rb"\xc2[\x80-\x9f]")  # the controls beyond ASCII, in UTF-8
+_OTHER_RETURN = re.compile(r"\r(?!\r*\n)")
 _LONGEST_STRING = 1 << 16  # an operating system command that does not end is given up
 
 
@@ -58,23 +62,29 @@ class Parser:
         """
         screen = self._screen
         shown = 2 * screen.lines
-        if text.count("\n") <= shown + screen.lines or not screen.scrolls_whole:
+        count = text.count("\n")
+        if count <= shown + screen.lines or not screen.scrolls_whole:
             return text
-        lines = text.split("\n")
-        head, tail = lines[1:-shown], lines[-shown:]
-        skipped = "\n".join(head)
-        if _OTHER_CONTROL.search(skipped + "\n"):
+        start = text.index("\n") + 1
+        full = _line_from_end(text, screen.lines, len(text))  # what is drawn up to there fills the screen
+        end = _line_from_end(text, shown - screen.lines, full)
+        skipped = text[start : end + 1]
+        escape = text.rfind("\x1b", 0, start)
+        if escape >= 0 and _UNFINISHED.match(text[escape:start]):  # it goes on in the next line
             return text
-        self._draw(lines[0] + "\n")
+        if not _only_scrolls(text[start : full + 1]):
+            return text
+        self._draw(text[:start])
         if screen.cursor.x or screen.cursor.look.background is not None or not screen.scrolls_whole:
-            return "\n".join(lines[1:])
+            return text[start:]
         screen.leave_behind()
-        kept = head[-(screen.history.maxlen or 0) :]
-        screen.added += len(head) - len(kept)
+        lines, most = count - shown, screen.history.maxlen or 0
+        kept = skipped[:-1].rsplit("\n", most)[-min(lines, most) :]
+        screen.added += lines - len(kept)
         screen.remember(self._as_lines(kept))
-        for codes in _COLOUR.findall(skipped):
+        for codes in _COLOUR.findall(skipped, max(0, *map(skipped.rfind, _RESETS))):
             screen.cursor.look = select(screen.cursor.look, _numbers(codes, 0))
-        return "\n".join(tail)
+        return text[end + 1 :]
 
     def _draw(self, text: str) -> None:
         for match in _TOKEN.finditer(text):
@@ -171,6 +181,23 @@ class Parser:
             (screen.save_cursor if on else screen.restore_cursor)()
         if number == 6:
             screen.go(0, 0)
+
+
+def _line_from_end(text: str, count: int, end: int) -> int:
+    """The place of the end of line that has ``count`` - 1 others between it and ``end``."""
+    for _ in range(count):
+        end = text.rindex("\n", 0, end)
+    return end
+
+
+def _only_scrolls(lines: str) -> bool:
+    """Whether there is nothing but text, tabs and colours. Several simple searches: that is the fastest."""
+    data = lines.encode("utf-8", "replace")
+    if len(data.translate(None, _OTHER_CONTROLS)) != len(data) or _C1.search(data):
+        return False
+    if "\x1b" in lines and _OTHER_ESCAPE.search(lines):
+        return False
+    return lines.count("\r") == lines.count("\r\n") or not _OTHER_RETURN.search(lines)
 
 
 def _numbers(text: str, default: int) -> list[int]:

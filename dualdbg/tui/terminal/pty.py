@@ -10,6 +10,7 @@ import os
 import pty
 import struct
 import termios
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -24,6 +25,7 @@ _TICK = 1 / 30  # seconds between two looks at what was written
 _FLOOD_TICK = 1 / 10  # the same while more is written than anybody can read
 _FLOOD = 1 << 15  # characters within one look that make a flood
 _SLICE = 1 << 15  # characters drawn at a time, so that keys come through
+_REST = 2  # times as long as a slice took to draw nothing is drawn: no more than a third of a core is taken
 
 # What the program is told about its terminal, in its environment.
 ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -55,6 +57,8 @@ class ProgramTerminal:
         self._open = True
         self._reading = False
         self._flooded = False
+        self._sliced = False  # what waits is not to be drawn at once
+        self._told = 0.0  # when ``changed`` was last called
         self.received = 0  # characters, ever
         self.resize(columns, lines)
 
@@ -142,22 +146,28 @@ class ProgramTerminal:
 
     def _show(self) -> None:
         self._tick = None
+        begin = time.monotonic()
         self._show_some()
+        now = time.monotonic()
         if self._waiting:
-            self._schedule(0.001)  # in between, keys are read
+            self._schedule(max(_REST * (now - begin), 0.001))  # in between, keys are read
         else:
             self._listen(True)
-        self.changed()
+        if not self._waiting or now - self._told >= _FLOOD_TICK:
+            self._told = now
+            self.changed()
 
     def _show_some(self) -> None:
         """All that only scrolls by at once, anything else a slice at a time."""
-        text = "".join(self._waiting)
-        self._flooded = len(text) > _FLOOD
-        self._waiting.clear()
+        waiting = self._waiting
+        self._flooded = self._amount > _FLOOD
+        text = waiting.popleft() if self._sliced else "".join(waiting)
+        if not self._sliced:
+            waiting.clear()
         rest = self._parser.feed(text, _SLICE)
-        self._amount = len(rest)
-        if rest:
-            self._waiting.append(rest)
+        waiting.extendleft(rest[start : start + _SLICE] for start in reversed(range(0, len(rest), _SLICE)))
+        self._amount -= len(text) - len(rest)
+        self._sliced = bool(rest) or (self._sliced and bool(waiting))
 
     def _write(self) -> None:
         loop = asyncio.get_running_loop()
