@@ -147,7 +147,8 @@ _LONG = 1 << 16  # characters; gdb takes seconds to write megabytes on its MI ch
 _RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
 _VALUES = []
-_TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2}
+_CHARACTERS = 200  # of a string
+_TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
 
 
 def variables(number, level):
@@ -213,7 +214,7 @@ def _value_row(name, value):
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     try:
-        text = value.format_string(**_TEXT)
+        text = value.format_string(**dict(_TEXT, max_elements=_CHARACTERS) if _is_text(value) else _TEXT)
     except (gdb.error, RuntimeError, UnicodeError) as error:
         text = "<%s>" % error
     try:
@@ -224,7 +225,22 @@ def _value_row(name, value):
     if _expands(value):
         _VALUES.append(int(value) if _is_python_object(value.type) else value)
         handle = len(_VALUES) - 1
-    return {"name": name, "type": str(value.type), "value": text, "handle": handle, "address": address}
+    return {"name": name, "type": _type_name(value.type), "value": text, "handle": handle, "address": address}
+
+
+def _is_text(value):
+    """Whether its elements are the characters of one string."""
+    printer = gdb.default_visualizer(value)
+    if printer is not None:
+        return getattr(printer, "display_hint", str)() == "string"
+    type_ = value.type.strip_typedefs()
+    if type_.code not in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ARRAY):
+        return False
+    return type_.target().strip_typedefs().unqualified().name in ("char", "signed char", "unsigned char")
+
+
+def _type_name(type_):
+    return _command("type-name")(type_)
 
 
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)

@@ -14,7 +14,7 @@ _FOLDER = str(Path(__file__).resolve().parent)
 if _FOLDER not in sys.path:
     sys.path.append(_FOLDER)
 
-from dualdbg_helpers import context, register, settings  # noqa: E402
+from dualdbg_helpers import context, register, settings, standard_library  # noqa: E402
 from dualdbg_helpers.commands.registry import COMMANDS as WORDS  # noqa: E402
 from dualdbg_helpers.commands.registry import Failure, answer  # noqa: E402
 from dualdbg_helpers.errors import HelperError, Implausible, OutOfTime, Unreadable  # noqa: E402
@@ -24,7 +24,8 @@ from dualdbg_helpers.python.objects import Objects  # noqa: E402
 from dualdbg_helpers.values import Value  # noqa: E402
 
 settings.VERB = "gdb set"  # how the prompt of dualdbg reaches gdb's settings
-register.register()
+standard_library.register()
+register.register()  # the last one is asked first: a Stack is a std::vector, too
 
 # How much of each variable is read for a list of them, and for how long: a row of a table, not a whole object.
 _ROW_LIMITS = {"max_depth": 2, "max_length": 10, "max_string": 200, "seconds": 2.0}
@@ -212,5 +213,6 @@ COMMANDS = {
     "python-path": python_path,
     "python-rows": python_rows,
     "python-values": python_values,
+    "type-name": standard_library.type_name,
     "word": word,
 }

@@ -97,3 +97,32 @@ def test_without_a_compiler(worker: Path, tmp_path: Path) -> None:
     done = follow("worker", "subprocess", worker, env=env)
     assert [event["message"] for event in done.of("notice") if "no C compiler" in event["message"]], done
     assert done.of("exited")[0]["code"] == 0
+
+
+def test_values_of_the_cxx_library_are_shown_as_people_know_them(tmp_path: Path) -> None:
+    program = tmp_path / "values"
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    subprocess.run([compiler, "-g", "-O0", "-o", program, PROGRAMS / "values.cpp"], check=True)
+    words = (
+        "p text",
+        "p numbers",
+        "p numbers[1]",
+        "p numbers.size()",
+        "p *point",
+        "p maybe",
+        "locals",
+        "continue",
+    )
+    done = follow("values", "static", program, *words, at="values.cpp:16")
+    values = [value["value"] for value in done.of("value")]
+    assert values[:4] == [
+        '"a text of more than twenty characters"',
+        "std::vector of length 3, capacity 3 = {1, 2, 3}",
+        "2",
+        "3",
+    ]
+    assert values[4] == '{x = 7, name = "here"}'
+    assert "2.5" in values[5]
+    types = {row["name"]: row["type"] for event in done.of("variables") for row in event["variables"]}
+    assert types["text"] == "const std::string &"
+    assert types["ages"] == "std::map<std::string, int>"
