@@ -130,6 +130,7 @@ class Connection:
                 "command": _command(request),
                 "success": False,
                 "message": "cancelled",
+                "body": {},  # the schema has one in every refusal
             }
         )
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import ROOT, is_running, wait_until
 
-from .client import Client, StdioAdapter, connect
+from .client import Client, Refused, StdioAdapter, connect
 from .samples import PYBIND, line_of
 
 Write = Callable[..., Path]
@@ -187,7 +187,7 @@ def test_cancel(client: Client, program: Write) -> None:
     frame = client.stack(thread)[0]
     slow = client.send("evaluate", {"expression": "__import__('time').sleep(5)", "frameId": frame["id"]})
     client.request("cancel", {"requestId": slow})
-    with pytest.raises(Exception, match="cancelled"):
+    with pytest.raises(Refused, match="cancelled"):
         client.answer(slow, seconds=3)
     client.request("cancel", {"requestId": 10_000})
     client.request("cancel", {})

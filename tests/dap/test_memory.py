@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.dap.requests.breakpoints import debug_registers
 from tests.support import require
 
 from .client import Client, Message
@@ -82,6 +83,30 @@ def test_steps_by_instruction(client: Client, frame: Message) -> None:
         client.go(command, thread, granularity="instruction")
         client.stopped(reason="step")
         assert client.stack(thread)[0]["instructionPointerReference"] == row["address"]
+
+
+def test_what_the_hardware_cannot_watch_is_refused(client: Client, frame: Message) -> None:
+    """gdb would step through it instead, or let the program run no more: more than a register, or than there are."""
+    place = int(client.scope(frame)["start"]["memoryReference"], 16) & ~63
+    rows = [f"{place:#x}:99", "0xffffffffffff0000:4", *(f"{place + 8 * i:#x}:8" for i in range(4))]
+    wanted = [{"dataId": row, "accessType": "readWrite"} for row in (*rows, rows[2])]
+    answers = client.request("setDataBreakpoints", {"breakpoints": wanted})["breakpoints"]
+    assert [row["verified"] for row in answers] == [False, False, True, True, True, False, True]
+    assert answers[2]["id"] == answers[6]["id"]
+    assert "no debug register left" in answers[5]["message"]
+    client.request("setDataBreakpoints", {"breakpoints": [wanted[2], {"dataId": f"{place + 9:#x}:8"}]})
+    client.request("setFunctionBreakpoints", {"breakpoints": []})
+    client.request("setDataBreakpoints", {"breakpoints": []})
+    client.go("continue", client.request("threads")["threads"][0]["id"])
+    client.event("terminated")
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "count"),
+    [(0x1000, 8, 1), (0x1004, 4, 1), (0x1001, 8, 4), (0x1004, 8, 2), (0x1001, 1, 1)],
+)
+def test_debug_registers(address: int, size: int, count: int) -> None:
+    assert debug_registers(address, size) == count
 
 
 def test_registers(client: Client, frame: Message) -> None:

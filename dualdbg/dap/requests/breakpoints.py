@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
 
 _ACCESSES = ("write", "readWrite", "read")
-_LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8 (Intel SDM 17.2)
+_LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8, aligned (Intel SDM 17.2)
+# Of four, one is for the way back from a call (session/crossing.py). Past them gdb would not let the program run, and
+# what no register can hold it would watch by single steps, at which the program all but stands still.
+_DEBUG_REGISTERS = 3
+_END_OF_MEMORY = 1 << 47  # the kernel takes no watched address past it (x86-64, four-level paging)
 
 
 def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpec]) -> list[Wanted]:
@@ -102,20 +106,44 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
     return await adapter.values.place_of_expression(handle, name)
 
 
+def debug_registers(address: int, size: int) -> int:
+    """How many aligned pieces of 1, 2, 4 or 8 bytes cover this place: each takes a debug register."""
+    count = 0
+    while size > 0:
+        piece = next(length for length in (8, 4, 2, 1) if address % length == 0 and length <= size)
+        address, size, count = address + piece, size - piece, count + 1
+    return count
+
+
 @request("setDataBreakpoints", CONFIGURABLE)
 async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+    registers: dict[str, int] = {}  # by subject: equal places share theirs
+
     def read(row: Arguments) -> BreakpointSpec:
-        address, _, size = row.text("dataId").partition(":")
+        place, _, length = row.text("dataId").partition(":")
         access = row.text("accessType", "write")
+        if access not in _ACCESSES:
+            raise SpecError(f"{access[:40]!r} is no kind of access", "read, write or readWrite")
         try:
-            subject = f"{int(address, 16):#x}:{int(size)}:{access}"
+            address, size = int(place, 16), int(length)
         except ValueError:
             raise SpecError(
                 f"{row.text('dataId')[:80]!r} is no data id", "ask dataBreakpointInfo for one"
             ) from None
-        if access not in _ACCESSES:
-            raise SpecError(f"{access[:40]!r} is no kind of access", "read, write or readWrite")
-        return with_suffixes(BreakpointSpec(f"data:{subject}", BreakpointKind.DATA, subject), row)
+        if not 0 < size <= _LARGEST_WATCH or not 0 <= address < _END_OF_MEMORY - size:
+            raise SpecError(
+                f"{size} bytes at {address:#x} cannot be watched",
+                f"at most {_LARGEST_WATCH} bytes in memory can",
+            )
+        subject = f"{address:#x}:{size}:{access}"
+        needed = registers.get(subject, debug_registers(address, size))
+        if sum(registers.values()) - registers.get(subject, 0) + needed > _DEBUG_REGISTERS:
+            raise SpecError(
+                f"the processor has no debug register left for {address:#x}", "remove another data breakpoint"
+            )
+        spec = with_suffixes(BreakpointSpec(f"data:{subject}", BreakpointKind.DATA, subject), row)
+        registers[subject] = needed
+        return spec
 
     specs = _understood(arguments.objects("breakpoints"), read)
     return {"breakpoints": await adapter.breakpoints.replace_list("data", specs)}
