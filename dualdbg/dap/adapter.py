@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import DualdbgError, EngineError, ProtocolError, UsageError, WrongState
-from ..model import Exit, Frame
+from ..model import Event, Exit, Frame
 from ..protocol import dap
 from ..session.code import Code
 from ..session.memory import Memory
@@ -28,6 +28,7 @@ from .values import Container, Values
 
 if TYPE_CHECKING:
     from .breakpoints import BreakpointBook
+    from .children import Children
     from .core import CoreView
     from .events import Pump
     from .offer import Offer
@@ -105,6 +106,8 @@ class Adapter:
         self.core: CoreView
         self.configured = asyncio.Event()
         self.launched = False
+        self.start_method = "attach"  # the protocol's word for how the process came to be debugged
+        self.children: Children | None = None  # those of the program, where they are followed
         self.took_program = False  # the one that the server was started with
         self.ending = False  # we end the program: how it ended is no news
         self.process_name = ""
@@ -156,13 +159,13 @@ class Adapter:
             self._prompt = Prompt(self)
         return self._prompt
 
-    def begin(self, session: Session) -> None:
-        """There is a session; nothing has happened in it yet."""
+    def begin(self, session: Session, events: asyncio.Queue[Event] | None = None) -> None:
+        """There is a session. Nothing has happened in it yet, unless ``events`` has it all."""
         self.ending = False
         self.session_or_none = session
         self.code = Code(session)
         self.memory = Memory(session)
-        self.pump.follow(session)
+        self.pump.follow(session, events)
 
     def forget(self) -> None:
         """There is no session any more."""
@@ -183,12 +186,13 @@ class Adapter:
 
     def background(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Run beside the requests; an error of it is told to the user, never lost."""
-        task = asyncio.ensure_future(self._guarded(work))
+        task = asyncio.ensure_future(self.guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _guarded(self, work: Awaitable[None]) -> None:
+    async def guarded(self, work: Awaitable[None]) -> None:
+        """Do it; an error is told to the user, and ends nothing else."""
         try:
             await work
         except DualdbgError as error:
@@ -306,7 +310,16 @@ class Adapter:
             self.connection.output("important", text)
         self.offer.exit_code = translate.exit_code(exit.code, exit.signal)
         self.connection.event("exited", {"exitCode": self.offer.exit_code})
-        self.over()
+        if self.children is not None and self.children.alive and not self.ending:
+            self.background(self._over_with(self.children))
+        else:
+            self.over()
+
+    async def _over_with(self, children: Children) -> None:
+        """Children of the program may outlive it: their sessions are this one's, and end with it."""
+        await children.all_ended()
+        if children is self.children:
+            self.over()
 
     def over(self) -> None:
         """The target is gone, or goes its own way."""

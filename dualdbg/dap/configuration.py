@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import UsageError
+from ..session.group import EVERY_PYTHON
 from .arguments import Arguments
 from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
 from .paths import Mapping as PathMapping
@@ -31,7 +32,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A debug configuration. ``notes`` are things to tell the user: options that mean nothing here."""
+    """A debug configuration. ``notes`` are things to tell the user: options that mean nothing here.
+
+    ``follow`` says which children are debugged too, in the words of ``dualdbg run --follow``; empty for none.
+    ``follow_by_default``: the user has said nothing of them. ``child`` is the word by which a child of another client's
+    program is known, ``connect`` the address of the adapter that has it. ``type`` is the editor's own word.
+    """
 
     program: Program | None = None
     cwd: str | None = None
@@ -47,12 +53,16 @@ class Configuration:
     gdb_commands: tuple[str, ...] = ()
     log_dir: str | None = None
     mappings: tuple[PathMapping, ...] = ()
-    follow_children: bool = False
+    follow: str = ""
+    follow_by_default: bool = False
     interrupt_first: bool = False
     no_debug: bool = False
     debugpy: Mapping[str, Any] = field(default_factory=dict)
     process_id: int | None = None
     core: str | None = None
+    type: str = ""
+    connect: tuple[str, int] | None = None
+    child: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -86,12 +96,16 @@ def read_configuration(arguments: Arguments) -> Configuration:
         gdb_commands=_gdb_commands(arguments),
         log_dir=arguments.text("logDir", None),
         mappings=_mappings(arguments),
-        follow_children=arguments.flag("subProcess", False),
+        follow=_followed(arguments),
+        follow_by_default="subProcess" not in arguments and "followChildren" not in arguments,
         interrupt_first=arguments.text("onTerminate", "kill") == "KeyboardInterrupt",
         no_debug=arguments.flag("noDebug"),
         debugpy={name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments},
         process_id=_process_id(arguments),
         core=arguments.text("core", None) or arguments.text("coreDumpPath", None) or None,
+        type=str(arguments.values.get("type") or ""),
+        connect=_address(arguments.object("connect")),
+        child=arguments.text("childToken", None),
         notes=_notes(arguments),
     )
 
@@ -213,6 +227,23 @@ def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:
             raise UsageError(f"{arguments.where}.sourceFileMap: {compiled} is not mapped to a path")
         mappings.append(PathMapping(target, compiled))
     return tuple(mapping for mapping in mappings if mapping.local and mapping.remote)
+
+
+def _followed(arguments: Arguments) -> str:
+    """debugpy's default: every Python process."""
+    value = arguments.values.get("followChildren")
+    if value is None:
+        value = arguments.flag("subProcess", True)
+    if not isinstance(value, (bool, str)):
+        raise UsageError(f"{arguments.where}: followChildren is neither true or false nor a pattern")
+    return EVERY_PYTHON if value is True else value or ""
+
+
+def _address(connect: Arguments) -> tuple[str, int] | None:
+    port = connect.values.get("port")
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
+        return None  # the editor itself connects there, and has words of its own for it
+    return connect.text("host", "127.0.0.1"), port
 
 
 def _process_id(arguments: Arguments) -> int | None:

@@ -44,9 +44,9 @@ class Pump:
         self.first_stop_is_ours = False  # attaching stopped the target, and it is to run on at once
         self.quiet = asyncio.Lock()  # held while a request that resumes is answered: its answer comes first
 
-    def follow(self, session: Session) -> None:
-        """Begin to tell what happens in ``session``; called before anything does."""
-        self._queue = session.subscribe()
+    def follow(self, session: Session, events: asyncio.Queue[Event] | None = None) -> None:
+        """Begin to tell what happens in ``session``; called before anything does, unless ``events`` has it all."""
+        self._queue = session.subscribe() if events is None else events
         self._task = asyncio.create_task(self._run(self._queue), name="events")
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class Pump:
             event = await queue.get()
             async with self.quiet:
                 self.drain_output()
-                await _TELLERS[type(event)](self, event)
+                await self._adapter.guarded(_TELLERS[type(event)](self, event))
             queue.task_done()
 
     # -- one function an event --------------------------------------------------------------------
@@ -79,7 +79,7 @@ class Pump:
                 "name": adapter.process_name,
                 "systemProcessId": event.pid,
                 "isLocalProcess": True,
-                "startMethod": "launch" if adapter.launched else "attach",
+                "startMethod": adapter.start_method,
                 "pointerSize": 64,
             },
         )

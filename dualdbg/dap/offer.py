@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import WrongState
 from .configuration import Configuration
+
+if TYPE_CHECKING:
+    from .children import Child
 
 
 @dataclass
@@ -15,7 +19,8 @@ class Offer:
 
     ``program`` was given on the server's command line; it is started when a client attaches, on the server's own
     terminal. ``program_done``: it ended, or the client let go of it; ``exit_code`` is how it ended. ``log_dir``
-    keeps every message.
+    keeps every message. ``address`` is where the server listens, if it does. ``children`` wait for a client of their
+    own, by the word that it has to know; ``only_children``: there is nothing else to be had here.
     """
 
     program: Configuration | None = None
@@ -24,6 +29,9 @@ class Offer:
     taken: bool = False
     program_done: bool = False
     clients: int = 0
+    address: tuple[str, int] | None = None
+    children: dict[str, Child] = field(default_factory=dict)
+    only_children: bool = False
 
     def take_program(self) -> Configuration:
         """The program, for the one client that debugs it. Raises WrongState when there is none, or it is taken."""

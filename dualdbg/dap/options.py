@@ -169,7 +169,19 @@ OPTIONS = (
         "Folders as the debug information names them, and where the source is now.",
         of="cppdbg",
     ),
-    Option("subProcess", _FLAG, "Debug child processes too.", of="debugpy", default=True),
+    Option(
+        "subProcess",
+        _FLAG,
+        "Debug the Python processes that the program starts, each in a session of its own.",
+        of="debugpy",
+        default=True,
+    ),
+    Option(
+        "followChildren",
+        {"type": ["boolean", "string"]},
+        "The same; or a pattern: those alone that have it in their command line, or in the name of their work.",
+    ),
+    Option("childToken", _TEXT, "The child process that the session is for.", (ATTACH,), hidden=True),
     Option(
         "onTerminate",
         {"type": "string", "enum": ["kill", "KeyboardInterrupt"]},

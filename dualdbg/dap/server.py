@@ -41,7 +41,7 @@ async def serve_stdio(offer: Offer) -> None:
             "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
         ) from None
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    await _until_signalled(_serve(reader, writer, offer))
+    await _until_signalled(serve(reader, writer, offer))
 
 
 def _take_streams() -> tuple[int, int]:
@@ -63,7 +63,7 @@ async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str,
     tasks: set[asyncio.Task[None]] = set()
 
     async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _serve(reader, writer, offer)
+        await serve(reader, writer, offer)
         if offer.program_done:
             over.set()
 
@@ -80,7 +80,8 @@ async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str,
             _why_not_listening(host, port, error), "choose another port, or 0 for a free one"
         ) from error
     address = server.sockets[0].getsockname()
-    ready(str(address[0]), int(address[1]))
+    offer.address = str(address[0]), int(address[1])
+    ready(*offer.address)
     try:
         await _until_signalled(over.wait())
     finally:
@@ -98,7 +99,8 @@ def _why_not_listening(host: str, port: int, error: Exception) -> str:
     return f"dap: cannot listen on {host}:{port}: {reason}"
 
 
-async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, offer: Offer) -> None:
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, offer: Offer) -> None:
+    """Serve one client, until it is gone."""
     offer.clients += 1
     name = "editor" if offer.clients == 1 else f"editor-{offer.clients}"
     connection = Connection(reader, writer, WireLog(offer.log_dir, name, time.monotonic()))

@@ -13,6 +13,7 @@ from ..cli.commands.run import default_python
 from ..errors import UsageError
 from ..model import State
 from ..session.attach import attach
+from ..session.group import Group
 from ..session.session import Session
 from ..session.start import Options, launch
 from ..session.symbol_policy import SymbolPolicy
@@ -22,6 +23,7 @@ from ..symbols.operators import OperatorTable
 from ..symbols.policy import Policy
 from ..target import interpreter
 from ..target.launcher import Launch
+from .children import Children, check
 from .configuration import Configuration, Program, read_env_file
 
 if TYPE_CHECKING:
@@ -44,7 +46,24 @@ async def start(
         streams.close()
         raise
 
+    children = Children(adapter, wanted) if check(adapter, wanted) else None
+    group = None
+    what = streams.launch(what)
+    options = replace(options, terminal=streams.terminal)
+    if children is not None:
+        group = Group(wanted.follow, options, operators, children.joined, children.configure)
+        try:
+            await children.open()
+            what, options = await group.listen(what), group.options
+        except BaseException:
+            streams.close()
+            raise
+    adapter.children = children
+
     def subscribe(session: Session) -> None:
+        if group is not None:
+            group.lead(session)
+            session.at_close.append(group.close)
         adapter.process_name = what.script or (f"-m {what.module}" if what.module else "-c")
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
@@ -53,20 +72,27 @@ async def start(
 
     try:
         session = await launch(
-            streams.launch(what),
-            replace(options, terminal=streams.terminal),
+            what,
+            options,
             operators,
             subscribe=subscribe,
             configure=configure,
             start_target=streams.start_target,
         )
     except BaseException:
+        if group is not None:
+            group.close()
+        if children is not None:
+            await children.close(kill=True)
         adapter.forget()
         streams.close()
         raise
 
     async def end() -> None:
         try:
+            if group is not None and children is not None:
+                group.close()
+                await children.close(kill=session.state is not State.DETACHED)
             await session.close()
             await adapter.pump.caught_up()
         finally:

@@ -45,6 +45,7 @@ class Client:
         self._events: list[Message] = []
         self._responses: dict[int, Message] = {}
         self.reverse: dict[str, Callable[[Message], Message]] = {}
+        self.supports: dict[str, bool] = {}  # more that it says of itself
         self.log: list[str] = []
         self.output = ""
         self.ended = False
@@ -212,8 +213,12 @@ class Client:
                 self.output += message["body"]["output"]
             self._events.append(message)
         else:
-            body = self.reverse[message["command"]](message.get("arguments", {}))
-            answer = {"type": "response", "request_seq": message["seq"], "success": True, "body": body}
+            answer = {"type": "response", "request_seq": message["seq"]}
+            try:
+                answer["body"] = self.reverse[message["command"]](message.get("arguments", {}))
+                answer["success"] = True
+            except ValueError as error:
+                answer |= {"success": False, "message": str(error)}
             self._seq += 1
             self.send_raw(dap.encode({**answer, "seq": self._seq, "command": message["command"]}))
 
@@ -229,6 +234,7 @@ class Client:
             "supportsVariableType": True,
             "supportsRunInTerminalRequest": True,
             "supportsProgressReporting": True,
+            **self.supports,
             **more,
         }
         return self.request("initialize", arguments)

@@ -62,6 +62,10 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> Body:
     """End the program; with ``onTerminate`` set to KeyboardInterrupt it has the time to end by itself first."""
     session = adapter.session_or_none
     if session is None or session.state in _ENDED:
+        if (
+            adapter.children is not None
+        ):  # they outlived the program, and the session lasts as long as they do
+            await adapter.children.end(kill=True)
         return None
     if adapter.start is not None and adapter.start.configuration.interrupt_first:
         if session.state is not State.RUNNING:

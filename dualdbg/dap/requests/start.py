@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import UsageError, WrongState
+from ...errors import CommandError, UsageError, WrongState
 from ...session.session import Session
 from ..arguments import Arguments
+from ..children import adopt, refuse_others
 from ..configuration import Configuration, read_configuration
 from ..paths import PathMap
 from ..registry import CONFIGURABLE, Body, Stage, request
@@ -33,7 +34,9 @@ class StartRequest:
         adapter.paths = PathMap(self.configuration.mappings, adapter.client.uris)
         for note in self.configuration.notes:
             adapter.connection.output("console", f"dualdbg: {note}\n")
-        if self.configuration.process_id is not None:
+        if self.configuration.child is not None:
+            await adopt(adapter, self.configuration.child, self._configure(adapter))
+        elif self.configuration.process_id is not None:
             await start_attached(adapter, self.configuration, self._configure(adapter))
         elif self.configuration.no_debug:
             await start_plain(adapter, self.configuration, self._streams(adapter))
@@ -62,6 +65,10 @@ class StartRequest:
 
     async def again(self, adapter: Adapter, arguments: Arguments) -> None:
         """End the program and run it once more; ``arguments`` may hold a changed configuration."""
+        if self.configuration.child is not None:
+            raise CommandError(
+                "a child process cannot be started again", "restart the session of its program"
+            )
         if arguments.values:
             self.configuration = read_configuration(arguments)
         await adapter.end(tell=False)
@@ -77,19 +84,25 @@ class StartRequest:
 @request("launch", (Stage.INITIALIZED,), aside=True)
 async def launch(adapter: Adapter, arguments: Arguments) -> Body:
     configuration = read_configuration(arguments)
+    refuse_others(adapter)
     if configuration.core is not None:
         return await open_core(adapter, configuration)
     if configuration.program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
     adapter.launched = True
+    adapter.start_method = "launch"
     await _begin(adapter, StartRequest(configuration))
     return None
 
 
 @request("attach", (Stage.INITIALIZED,), aside=True)
 async def attach(adapter: Adapter, arguments: Arguments) -> Body:
-    """Attach to a process, to a core file, or to the program that the server was started with."""
+    """Attach to a process, a core file, a child of another session, or the program that the server was started with."""
     configuration = read_configuration(arguments)
+    if configuration.child is not None:
+        await _begin(adapter, StartRequest(configuration))
+        return None
+    refuse_others(adapter)
     if configuration.core is not None:
         return await open_core(adapter, configuration)
     if configuration.process_id is not None:
@@ -97,6 +110,7 @@ async def attach(adapter: Adapter, arguments: Arguments) -> Body:
         return None
     offered = adapter.offer.take_program()
     adapter.launched = adapter.took_program = True
+    adapter.start_method = "launch"
     try:
         await _begin(adapter, StartRequest(_merged(offered, configuration), own_terminal=True))
     except BaseException:
@@ -114,6 +128,9 @@ def _merged(offered: Configuration, asked: Configuration) -> Configuration:
         mappings=(*asked.mappings, *offered.mappings),
         stop_on_entry=offered.stop_on_entry or asked.stop_on_entry,
         debugpy={**offered.debugpy, **asked.debugpy},
+        follow=asked.follow,
+        follow_by_default=asked.follow_by_default,
+        type=asked.type,
         gdb_commands=(*offered.gdb_commands, *asked.gdb_commands),
         notes=asked.notes,
     )
