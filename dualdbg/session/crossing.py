@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..backends import events as engine
@@ -93,10 +94,13 @@ class Crossing:
             await native.command(f"-break-condition {number} (unsigned long)$sp >= {caller.sp}")
         return number
 
-    async def insert_entries(self, addresses: list[int], gdb_thread: int) -> list[int]:
-        """At the entries of functions that Python calls; behind the prologue where there is debug info."""
+    async def insert_entries(self, addresses: list[int], gdb_thread: int) -> dict[int, int]:
+        """At the entries of functions that Python calls; behind the prologue where there is debug info.
+
+        Returns the address of each breakpoint by gdb's number, as the other methods for several do.
+        """
         if not addresses:
-            return []
+            return {}
         image = self._session.breakpoints.image
         reader = self._session.inspector.reader
         places = []
@@ -111,8 +115,15 @@ class Crossing:
                 address = self._bodies[key]
             places.append(address)
         starts = await self._session.native.helper("function-starts", places)
-        numbers = await self._session.native.helper("insert-many", gdb_thread, sorted(set(starts)))
-        return [int(number) for number in numbers]
+        return await self.insert_at(starts, gdb_thread)
+
+    async def insert_at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
+        """At these very addresses."""
+        places = sorted(set(addresses))
+        if not places:
+            return {}
+        numbers = await self._session.native.helper("insert-many", gdb_thread, places)
+        return dict(zip(map(int, numbers), places, strict=True))
 
     def _body_behind(self, address: int, module: Module) -> int:
         """The user's function behind a wrapper of a binding layer, where it has a function of its own."""
@@ -124,29 +135,29 @@ class Crossing:
             return found.address + module.bias
         return address
 
-    async def insert_bodies(self, pc: int, gdb_thread: int) -> list[int]:
+    async def insert_bodies(self, pc: int, gdb_thread: int) -> dict[int, int]:
         """In a binding layer of an extension: breakpoints at every function of the extension's own code."""
         module = self._session.breakpoints.image.module_at(pc)
-        return await self._insert_all(module, gdb_thread) if module is not None else []
+        return await self._insert_all(module, gdb_thread) if module is not None else {}
 
-    async def insert_operators(self, gdb_thread: int) -> list[int]:
+    async def insert_operators(self, gdb_thread: int) -> dict[int, int]:
         """At every function of the extensions of PyTorch: an operator of ``torch.ops`` may be any of them.
 
         Which kernel a call arrives at is decided by the dispatcher, from registrations that only it can read.
         """
-        numbers = []
+        found: dict[int, int] = {}
         for module in self.interesting():
             assert module.library is not None
             if _TORCH.search(module.path) or not any(
                 "libtorch" in name for name in module.library.elf.needed
             ):
                 continue
-            numbers += await self._insert_all(module, gdb_thread)
-        return numbers
+            found.update(await self._insert_all(module, gdb_thread))
+        return found
 
-    async def _insert_all(self, module: Module, gdb_thread: int) -> list[int]:
+    async def _insert_all(self, module: Module, gdb_thread: int) -> dict[int, int]:
         if module.library is None:
-            return []
+            return {}
         addresses = {
             entry.value + module.bias
             for table in module.library.tables
@@ -154,11 +165,10 @@ class Crossing:
             if not LIBRARY_CODE.match(table.name(entry)) and not _TORCH_CODE.match(table.name(entry))
         }
         if len(addresses) > _MANY_BODIES:
-            return []
+            return {}
         await self._session.inspector.reader.prepare(module)
         starts = await self._session.native.helper("function-starts", sorted(addresses))
-        numbers = await self._session.native.helper("insert-many", gdb_thread, sorted(set(starts)))
-        return [int(number) for number in numbers]
+        return await self.insert_at(starts, gdb_thread)
 
     async def remove(self, numbers: list[int]) -> None:
         if numbers:

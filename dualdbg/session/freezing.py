@@ -121,7 +121,7 @@ class Freezer:
             raise CommandError(f"thread {tid} is debugpy's own: without it Python cannot be debugged")
         await inspector.gdb_thread(tid)
         if await inspector.holds_gil(tid):
-            raise CommandError(
+            raise Unsafe(
                 f"thread {tid} holds the GIL: frozen, it would stop every Python thread, debugpy's too",
                 "freeze it at a stop at which another thread holds the GIL",
             )

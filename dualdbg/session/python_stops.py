@@ -75,8 +75,7 @@ class PythonStops:
             assert session.python is not None
             session.python.post("continue", {"threadId": hold.event.debugpy_thread})
             return
-        await session.stepper.cancel_native()
-        await session.stepper.settled(True)
+        await session.stepper.stopped_in_python(reason, hold)
         await session.stepper.crossing.end_watch()
         try:
             owners, description = await session.breakpoints.at_python_stop(hold)
@@ -86,6 +85,7 @@ class PythonStops:
             hold.judged = False  # a native stop came first after all: it is being shown
             return
         self._enter(hold, reason, tuple(owners), description)
+        session.stepper.tell_unfinished()
 
     def _enter(
         self, hold: PythonHold, reason: Reason, breakpoints: tuple[int, ...], description: str | None

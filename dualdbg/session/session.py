@@ -336,7 +336,7 @@ class Session:
         if reason is Reason.PAUSE and await self.pauses.pause_in_python(tid):
             return
         await self.freezer.release()
-        await self.stepper.settled(reason is Reason.STEP)
+        await self.stepper.stopped_natively(reason, event)
         thread = await self.inspector.thread(tid)
         frame = await self.inspector.top_frame(tid)
         stop = Stop(
@@ -345,6 +345,7 @@ class Session:
         for work in self.before_native_stop:
             await work(stop)
         self.enter(State.NATIVE_STOPPED, stop)
+        self.stepper.tell_unfinished()
 
     async def _native_exited(self, event: engine.NativeExited) -> None:
         if self.wait_for_exit is None:

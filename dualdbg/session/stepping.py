@@ -6,16 +6,20 @@ into native code and back out of it; debugpy catches Python lines. docs/stepping
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
 from ..errors import CommandError, WrongState
-from ..model import NativeFrame, Notice, PythonFrame, Role, Stack, State
+from ..model import Layer, NativeFrame, Notice, PythonFrame, Reason, Role, Stack, State
 from . import late_breakpoints
+from .call_choice import enter_call
 from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
 from .crossing import Crossing
 from .holds import PythonHold
+from .step_frames import caller_of_python, calls_operators, is_header, native_caller, same_line
+from .unfinished import Unfinished, native_step_done, python_step_done
 
 if TYPE_CHECKING:
     from .session import Session
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 _INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
 _CONTINUE = "continue"  # no step, but something is to be done on the way
-_CYTHON_WRAPPER = "__pyx_pw_"  # unpacks the arguments for the function that is meant
 _NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
 
 
@@ -37,14 +40,16 @@ class Step:
     landings: dict[int, int] = field(
         default_factory=dict
     )  # gdb breakpoint -> lowest stack pointer that counts
-    entries: set[int] = field(
-        default_factory=set
-    )  # gdb breakpoints at native code that the Python line may enter
+    entries: dict[int, int] = field(
+        default_factory=dict
+    )  # gdb breakpoints at native code that the Python line may enter, and where they are
     origin: PythonFrame | None = None  # the Python line that was left
+    top: NativeFrame | None = None  # the innermost frame that was left natively
     depth: int = 0  # how many Python frames debugpy showed there
     python: bool = False
     bodies: bool = False  # the functions of the extension are among the entries
     calls: CallEntries | None = None  # of a function without debug info
+    chosen: list[int] = field(default_factory=list)  # gdb breakpoints at the native call that the user chose
 
 
 class Stepper:
@@ -56,6 +61,9 @@ class Stepper:
         self.crossing = Crossing(session)
         self._python_outstanding = False
         self._native_outstanding = False
+        self._unfinished = Unfinished(session)
+        self.step_into = Layer.BINDING  # of an operator of PyTorch
+        self.behind_binding: Callable[[int, Layer], tuple[int, ...]] = lambda address, layer: ()
 
     # -- what the session asks ------------------------------------------------------------------
 
@@ -79,7 +87,10 @@ class Stepper:
             number = await session.inspector.gdb_thread(tid)
             await self._go_native(_INSTRUCTION_COMMANDS[kind], Step(kind, tid, number))
         elif session.state is State.NATIVE_STOPPED:
-            await self._step_native(Step(kind, tid, await session.inspector.gdb_thread(tid)))
+            step = Step(kind if target is None else "next", tid, await session.inspector.gdb_thread(tid))
+            if target is not None:
+                step.chosen = await enter_call(session, target, step.gdb_thread)
+            await self._step_native(step)
         else:
             await self._step_python(kind, {} if target is None else {"targetId": target}, tid)
 
@@ -97,6 +108,8 @@ class Stepper:
             return await self._entered(step, event)
         if number is not None and step.calls is not None and number in step.calls.numbers:
             return await self._call_reached(step, step.calls, event)
+        if number is not None and number in step.chosen:
+            return event.gdb_thread == step.gdb_thread
         if number is not None and number in step.landings:
             pointer = await self.crossing.stack_pointer(event.gdb_thread or 1)
             reached = event.gdb_thread == step.gdb_thread and pointer >= step.landings[number]
@@ -109,18 +122,48 @@ class Stepper:
             return await self._line_reached(step)
         return None
 
-    async def settled(self, completed: bool) -> None:
-        """A stop is shown to the user: what was set for the step under way is taken back.
+    async def stopped_natively(self, reason: Reason, event: engine.NativeStopped) -> None:
+        """A stop of gdb's is about to be shown: it ends the step, or cuts it short.
 
-        A step that a breakpoint cut short (not ``completed``) still ends on debugpy's side, when the user goes on.
+        One that was cut short still ends on debugpy's side, when the user goes on.
         """
+        step = self._step
+        done = reason is Reason.STEP
+        if step is not None and not done and event.gdb_thread == step.gdb_thread:
+            if event.gdb_breakpoint is not None and event.pc in step.entries.values():
+                done = await self._entered(
+                    step, event
+                )  # a breakpoint of the user's where the step was to end
+            elif step.top is not None:
+                pointer = await self.crossing.stack_pointer(step.gdb_thread)
+                done = native_step_done(step.kind, step.top, pointer)
+        self._unfinished.cut_short(step, reason, done, self._python_outstanding)
+        await self.settled(done)
+
+    async def stopped_in_python(self, reason: Reason, hold: PythonHold) -> None:
+        """A stop of debugpy's is about to be shown; debugpy has forgotten the step that led there or did not."""
+        step = self._step
+        done = reason is Reason.STEP
+        if step is not None and not done and hold.tid == step.tid:
+            natively = step.top is not None
+            done = step.kind == "step" if natively else python_step_done(step.kind, step.depth, hold.depth)
+        self._unfinished.cut_short(step, reason, done, False)
+        await self.cancel_native()
+        await self.settled(True)
+
+    def tell_unfinished(self) -> None:
+        """The stop is shown: tell what became of the step that it cut short."""
+        self._unfinished.tell()
+
+    async def settled(self, completed: bool) -> None:
+        """What was set for the step under way is taken back; ``completed``: debugpy has nothing to end any more."""
         step, self._step = self._step, None
         if completed:
             self._python_outstanding = False
         self._native_outstanding = False
         if step is not None:
             calls = step.calls.numbers if step.calls is not None else ()
-            await self.crossing.remove([*step.landings, *step.entries, *calls])
+            await self.crossing.remove([*step.landings, *step.entries, *step.chosen, *calls])
 
     def python_stop_counts(self, event: engine.PythonStopped, depth: int) -> bool:
         """False for the late end of a debugpy step that another stop has ended, or that a landing is to end.
@@ -156,7 +199,7 @@ class Stepper:
         step.origin = session.inspector.python_top(hold)
         returns = kind == "finish" or await self.crossing.line_returns(hold)
         if returns:
-            await self._expect_native_caller(step)
+            await self._expectnative_caller(step)
         if kind == "step":
             await self._expect_entries(step, await self.crossing.begin_watch(hold))
             await self._expect_operators(step)
@@ -164,6 +207,7 @@ class Stepper:
             await self.crossing.end_watch()
         self._step = step
         self._python_outstanding = True
+        self._unfinished.begun(step)
         self._go_python(_PYTHON_REQUESTS[kind], {"threadId": hold.event.debugpy_thread, **more})
 
     async def python_hold(self, tid: int) -> PythonHold:
@@ -188,10 +232,10 @@ class Stepper:
             raise WrongState("a native stop came first", "look at the new stop")
         return hold
 
-    async def _expect_native_caller(self, step: Step) -> None:
+    async def _expectnative_caller(self, step: Step) -> None:
         """A Python function that native code called returns into that code: be there."""
         stack = await self._session.inspector.stack(step.tid)
-        caller = _caller_of_python(stack)
+        caller = caller_of_python(stack)
         if caller is not None and self.crossing.is_interesting(caller.pc):
             await self._session.interrupted(lambda: self._expect_return(step, caller))
 
@@ -211,18 +255,27 @@ class Stepper:
             return False
         stack = await self._session.inspector.stack_while_held(step.tid)
         python = (frame for frame in stack.visible() if isinstance(frame, PythonFrame))
-        caller = next((frame for frame in python if not _calls_operators(frame)), None)
+        caller = next((frame for frame in python if not calls_operators(frame)), None)
         origin = step.origin
-        if origin is not None and caller is not None and not _same_line(caller, origin):
+        if origin is not None and caller is not None and not same_line(caller, origin):
             return False
-        return not await self._pass_glue(step, stack)
+        return not await self._pass_binding(step, stack) and not await self._pass_glue(step, stack)
+
+    async def _pass_binding(self, step: Step, stack: Stack) -> bool:
+        """In the binding of an operator of PyTorch: on to the layer of it that the user wants to see, if another."""
+        top = stack.frames[0] if stack.frames else None
+        if not isinstance(top, NativeFrame):
+            return False
+        behind = self.behind_binding(top.pc, self.step_into)
+        step.entries.update(await self.crossing.insert_at(behind, step.gdb_thread))
+        return bool(behind)
 
     async def _pass_glue(self, step: Step, stack: Stack) -> bool:
         """In a binding layer with debug info: on to the user's code that it calls; False where there is none."""
         top = stack.frames[0] if stack.frames else None
         if not isinstance(top, NativeFrame) or top.line is None:
             return False
-        if top.role is not Role.GLUE and not _is_header(top):
+        if top.role is not Role.GLUE and not is_header(top):
             return False
         if not step.bodies:
             step.bodies = True
@@ -252,10 +305,12 @@ class Stepper:
             return
         top = stack.frames[0] if stack.frames else None
         has_line = isinstance(top, NativeFrame) and top.line is not None
+        step.top = top if isinstance(top, NativeFrame) else None
         may_enter = isinstance(top, NativeFrame) and (has_line or self.crossing.is_entry(top.pc))
         if kind == "step" and may_enter and await self.crossing.may_call_python(step.tid):
             self._python_outstanding = await self.crossing.arm(step.gdb_thread, "step")
             step.python = self._python_outstanding
+            self._unfinished.begun(step)
         exit_place = await self.crossing.exit_to_python(step.gdb_thread)
         if exit_place is not None:
             await self._expect_return(step, exit_place)
@@ -277,7 +332,7 @@ class Stepper:
 
     async def _finish_native(self, step: Step, stack: Stack, has_exit: bool) -> None:
         """To the next frame of the user's: a native caller, else the Python line, which has its landing already."""
-        caller = _native_caller(stack, glue_too=step.calls is not None)
+        caller = native_caller(stack, glue_too=step.calls is not None)
         if caller is not None:
             await self._expect_return(step, caller)
         elif not has_exit:
@@ -300,6 +355,7 @@ class Stepper:
         step.origin = line
         step.python = True
         self._python_outstanding = True
+        self._unfinished.begun(step)
         if step.kind == "step":
             await self._expect_entries(step, self.crossing.watched_entries)
             await self._expect_operators(step)
@@ -310,7 +366,7 @@ class Stepper:
         stack = await self._session.inspector.stack_while_held(step.tid)
         top = stack.frames[0] if stack.frames else None
         if not isinstance(top, NativeFrame) or (
-            top.role is Role.USER and not (step.entries and _is_header(top))
+            top.role is Role.USER and not (step.entries and is_header(top))
         ):
             return True
         if step.entries or step.kind == "step":
@@ -353,43 +409,3 @@ class Stepper:
         session.native_hold = None
         if session.python_holds:
             session.background(session.python_stops.announce())
-
-
-def _same_line(one: PythonFrame, other: PythonFrame) -> bool:
-    return (one.file, one.line) == (other.file, other.line)
-
-
-def _calls_operators(frame: PythonFrame) -> bool:
-    """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
-    return frame.file is not None and frame.file.endswith("/torch/_ops.py")
-
-
-def _is_header(frame: NativeFrame) -> bool:
-    """Code of the C++ library that a binding layer calls on its way."""
-    if frame.file is None or frame.role is Role.GLUE:
-        return False
-    return frame.file.startswith("/usr/") or "/include/" in frame.file
-
-
-def _caller_of_python(stack: Stack) -> NativeFrame | None:
-    """The user's native frame that called the innermost Python function, if native code called it."""
-    seen_python = False
-    for frame in stack.visible():
-        if isinstance(frame, PythonFrame):
-            if seen_python:
-                return None
-            seen_python = True
-        elif seen_python and frame.role is Role.USER:
-            return frame
-    return None
-
-
-def _native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
-    """The next native frame of the user's below the innermost one, before any Python frame."""
-    for frame in stack.visible()[1:]:
-        if isinstance(frame, PythonFrame):
-            return None
-        wrapper = (frame.function or "").startswith(_CYTHON_WRAPPER)
-        if glue_too or (frame.role is Role.USER and not _is_header(frame) and not wrapper):
-            return frame
-    return None
