@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from .errors import ConfigError
+from .model import STEP_LAYERS, Layer
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -36,7 +37,7 @@ class Config:
     ``breakpoints`` and the presets' are specs. ``symbols`` are entries of the symbol policy as given to
     ``--symbols`` (``lazy``, ``libmine*=full``). ``source_maps`` are pairs of the path in debug info and where the
     source is now. ``glue`` are patterns of function names whose frames are dimmed. ``just_my_code`` is
-    debugpy's; None leaves it to the command line.
+    debugpy's; None leaves it to the command line. ``step_into`` is where ``step`` enters an operator of PyTorch.
     """
 
     path: Path | None = None
@@ -46,6 +47,7 @@ class Config:
     source_maps: tuple[tuple[str, str], ...] = ()
     glue: tuple[str, ...] = ()
     just_my_code: bool | None = None
+    step_into: Layer = Layer.BINDING
 
 
 def find_config(directory: Path) -> Config:
@@ -127,6 +129,11 @@ class _Reader:
             raise self._wrong(key, value, "true or false")
         return value
 
+    def layer(self, value: Any, key: tuple[str, ...]) -> Layer:
+        if value not in [layer.value for layer in STEP_LAYERS]:
+            raise self._wrong(key, value, '"binding", "dispatch" or "kernel"')
+        return Layer(value)
+
     def source_maps(self, value: Any, key: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         if not isinstance(value, dict) or not all(isinstance(place, str) for place in value.values()):
             raise self._wrong(key, value, 'a table, for example {"/build/src" = "src"}')
@@ -184,5 +191,6 @@ _KEYS: dict[str, tuple[str, Callable[[_Reader, Any, tuple[str, ...]], Any]]] = {
     "source-maps": ("source_maps", _Reader.source_maps),
     "glue": ("glue", _Reader.texts),
     "just-my-code": ("just_my_code", _Reader.flag),
+    "step-into": ("step_into", _Reader.layer),
 }
 _PRESET_KEYS = {"breakpoints": None, "about": None}

@@ -137,6 +137,7 @@ def _session_options(options: RunOptions, terminal: Terminal | None) -> Options:
         symbols=SymbolPolicy(Policy.parse(options.symbols), glue_patterns(options.config.glue)),
         presets=available(options.config.presets),
         terminal=terminal,
+        step_into=options.config.step_into,
         core_folder=options.core_folder,
         gdb_commands=tuple(
             f'set substitute-path "{built}" "{here}"' for built, here in options.config.source_maps

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import CommandError, SymbolError
+from ..model import STEP_LAYERS
 from ..session.session import Session
 from .commands.registry import Command, all_commands, find_command, split_line
 
@@ -17,6 +18,7 @@ Names = Callable[[str], Iterable[str]]
 # A shorter beginning names thousands of functions, and to find them takes longer than a user waits for Tab.
 _ENOUGH = 5
 _OPTION = re.compile(r"--[a-z]+")
+_SETTINGS = ("step-into", *(layer.value for layer in STEP_LAYERS))
 _NAME = re.compile(r"[A-Za-z_~][\w:~]*")
 
 
@@ -64,6 +66,8 @@ class Completions:
             yield from (option for option in _OPTION.findall(row.usage) if word and option.startswith(word))
         elif kind == "command":
             yield from (row.name for row in all_commands() if row.name.startswith(word))
+        elif kind == "setting":
+            yield from (known for known in _SETTINGS if known.startswith(word))
         elif kind == "info":
             yield from (known for known in self._info_words if known.startswith(word))
         elif kind == "path":

@@ -1,6 +1,7 @@
 """The words that every part of dualdbg uses: frozen dataclasses and enums, nothing that acts."""
 
 from .breakpoints import (
+    STEP_LAYERS,
     Breakpoint,
     BreakpointKind,
     BreakpointSpec,
@@ -29,6 +30,7 @@ from .stops import (
 from .values import Value
 
 __all__ = [
+    "STEP_LAYERS",
     "Breakpoint",
     "BreakpointChanged",
     "BreakpointKind",

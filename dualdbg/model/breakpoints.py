@@ -34,6 +34,10 @@ class Layer(str, Enum):
     ALL = "all"
 
 
+STEP_LAYERS = (Layer.BINDING, Layer.DISPATCH, Layer.KERNEL)
+"""Where ``step`` may enter an operator."""
+
+
 @dataclass(frozen=True)
 class BreakpointSpec:
     """What a user typed, understood. ``text`` is the spec as typed, without its suffixes.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ..errors import CommandError
 from ..model import BreakpointKind, BreakpointSpec, Location
 from ..symbols.image import DELETED, Module, Place, ProcessImage
+from ..symbols.operator_places import places_of
 from ..symbols.operators import Candidate
 from ..symbols.policy import Load
 from .engines import NativeEngine
@@ -230,21 +231,8 @@ class NativeBreakpoints:
             for place in self._image.find(name, modules):
                 await self._bind_place(wanted, place)
         for candidate in wanted.candidates:
-            for place in self._places_of(candidate, modules):
+            for place in places_of(self._image, candidate, modules):
                 await self._bind_place(wanted, place)
-
-    def _places_of(self, candidate: Candidate, modules: list[Module]) -> list[Place]:
-        """The functions of a candidate; where the compiler has inlined them, those that call nothing else."""
-        places = []
-        for module in modules:
-            for name in (candidate.name, *candidate.wrappers):
-                found = self._image.find(name, [module])
-                meant = candidate.pick([place.symbol for place in found]) if name == candidate.name else None
-                chosen = [place for place in found if meant is None or place.symbol in meant]
-                places += chosen
-                if chosen:
-                    break
-        return places
 
     async def _bind_kernels(self, wanted: _Wanted, addresses: Iterable[int]) -> None:
         for address in addresses:

@@ -15,11 +15,12 @@ from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
-from ..model import BreakpointKind, BreakpointSpec, Exit, SessionStarted, State
+from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, SessionStarted, State
 from ..resources import resource_directory
 from ..symbols.cache import cache_directory
 from ..symbols.image import ProcessImage
 from ..symbols.nearest import nearest_names
+from ..symbols.operator_places import behind_binding
 from ..symbols.operators import OperatorTable
 from ..symbols.presets import Preset, expand, only_in_debug_builds, shipped
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
@@ -74,6 +75,7 @@ class Options:
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
     gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
+    step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
     table: Callable[..., BreakpointTable] = BreakpointTable
     before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds it, breakpoints are set
@@ -173,6 +175,9 @@ def furnish(
         session, specs, native, python, image, _nearest_in(image, operators), names.resolve
     )
     session.inspector = Inspector(session, reader)
+    session.stepper.step_into = options.step_into
+    if operators is not None:
+        session.stepper.behind_binding = partial(behind_binding, image, operators)
     if options.core_folder is not None:
         session.before_native_stop.append(partial(keep_core, session, options.core_folder))
     session.judge = Judge(session)

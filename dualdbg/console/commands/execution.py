@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...model import Reason
+from ...errors import CommandError
+from ...model import STEP_LAYERS, Layer, Reason
+from ..reports import TextReport
 from .registry import command, no_argument, positive_number
 
 if TYPE_CHECKING:
@@ -48,6 +50,27 @@ async def finish(console: Console, argument: str) -> None:
 )
 async def until(console: Console, argument: str) -> None:
     await console.session.step("until", argument or None, tid=console.selected().tid)
+
+
+@command(
+    "set",
+    "[step-into binding|dispatch|kernel]",
+    "choose where step enters PyTorch's operators; without an argument: show the settings",
+    details="binding: the C++ function that Python calls, torch::autograd::THPVariable_randn. dispatch: the entry of "
+    "the dispatcher, at::_ops::randn::call. kernel: what does the work, at::native::randn. In the configuration file: "
+    'step-into = "kernel". gdb has settings of its own: gdb set print elements 50.',
+    completes="setting",
+)
+async def set_(console: Console, argument: str) -> None:
+    words = argument.split()
+    if words:
+        layers = {layer.value: layer for layer in STEP_LAYERS}
+        if len(words) != 2 or words[0] != "step-into" or words[1] not in layers:
+            raise CommandError(f"set does not know {argument!r}", f"set step-into {' | '.join(layers)}")
+        for view in console.views:
+            view.session.stepper.step_into = layers[words[1]]
+    chosen: Layer = console.session.stepper.step_into
+    console.show(TextReport(f"step-into {chosen.value}\n"))
 
 
 @command("pause interrupt", "", "stop the target wherever it is")

@@ -22,7 +22,8 @@ class Command:
     """One command.
 
     ``names``: the first is the full one. ``usage`` shows its arguments, ``summary`` is one line, ``details`` more.
-    ``repeats``: an empty line does it again. ``completes``: its argument: spec, path, command, info, option, or "".
+    ``repeats``: an empty line does it again. ``completes``: its argument: spec, path, command, info, option, setting,
+    or "".
     """
 
     names: tuple[str, ...]

@@ -1,0 +1,47 @@
+"""Which frames of a stack matter to a step: whose code called whose, and what is only on the way. Pure."""
+
+from __future__ import annotations
+
+from ..model import NativeFrame, PythonFrame, Role, Stack
+
+_CYTHON_WRAPPER = "__pyx_pw_"  # unpacks the arguments for the function that is meant
+
+
+def same_line(one: PythonFrame, other: PythonFrame) -> bool:
+    return (one.file, one.line) == (other.file, other.line)
+
+
+def calls_operators(frame: PythonFrame) -> bool:
+    """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
+    return frame.file is not None and frame.file.endswith("/torch/_ops.py")
+
+
+def is_header(frame: NativeFrame) -> bool:
+    """Code of the C++ library that a binding layer calls on its way."""
+    if frame.file is None or frame.role is Role.GLUE:
+        return False
+    return frame.file.startswith("/usr/") or "/include/" in frame.file
+
+
+def caller_of_python(stack: Stack) -> NativeFrame | None:
+    """The user's native frame that called the innermost Python function, if native code called it."""
+    seen_python = False
+    for frame in stack.visible():
+        if isinstance(frame, PythonFrame):
+            if seen_python:
+                return None
+            seen_python = True
+        elif seen_python and frame.role is Role.USER:
+            return frame
+    return None
+
+
+def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
+    """The next native frame of the user's below the innermost one, before any Python frame."""
+    for frame in stack.visible()[1:]:
+        if isinstance(frame, PythonFrame):
+            return None
+        wrapper = (frame.function or "").startswith(_CYTHON_WRAPPER)
+        if glue_too or (frame.role is Role.USER and not is_header(frame) and not wrapper):
+            return frame
+    return None
