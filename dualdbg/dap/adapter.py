@@ -76,10 +76,12 @@ class Tables:
 
     frames: Handles[FrameHandle] = field(default_factory=lambda: Handles("frame"))
     variables: Handles[Container] = field(default_factory=lambda: Handles("variables reference"))
+    calls: Handles[int] = field(default_factory=lambda: Handles("step-in target"))  # addresses of functions
 
     def clear(self) -> None:
         self.frames.clear()
         self.variables.clear()
+        self.calls.clear()
 
 
 class Adapter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,45 @@ def test_breakpoints_on_both_sides_and_one_stack(client: Client, demo: Path) -> 
     assert client.event("exited") == {"exitCode": 0}
     client.event("terminated")
     client.wait_output(r"done 10\.")
+
+
+CALLS = """\
+extern "C" int one(int value) {
+    return value + 1;
+}
+extern "C" int two(int value) {
+    return value * 2;
+}
+extern "C" int both(int value) {
+    return two(one(value)) + one(value);
+}
+"""
+
+
+def test_step_in_targets_of_a_native_line(
+    client: Client, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    source, library = tmp_path / "calls.cpp", tmp_path / "libcalls.so"
+    source.write_text(CALLS)
+    subprocess.run(["g++", "-g", "-O0", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    path = program(f"import ctypes\nboth = ctypes.CDLL({str(library)!r}).both\nboth(1)\nboth(2)\nend = 1\n")
+    client.start({"program": str(path)}, lines={source: [8], path: [5]})
+    thread = client.stopped()["threadId"]
+    frame = client.stack(thread)[0]
+    targets = client.request("stepInTargets", {"frameId": frame["id"]})["targets"]
+    assert [target["label"] for target in targets] == ["one", "two"]
+    client.go("stepIn", thread, targetId=targets[1]["id"])
+    client.stopped(reason="step")
+    assert [row["name"] for row in client.stack(thread)][:2] == ["two", "both"]
+    assert client.stack(thread)[0]["line"] == 5, "behind the prologue"
+    outer = client.stack(thread)[1]
+    assert client.request("stepInTargets", {"frameId": outer["id"]})["targets"] == [], "it stands in its call"
+    assert "earlier stop" in client.refused("stepIn", {"threadId": thread, "targetId": targets[0]["id"]})
+    client.go("continue", thread)
+    client.stopped(reason="breakpoint")
+    client.go("continue", thread)
+    client.stopped()
+    assert client.stack(thread)[0]["line"] == 5, "nothing is left of the choice"
 
 
 def test_steps_cross_the_boundary_both_ways(client: Client, demo: Path) -> None:

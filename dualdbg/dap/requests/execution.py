@@ -45,6 +45,8 @@ async def _step(adapter: Adapter, arguments: Arguments, kind: str, target: int |
     native = stop.origin is Language.NATIVE
     if native and arguments.text("granularity", "statement") == "instruction":
         kind = _BY_INSTRUCTION[kind]
+    elif native and target is not None:
+        target = adapter.tables.calls.get(target)
     await session.step(kind, target=target, tid=tid)
     return None
 

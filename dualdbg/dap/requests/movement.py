@@ -1,11 +1,12 @@
-"""gotoTargets, goto and stepInTargets: what debugpy can do with the line of a Python stop."""
+"""gotoTargets, goto and stepInTargets: what can be done with the line of a stop."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, WrongState
-from ...model import PythonFrame, State
+from ...errors import CommandError
+from ...model import NativeFrame, PythonFrame, State
+from ...session.call_choice import calls_ahead
 from ..arguments import Arguments
 from ..breakpoints import is_python
 from ..registry import Body, request
@@ -41,8 +42,12 @@ async def goto(adapter: Adapter, arguments: Arguments) -> Body:
 async def step_in_targets(adapter: Adapter, arguments: Arguments) -> Body:
     handle = adapter.frame(arguments)
     frame = handle.frame
+    if isinstance(frame, NativeFrame) and adapter.session.state is State.NATIVE_STOPPED:
+        calls = await calls_ahead(adapter.session, frame) if frame.level == 0 else []
+        add = adapter.tables.calls.add
+        return {"targets": [{"id": add(call.address), "label": call.function} for call in calls]}
     if adapter.session.state is not State.PYTHON_STOPPED:
-        raise WrongState("a native line has no list of its calls", "step into it, or set a breakpoint")
+        return {"targets": []}  # a Python line at a native stop: nothing may be asked of debugpy
     if not isinstance(frame, PythonFrame) or frame.engine_id is None:
         raise CommandError("that is not a Python frame", "select one")
     answer = await adapter.session.inspector.ask("stepInTargets", {"frameId": frame.engine_id})
