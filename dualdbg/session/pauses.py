@@ -76,6 +76,7 @@ class Pauses:
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_exception(error)
+                waiter.exception()  # a halt that nobody waits for any more is no error of its own
 
     def answer(self, halted: bool) -> None:
         waiters, self._waiting = self._waiting, []
