@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DualdbgError
 from ..model import Language, NativeFrame, Value
+from ..snapshot.memory import ProcessMemory
 
 if TYPE_CHECKING:
     from .session import Session
 
+# jmp *DISTANCE(%rip), as in an entry of the procedure linkage table, maybe behind endbr64 and bnd.
+_STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
+_ADDRESS_AT_END = re.compile(r"\s(0x[0-9a-fA-F]+)$")
 REGISTER_GROUPS = ("general", "vector")
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction. ``bytes`` is hexadecimal; ``function`` and ``offset`` (in bytes) say where it belongs."""
+    """One instruction. ``bytes`` is hexadecimal; ``function`` and ``offset`` (in bytes) say where it belongs.
+
+    ``target`` names the code at the address that ``text`` ends with, where it calls or jumps to a known place.
+    """
 
     address: int
     text: str
@@ -24,6 +34,7 @@ class Instruction:
     offset: int
     file: str | None = None
     line: int | None = None
+    target: str = ""
 
 
 class Code:
@@ -61,7 +72,44 @@ class Code:
         function, _ = self._session.breakpoints.image.describe(address)
         start = self._function_start(address)
         offset = address - start if start is not None else 0
-        return Instruction(address, row["text"], row["bytes"], function, offset, row["file"], row["line"])
+        return Instruction(
+            address,
+            row["text"],
+            row["bytes"],
+            function,
+            offset,
+            row["file"],
+            row["line"],
+            self._target(row["text"]),
+        )
+
+    def _target(self, text: str) -> str:
+        """Immediate values, which begin with $ or #, and operands relative to a register name no code."""
+        match = _ADDRESS_AT_END.search(text)
+        if match is None:
+            return ""
+        address = int(match[1], 16)
+        image = self._session.breakpoints.image
+        function, _ = image.describe(address)
+        if function is None:
+            address = self._behind_stub(address)
+            function, _ = image.describe(address)
+        start = self._function_start(address)
+        if function is None or start is None:
+            return ""
+        return function if start == address else f"{function}+{address - start}"
+
+    def _behind_stub(self, address: int) -> int:
+        """Where an entry of the procedure linkage table leads; ``address`` itself where there is none."""
+        memory = ProcessMemory(self._session.pid)
+        try:
+            match = _STUB.match(memory.read(address, 16))
+            if match is not None:
+                slot = address + match.end() + struct.unpack("<i", match[1])[0]
+                return memory.u64(slot)
+        except DualdbgError:  # no such memory, or a core, which has no process
+            pass
+        return address
 
     async def registers(self, tid: int, frame: NativeFrame, group: str) -> list[Value]:
         """The registers of a frame; ``group`` is one of REGISTER_GROUPS."""

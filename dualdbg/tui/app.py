@@ -23,12 +23,13 @@ from . import palette, settings, words
 from .actions.breaking import Breaking
 from .actions.looking import Looking
 from .actions.running import Running
-from .base import Start, Wishes
+from .base import STOPPED, Start, Wishes
 from .follower import Follower
-from .keys import NAMES, bindings, leaving, shown_key
+from .keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
 from .keys_line import KeysLine
 from .panes.prompt import PromptView
 from .signals import resume_only_after_suspension
+from .terminal.pty import ProgramTerminal
 
 __all__ = ["Dashboard", "Start", "Wishes"]
 
@@ -48,6 +49,10 @@ class Dashboard(Running, Breaking, Looking):
 
     _quitting = False
 
+    def __init__(self, start: Start, terminal: ProgramTerminal | None, wishes: Wishes | None = None) -> None:
+        super().__init__(start, terminal, wishes)
+        self.keys_line = KeysLine()
+
     # -- the screen -------------------------------------------------------------------------------
 
     def get_default_screen(self) -> Screen[None]:
@@ -57,7 +62,7 @@ class Dashboard(Running, Breaking, Looking):
         yield self.workspace
         yield self.search_bar
         yield self.status
-        yield KeysLine()
+        yield self.keys_line
 
     def on_mount(self) -> None:
         if not self.is_headless:
@@ -129,6 +134,7 @@ class Dashboard(Running, Breaking, Looking):
                 yield
         finally:
             if self.is_running:
+                self.say_all()
                 self.screen.check_idle()  # batch_update itself wakes only the application
 
     async def close_session(self) -> None:
@@ -159,6 +165,8 @@ class Dashboard(Running, Breaking, Looking):
         )
         self.status.work = follower.work
         self.status.set_state(_STATES.get(session.state, "ended"))
+        unknown = () if session.state in STOPPED else ONLY_STOPPED
+        self.keys_line.hide(unknown if session.state is State.RUNNING else (*unknown, *ONLY_RUNNING))
 
     # -- the prompt and the palette ---------------------------------------------------------------
 

@@ -174,12 +174,14 @@ class Base(App[None]):
             self._said.append(text)
             if not self._saying:
                 self._saying = True
-                self.set_timer(_BATCH, self._say_all)
+                self.set_timer(_BATCH, self.say_all)
 
-    def _say_all(self) -> None:
+    def say_all(self) -> None:
+        """Show what was collected."""
         self._saying = False
-        self.views.prompt.log_.say("".join(self._said))
-        self._said.clear()
+        if self._said:
+            self.views.prompt.log_.say("".join(self._said))
+            self._said.clear()
 
     def complain(self, error: DualdbgError) -> None:
         self.show(ErrorReport(error.message, error.hint))

@@ -31,6 +31,7 @@ from ..model import (
     Value,
 )
 from ..session.code import Code
+from ..session.code import Instruction as CodeRow
 from ..session.memory import Memory
 from . import marks, source_text
 from .changes import scope_of
@@ -326,7 +327,7 @@ class Follower:
         instructions = tuple(
             Instruction(
                 row.address,
-                f"{f'<+{row.offset}>' if row.function else '':<{width}}  {row.text}",
+                f"{f'<+{row.offset}>' if row.function else '':<{width}}  {_with_target(row)}",
                 row.function or "",
             )
             for row in rows
@@ -378,6 +379,15 @@ class Follower:
         coloured = await asyncio.to_thread(source_text.coloured, source)
         self._sources[source.path] = stamp, coloured
         self.views.source.recolour(coloured)
+
+
+def _with_target(row: CodeRow) -> str:
+    """An instruction with the name of where it goes instead of the address."""
+    if not row.target:
+        return row.text
+    name, _, offset = row.target.rpartition("+")
+    inside = name == row.function and offset.isdigit()
+    return row.text.rpartition("0x")[0] + (f"<+{offset}>" if inside else row.target)
 
 
 def _address_in(value: Value) -> int | None:

@@ -31,6 +31,7 @@ KEYS = (
     Key("up", "u", "frame(1)", "Select the caller of the selected frame"),
     Key("down", "d", "frame(-1)", "Select the frame that the selected one called"),
     Key("prompt", "colon", "pane('prompt')", "Go to the prompt", "Prompt"),
+    Key("palette", "f1,ctrl+p,question_mark", "command_palette", "Everything that can be done", "Palette"),
     Key("search", "slash", "search", "Search the pane", "Search"),
     Key("found-next", "f3", "found(1)", "The next place that was found"),
     Key("found-before", "shift+f3,f15", "found(-1)", "The place found before"),
@@ -43,8 +44,8 @@ KEYS = (
     Key("narrower", "ctrl+left", "grow('columns', -3)", "Make the pane narrower"),
     Key("taller", "ctrl+down", "grow('rows', 1)", "Make the pane taller"),
     Key("flatter", "ctrl+up", "grow('rows', -1)", "Make the pane flatter"),
+    Key("here", "full_stop", "here", "Back to the line of the selected frame"),
     Key("assembly", "m", "assembly", "Machine code of the frame, or its source again"),
-    Key("palette", "f1,ctrl+p,question_mark", "command_palette", "Everything that can be done", "Palette"),
     Key("quit", "ctrl+q,q", "quit", "Leave", "Quit"),
     *(
         Key(f"pane-{number}", f"{number},alt+{number}", f"pane_number({number})", f"Pane {number}")
@@ -54,6 +55,10 @@ KEYS = (
 
 NAMES = {key.name: key.keys for key in KEYS}
 """Every action that can be given other keys, and those it has."""
+
+ONLY_STOPPED = ("continue", "next", "step", "finish")
+ONLY_RUNNING = ("pause",)
+"""Actions that mean nothing in other states: their keys are not shown then."""
 
 LEAVING = ("pause", "next-pane", "previous-pane")
 """Actions whose function keys lead out of the program's pane while the program gets all other keys."""
@@ -76,7 +81,7 @@ def shown_key(key: str) -> str:
     return name
 
 
-_SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "plus": "+", "left_square_bracket": "[",
+_SIGNS = {"slash": "/", "full_stop": ".", "colon": ":", "question_mark": "?", "plus": "+", "left_square_bracket": "[",
           "right_square_bracket": "]", "pageup": "PgUp", "pagedown": "PgDn"}  # fmt: skip
 _MODIFIERS = {"ctrl": "^", "shift": "⇧"}
 

@@ -24,7 +24,14 @@ class KeysLine(Widget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.hidden: tuple[str, ...] = ()
         self._ends: list[tuple[int, Binding]] = []
+
+    def hide(self, names: tuple[str, ...]) -> None:
+        """Actions that mean nothing now, by their names."""
+        if names != self.hidden:
+            self.hidden = names
+            self.refresh()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._updated)
@@ -38,6 +45,8 @@ class KeysLine(Widget):
         active = self.screen.active_bindings.values()
         for own in (True, False):
             for one in active:
+                if one.binding.id in self.hidden:
+                    continue
                 if one.binding.show and one.enabled and (one.node is not self.app) is own:
                     found.setdefault(one.binding.action, one.binding)
         return sorted(found.values(), key=lambda binding: _ORDER.get(binding.id or "", -1))

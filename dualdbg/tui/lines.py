@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from textwrap import wrap
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -131,13 +132,19 @@ class LineView(ScrollView, can_focus=True):
 
     def _drawing(self, line: int) -> object:
         """Everything that decides how a line looks, but for the style sheet, the search and the focus."""
-        if line >= self.line_count():
-            return tuple(self.empty()) if line == 0 else None
+        count = self.line_count()
+        if line >= count:
+            return None if count else self._nothing(line)
         return (
             self.line_look(line),
             line == self.cursor and self.shows_cursor,
             tuple(self.parts(line, self._columns)),
         )
+
+    def _nothing(self, y: int) -> tuple[Part, ...]:
+        """A line of what is shown when there are no lines."""
+        lines = [(line, look) for text, look in self.empty() for line in wrap(text, max(self._columns, 1))]
+        return (lines[y],) if y < len(lines) else ()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         self._base, self._columns = self.rich_style, self.room
@@ -150,8 +157,8 @@ class LineView(ScrollView, can_focus=True):
         if len(self._drawn) > _MOST_REMEMBERED:
             self._drawn.clear()
         drawing = self._drawn[line] = self._drawing(line)
-        if self.line_count() == 0 and y == 0:
-            return self._strip(self.empty(), base, 0, width)
+        if self.line_count() == 0:
+            return self._strip(self._nothing(y), base, 0, width)
         if not isinstance(drawing, tuple):
             return Strip.blank(width, base)
         look, has_cursor, parts = drawing

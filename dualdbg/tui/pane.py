@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -14,6 +15,8 @@ from textual.widget import Widget
 
 from .lines import component_style
 from .presets import PANES
+
+_REMARK = re.compile(r" \([^()]*\)$")  # what a note ends with and can do without
 
 
 class PaneTitle(Widget):
@@ -37,7 +40,9 @@ class PaneTitle(Widget):
             segments.append(Segment(f" {PANES[name] if shown else _short(name, self, pane)} ", base + look))
         note = component_style(self, "title--note")
         room = self.size.width - sum(len(segment.text) for segment in segments) - 2
-        text = pane.note if len(pane.note) <= room else "…" + pane.note[len(pane.note) - room + 1 :]
+        text = pane.note if len(pane.note) <= room else _REMARK.sub("", pane.note)
+        if len(text) > room:
+            text = "…" + text[len(text) - room + 1 :]
         if text and room > 3:
             segments.append(Segment(f" {text}", base + note))
         return Strip(segments).crop_extend(0, self.size.width, base)

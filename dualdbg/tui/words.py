@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from ..console.names import short_function
-from ..model import Exit, Frame, Language, NativeFrame, Reason, Stack, State, Stop, Thread
+from ..model import Exit, Frame, Language, NativeFrame, PythonFrame, Reason, Stack, State, Stop, Thread
 
 _REASONS = {
     Reason.ENTRY: "start of the program",
@@ -25,10 +25,11 @@ def status(
     if stop is None or state not in (State.PYTHON_STOPPED, State.NATIVE_STOPPED):
         return without_stop(state, exit)
     native = stop.origin is Language.NATIVE
+    in_python = isinstance(stop.frame, PythonFrame)
     parts = [_why(stop), _thread(thread or stop.thread)]
     if native and has_python:
-        parts.append("debugpy waits")
-    start = "stopped natively in " if native else "stopped in Python at "
+        parts.append("gdb holds it" if in_python else "debugpy waits")
+    start = "stopped in Python at " if in_python or not native else "stopped natively in "
     where = _place(stop.frame, max(room - len(start) - len(", ".join(parts)) - 2, 24))
     while len(parts) > 1 and len(start) + len(where) + sum(len(part) + 2 for part in parts) > room:
         parts.pop()

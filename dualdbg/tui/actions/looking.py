@@ -63,6 +63,12 @@ class Looking(Arranging):
             self.follower.assembly = not self.follower.assembly
             self.follower.reload()
 
+    def action_here(self) -> None:
+        """Back to where the selected frame stands, after looking elsewhere."""
+        if self.follower is not None and self.follower.stack is not None:
+            self.show_pane("source", read=False)
+            self.follower.reload()
+
     # -- places -----------------------------------------------------------------------------------
 
     def action_go(self) -> None:

@@ -59,9 +59,7 @@ class ProgramView(LineView):
         screen = self.screen_
         base = self._base
         if screen is None:
-            return (
-                Strip.blank(self._columns, base) if y else self._strip(self.empty(), base, 0, self._columns)
-            )
+            return self._strip(self._nothing(y), base, 0, self._columns)
         line = y + self.scroll_offset.y
         past = 0 if screen.alternate else len(screen.history)
         if line < past:

@@ -67,8 +67,13 @@ class Tree:
 def grow(path: Path, values: Sequence[Value], last: Mapping[Path, str]) -> list[Branch]:
     return [
         Branch(value, (*path, value.name), changed(last, (*path, value.name), value.value))
-        for value in values
+        for value in sorted(values, key=_is_group)
     ]
+
+
+def _is_group(value: Value) -> bool:
+    """debugpy's folders of variables: they stand below what is meant."""
+    return not value.value and not value.type
 
 
 def branch_row(branch: Branch, depth: int) -> Row:
@@ -89,6 +94,8 @@ def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
     text = branch.trouble or value.value.replace("\n", " ")
     shown = fit(text, max(room - len(type_name) - 1, 4))
     look = "error" if branch.trouble else "changed" if branch.changed else ""
+    if not text and not type_name:  # a group
+        return (start, "number"), (name, "dim")
     return (
         (start, "changed" if branch.changed else "number"),
         (name, "name"),
