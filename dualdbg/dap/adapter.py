@@ -29,7 +29,6 @@ from .values import Container, Values
 if TYPE_CHECKING:
     from .breakpoints import BreakpointBook
     from .children import Children
-    from .core import CoreView
     from .events import Pump
     from .offer import Offer
     from .requests.start import StartRequest
@@ -105,7 +104,6 @@ class Adapter:
         self.session_or_none: Session | None = None
         self.code: Code
         self.memory: Memory
-        self.core: CoreView
         self.configured = asyncio.Event()
         self.launched = False
         self.start_method = "attach"  # the protocol's word for how the process came to be debugged
@@ -264,7 +262,7 @@ class Adapter:
             of_core = of_post_mortem(row.command) if self.stage is Stage.POST_MORTEM else None
             if of_core is not None:
                 self.connection.respond(message, await of_core(self, Arguments(row.command, arguments)))
-            elif self.stage not in row.stages:
+            elif self.stage not in row.stages and not (self.stage is Stage.POST_MORTEM and row.only_looks):
                 raise WrongState(f"{row.command}: {_WHEN[self.stage][0]}", _WHEN[self.stage][1])
             elif row.resumes:
                 async with self.pump.quiet:

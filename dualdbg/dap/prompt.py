@@ -43,6 +43,8 @@ class Prompt:
 
     async def run(self, line: str, handle: FrameHandle | None) -> str:
         """What the command has to say; ``handle`` is the frame that is selected in the editor."""
+        if not line:
+            return ""
         self._text.clear()
         await self._select(handle)
         try:

@@ -13,6 +13,7 @@ from tests.snapshot.programs_running import running
 from tests.support import require
 
 from .client import Client, StdioAdapter
+from .samples import PYBIND
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +64,19 @@ def test_what_a_core_shows(client: Client, core: Path, option: str) -> None:
     assert client.request("readMemory", {"memoryReference": "0x0", "count": 4})["unreadableBytes"] == 4
     assert client.request("loadedSources")["sources"]
     assert client.request("exceptionInfo", {"threadId": thread})["description"]
-    for command in ("continue", "next", "pause", "restart", "disassemble", "setVariable"):
+    for command in ("continue", "next", "pause", "restart", "setVariable", "writeMemory"):
         assert "core file" in client.refused(command, {"threadId": thread}), command
-    assert "core file" in client.refused("evaluate", {"expression": "1 + 1", "frameId": python["id"]})
+    assert "would have to run" in client.refused("evaluate", {"expression": "1 + 1", "frameId": python["id"]})
+    frames = [row for rows in stacks.values() for row in rows if row["name"] != "called from Python"]
+    native = next(row for row in frames if row.get("source", {}).get("path") == str(PYBIND))
+    assert "call_back" in native["name"]
+    assert client.scope(native)["value"]["value"] == "1"
+    assert client.evaluate("value * 2", native, "watch")["result"] == "2"
+    assert int(client.scope(native, "Registers")["rip"]["value"].partition(" ")[0], 16)
+    code = {"memoryReference": native["instructionPointerReference"], "instructionOffset": -2}
+    rows = client.request("disassemble", {**code, "instructionCount": 4})["instructions"]
+    assert rows[2]["address"] == native["instructionPointerReference"] and "symbol" in rows[1]
+    assert "call_back" in client.evaluate("`bt", native)["result"]
     assert "no thread 1" in client.refused("stackTrace", {"threadId": 1})
     client.request("terminate")
     client.event("terminated")

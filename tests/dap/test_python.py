@@ -221,6 +221,7 @@ def test_the_prompt_in_the_debug_console(client: Client, program: Write) -> None
     client.start({"program": str(path)}, lines={path: [2]})
     thread = client.stopped()["threadId"]
     frames = client.stack(thread)
+    assert client.evaluate("`", frames[0])["result"] == client.evaluate("-exec  ", frames[0])["result"] == ""
     text = client.evaluate("`bt", frames[0])["result"]
     assert "work" in text and f"{path.name}:2" in text
     assert "there is no command" in client.evaluate("-exec nonsense", frames[0])["result"]
