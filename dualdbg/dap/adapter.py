@@ -8,7 +8,7 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DualdbgError, EngineError, ProtocolError, UsageError, WrongState
 from ..model import Event, Exit, Frame
@@ -336,6 +336,19 @@ async def within(seconds: float, work: Awaitable[_T], otherwise: _T) -> _T:
     with contextlib.suppress(asyncio.TimeoutError):
         return await asyncio.wait_for(work, seconds)
     return otherwise
+
+
+async def first_of(*waits: asyncio.Event | asyncio.Future[Any]) -> None:
+    """Wait for the first of them."""
+    tasks = {
+        wait if isinstance(wait, asyncio.Future) else asyncio.ensure_future(wait.wait()) for wait in waits
+    }
+    ours = tasks - {wait for wait in waits if isinstance(wait, asyncio.Future)}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in ours:
+            task.cancel()
 
 
 def _internal_error() -> DualdbgError:

@@ -12,6 +12,7 @@ from ..errors import CommandError, DualdbgError, EngineLost, WrongState
 from ..model import Event, State
 from ..session.group import Process
 from ..session.session import Session
+from .adapter import first_of
 from .configuration import Configuration
 from .offer import Offer
 
@@ -54,10 +55,10 @@ class Child:
 
     async def be_configured(self) -> None:
         """Wait until a client came for it and has set its breakpoints. Raises EngineLost when none does."""
-        await _first(self.taken, self.given_up)
+        await first_of(self.taken, self.given_up)
         if self.configure is not None and not self.given_up.is_set():
             work = asyncio.ensure_future(self.configure(self.session))
-            await _first(self.given_up, work)
+            await first_of(self.given_up, work)
             if not work.done():
                 work.cancel()
             else:
@@ -136,10 +137,10 @@ class Children:
         )
         asked.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            await asyncio.wait_for(_first(child.taken, child.given_up, asked), _DEADLINE)
+            await asyncio.wait_for(first_of(child.taken, child.given_up, asked), _DEADLINE)
             if asked.done() and not child.taken.is_set():
                 asked.result()
-                await asyncio.wait_for(_first(child.taken, child.given_up), _DEADLINE)
+                await asyncio.wait_for(first_of(child.taken, child.given_up), _DEADLINE)
         except DualdbgError as error:
             child.give_up(error.message)
         except asyncio.TimeoutError:
@@ -219,22 +220,9 @@ async def adopt(adapter: Adapter, token: str, configure: Configure) -> None:
 
     adapter.end_session = end
     child.taken.set()
-    await _first(child.configured, child.given_up, child.session.ended)
+    await first_of(child.configured, child.given_up, child.session.ended)
     if not child.configured.is_set():
         raise EngineLost(child.why or "the child process has ended")
-
-
-async def _first(*waits: asyncio.Event | asyncio.Future[Any]) -> None:
-    """Wait for the first of them."""
-    tasks = {
-        wait if isinstance(wait, asyncio.Future) else asyncio.ensure_future(wait.wait()) for wait in waits
-    }
-    ours = tasks - {wait for wait in waits if isinstance(wait, asyncio.Future)}
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in ours:
-            task.cancel()
 
 
 def check(adapter: Adapter, configuration: Configuration) -> bool:

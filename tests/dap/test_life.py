@@ -133,6 +133,25 @@ def test_disconnect_without_ending_the_program(
     gone(pid)
 
 
+@pytest.mark.parametrize("how", ["terminate", "kill"])
+def test_the_program_ends_before_it_is_let_run(client: Client, program: Write, how: str) -> None:
+    client.initialize()
+    launched = client.send("launch", {"program": str(program(RUNS_ON))})
+    client.initialized(launched)
+    pid = process_id(client)
+    if how == "terminate":
+        client.request("terminate")
+    else:
+        os.kill(pid, signal.SIGKILL)
+    assert client.event("exited") == {"exitCode": 137}
+    client.event("terminated")
+    with pytest.raises(Refused, match="ended before it was let run"):
+        client.answer(launched)
+    gone(pid)
+    client.request("disconnect")
+    client.wait_end()
+
+
 def test_terminate_can_be_an_interrupt(client: Client, program: Write) -> None:
     path = program(
         "import time\ntry:\n    print('running', flush=True)\n    time.sleep(60)\n"

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, UsageError, WrongState
+from ...errors import CommandError, TargetError, UsageError, WrongState
 from ...session.session import Session
+from ..adapter import first_of
 from ..arguments import Arguments
 from ..children import adopt, refuse_others
 from ..configuration import Configuration, read_configuration
@@ -59,7 +60,9 @@ class StartRequest:
                 return
             adapter.stage = Stage.CONFIGURING
             adapter.connection.event("initialized")
-            await adapter.configured.wait()
+            await first_of(adapter.configured, session.ended)
+            if not adapter.configured.is_set():
+                raise TargetError("the program has ended before it was let run")
 
         return configure
 
