@@ -76,6 +76,7 @@ class BreakpointTable:
         self._reader = reader
         self._native = native
         self._python = python
+        python.settled_late = self._settled_late
         self.image = image
         self._nearest = nearest
         self._ambiguous = AmbiguousNames(image)
@@ -252,6 +253,14 @@ class BreakpointTable:
         for id in changed:
             if id in self._rows:
                 self._settle(id, announce=True)
+
+    def _settled_late(self, ids: list[int]) -> None:
+        for id in ids:
+            before = self._rows.get(id)
+            if before is not None:
+                self._settle(id, announce=False)
+                if self._rows[id] != before:
+                    self._session.emit(BreakpointChanged(self._rows[id]))
 
     async def python_connected(self) -> None:
         await self._python.send_all()

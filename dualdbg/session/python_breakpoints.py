@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from .python_suffixes import join, suffixes
 
 FindFunction = Callable[[str], FunctionPlace | NoFunction]
 
+_LATER = "takes effect when the program goes on"
 _DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
 
@@ -66,6 +68,7 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
+        self.settled_late: Callable[[list[int]], None] = lambda ids: None  # told what debugpy said only afterwards
         self._said = self._heard = (
             time.time_ns()
         )  # numbers of messages: greater than those of an earlier session
@@ -169,6 +172,7 @@ class PythonBreakpoints:
 
     async def _tell(self, message: _Message) -> None:
         settled = asyncio.Event()
+        waited = False
         self._said = number = self._said + 1
 
         def refused(error: CommandError) -> None:
@@ -179,6 +183,8 @@ class PythonBreakpoints:
             self._heard = number
             message.settle(answer)
             settled.set()
+            if waited:
+                self.settled_late([one.id for one in itertools.chain(*message.group)])
 
         # ``dualdbg``: see Heard in dualdbg_probe.py
         self._python.post(message.command, {**message.arguments, "dualdbg": number}, refused, settle)
@@ -186,6 +192,11 @@ class PythonBreakpoints:
         await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
+        waited = True
+        if not settled.is_set() and self._mute.is_set():
+            for wanted in itertools.chain(*message.group):
+                if wanted.state is BreakpointState.PENDING and wanted.message is None:
+                    wanted.message = _LATER
 
     def _lines(self, changed: _Wanted) -> _Message | None:
         if changed.file is None:

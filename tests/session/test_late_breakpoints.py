@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import Language
+from dualdbg.model import BreakpointState, Language
 from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
@@ -36,6 +36,7 @@ def test_a_breakpoint_that_is_set_at_a_native_stop(tmp_path: Path, env: Env, pla
             (row,) = await driver.session.breakpoints.add("late.py:7")
             stop = await driver.resume()
             assert (name(stop.frame), stop.breakpoints) == ("late.py:7", (row.id,))
+            assert driver.session.breakpoints.get(row.id).state is BreakpointState.VERIFIED
             await driver.session.breakpoints.remove(row.id)
             if stop_number < 7:
                 stop = await driver.resume()
