@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..model import State
 from ..target.guard import Guard
-from .front_end import TROUBLE_STATUS, Start, exit_status
+from .front_end import TROUBLE_STATUS, StartRun, exit_status
 
 if TYPE_CHECKING:
     from ..tui.app import Dashboard, Wishes
@@ -69,7 +69,7 @@ async def choose_process() -> int | None:
     return await ProcessPicker(lambda: [candidate(one) for one in python_processes()]).run_async()
 
 
-async def converse_in_dashboard(start: Start, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
+async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
     """Show one session to its end; returns the exit status. Raises what ``start`` raises.
 
     The session is closed in any case, also when a signal ends us.

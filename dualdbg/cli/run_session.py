@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,7 +84,7 @@ async def debug_in_dashboard(options: RunOptions) -> int:
     terminal = ProgramTerminal()
     operators: OperatorTable | None = None
 
-    async def start(subscribe: Callable[[Session], None]) -> Session:
+    async def start(subscribe: Subscribe) -> Session:
         nonlocal operators
         operators = await asyncio.to_thread(_operators, options)
         slave = terminal.slave
@@ -96,7 +96,10 @@ async def debug_in_dashboard(options: RunOptions) -> int:
             stderr=slave,
             own_terminal=True,
         )
-        return await launch(what, _session_options(options, None), operators, entry.STARTED, subscribe)
+        chosen = _session_options(options, None)
+        if options.follow is None:
+            return await launch(what, chosen, operators, entry.STARTED, subscribe)
+        return await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(options.commands, lambda text: _names_of(operators)(text))
     return await converse_in_dashboard(start, terminal, wishes)

@@ -103,7 +103,7 @@ class Console:
         self._command: asyncio.Future[None] | None = None
         self._pause_wanted = False  # Ctrl-C came before the target ran again
         self._stays = False  # the user looks at a running process: another's stop does not take them away
-        self.on_event: Callable[[Event], None] = lambda _event: None
+        self.on_event: Callable[[View, Event], None] = lambda _view, _event: None
         self._before_event = before_event
         self._shown = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -169,7 +169,7 @@ class Console:
                 react()
         self._stays = not view.stopped
 
-    def _turn_to_a_stop(self) -> None:
+    def turn_to_a_stop(self) -> None:
         """Where the current process does not stand still, one that does becomes current."""
         if self.current.stopped or (self._stays and not self.current.ended):
             return
@@ -203,7 +203,7 @@ class Console:
         """Wait until a process is stopped or all are gone, and everything that happened until then is shown."""
         while True:
             await self._flushed()
-            self._turn_to_a_stop()
+            self.turn_to_a_stop()
             if self.ended or self.stopped or self._stays:
                 return
             self._shown.clear()
@@ -272,7 +272,7 @@ class Console:
         self._before_event()
         if not self.leaving:
             self._show_of(view, event)
-        self.on_event(event)
+        self.on_event(view, event)
 
     def _resume_paused(self) -> None:
         """The current process runs on: so do those that stand still only because it did, or by Ctrl-C."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SystemCommand
@@ -17,14 +16,11 @@ from ..console.commands.registry import Command
 from ..console.console import Console
 from ..console.history import add_to_history
 from ..errors import ConfigError, DualdbgError
-from ..model import Event, State
-from ..session.session import Session
+from ..model import State
 from . import palette, settings, words
 from .actions.breaking import Breaking
 from .actions.looking import Looking
-from .actions.running import Running
 from .base import STOPPED, Start, Wishes
-from .follower import Follower
 from .keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
 from .keys_line import KeysLine
 from .panes.prompt import PromptView
@@ -40,7 +36,7 @@ class DashboardScreen(Screen[None]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
 
-class Dashboard(Running, Breaking, Looking):
+class Dashboard(Breaking, Looking):
     """Runs one session, from its start until the user leaves."""
 
     CSS_PATH = "dashboard.tcss"
@@ -98,7 +94,7 @@ class Dashboard(Running, Breaking, Looking):
     async def _run(self) -> None:
         try:
             self.say(await asyncio.to_thread(self.wishes.opening))
-            await self.start_session(self._subscribe)
+            await self.start_session(self.subscribe)
         except DualdbgError as error:
             self.failure = error
             self.exit()
@@ -108,59 +104,30 @@ class Dashboard(Running, Breaking, Looking):
         assert self.console_ is not None
         for command in self.wishes.commands:
             await self.console_.settle()
+            self.turned()
             if not self.console_.ended:
                 await self.execute(command)
         while True:
             await self.execute(await self.lines.get())
-
-    def _subscribe(self, session: Session) -> None:
-        self.console_ = console = Console(session, self.show)
-        self.follower = Follower(
-            console,
-            self.views,
-            lambda pane: pane in self.workspace.shown(),
-            self._note,
-            self.refresh_status,
-            self.complain,
-            self._drawn_together,
-        )
-        console.on_event = self._event
-
-    @contextmanager
-    def _drawn_together(self) -> Iterator[None]:
-        """Nothing is drawn until the end of it."""
-        try:
-            with self.batch_update():
-                yield
-        finally:
-            if self.is_running:
-                self.say_all()
-                self.screen.check_idle()  # batch_update itself wakes only the application
 
     async def close_session(self) -> None:
         """After the dashboard has ended: the engines go, and what the session decides of the target happens."""
         if self.follower is not None:
             await self.follower.close()
         if self.console_ is not None:
-            await self.console_.session.close()
+            await self.console_.close_sessions()
             await self.console_.close()
-
-    def _event(self, event: Event) -> None:
-        assert self.follower is not None
-        self.seen()
-        self.follower.event(event)
-
-    def _note(self, pane: str, text: str) -> None:
-        self.workspace.panes[pane].note = text
 
     def refresh_status(self) -> None:
         """Say again what holds."""
         session, follower = self.session, self.follower
         if session is None or follower is None:
             return
-        room = self.size.width - 2 - len(follower.work)
+        console = follower.console
+        which = f"process {console.current.process.number}: " if len(console.views) > 1 else ""
+        room = self.size.width - 2 - len(follower.work) - len(which)
         has_python = session.python is not None and session.python.connected
-        self.status.text = words.status(
+        self.status.text = which + words.status(
             session.state, session.stop, session.exit, follower.thread, has_python, room
         )
         self.status.work = follower.work
@@ -210,10 +177,14 @@ class Dashboard(Running, Breaking, Looking):
 
     # -- leaving ----------------------------------------------------------------------------------
 
+    @staticmethod
+    def _all_run_on(console: Console) -> bool:
+        return all(view.ended or view.session.end_target is None for view in console.views)
+
     async def action_quit(self) -> None:
         """Leave; a target that would end with us is asked about."""
-        session = self.session
-        if session is None or session.ended.is_set() or self._quitting or session.end_target is None:
+        console = self.console_
+        if console is None or console.ended or self._quitting or self._all_run_on(console):
             self.exit()
             return
         self._quitting = True

@@ -18,10 +18,11 @@ from ..console.console import Console, Quit
 from ..console.highlight import highlight
 from ..console.history import history_path, read_history
 from ..console.printer import Printer
-from ..console.reports import ErrorReport, Report
+from ..console.reports import ErrorReport, OfProcess, Report
 from ..console.style import Style
 from ..errors import DualdbgError
 from ..model import Notice, Progress, State
+from ..session.group import Process
 from ..session.session import Session
 from . import settings
 from .follower import Follower
@@ -41,8 +42,9 @@ from .status_line import StatusLine
 from .terminal.pty import ProgramTerminal
 from .workspace import Workspace
 
-Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
-"""Starts a session; it calls its argument with the session before anything happens in it."""
+Subscribe = Callable[["Session | Process"], None]
+Start = Callable[[Subscribe], Awaitable[Session]]
+"""Starts a run; it calls its argument with its session, and each process that joins, before anything happens in it."""
 
 STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
 _BATCH = 1 / 30  # seconds in which what is said is collected
@@ -140,6 +142,7 @@ class Base(App[None]):
         except Quit:
             self.exit()
             return
+        self.turned()
         self._last = (line, command) if command is not None and command.repeats else None
         if self.follower is not None and console.stopped:
             self.follower.show_breakpoints()
@@ -150,7 +153,8 @@ class Base(App[None]):
 
     def show(self, report: Report) -> None:
         """A report of the session or of a command: in the log, and over the panes when nobody would see it there."""
-        if isinstance(report, Progress):
+        inner = report.report if isinstance(report, OfProcess) else report
+        if isinstance(inner, Progress):
             return
         width = max(self.views.prompt.log_.room, 20)
         if self._printer.style.width != width:
@@ -163,10 +167,10 @@ class Base(App[None]):
         self.say(self._printer.render(report))
         if "prompt" in self.workspace.shown():
             return
-        if isinstance(report, ErrorReport) or (isinstance(report, Notice) and report.level == "error"):
-            self.notify(_both(report.message, report.hint), severity="error", markup=False)
-        elif isinstance(report, Notice) and report.level == "warning":
-            self.notify(_both(report.message, report.hint), severity="warning", markup=False)
+        if isinstance(inner, ErrorReport) or (isinstance(inner, Notice) and inner.level == "error"):
+            self.notify(_both(inner.message, inner.hint), severity="error", markup=False)
+        elif isinstance(inner, Notice) and inner.level == "warning":
+            self.notify(_both(inner.message, inner.hint), severity="warning", markup=False)
 
     def say(self, text: str) -> None:
         """Text for the log of the prompt; much of it in a short time is shown together."""
@@ -188,6 +192,10 @@ class Base(App[None]):
 
     def refresh_status(self) -> None:
         """Say again what holds."""
+        raise NotImplementedError
+
+    def turned(self) -> None:
+        """The panes go to the process that is the current one now."""
         raise NotImplementedError
 
     def ask(self, question: str, answered: Callable[[str], None], text: str = "") -> None:

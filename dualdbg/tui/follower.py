@@ -31,14 +31,13 @@ from ..model import (
     Value,
 )
 from ..session.code import Code
-from ..session.code import Instruction as CodeRow
 from ..session.memory import Memory
 from . import marks, source_text
 from .changes import scope_of
 from .goto import Spot
+from .listing import listing_of
 from .panes.all import Views
 from .panes.memory import WINDOW
-from .panes.source import Instruction, Listing
 from .source_text import SourceText
 from .tensors import described
 from .words import stack_note, thread_note
@@ -84,14 +83,31 @@ class Follower:
         self._numbers: dict[int, int] = {}  # thread -> the frame that was selected in it at this stop
         self._wanted = asyncio.Event()
         self._stopped_at = 0.0
+        self._closed = False
+        self._listed: tuple[Sequence[Thread], int | None] = ((), None)  # the threads that are shown
         self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
         self._colouring: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        self._closed = True
         self._drawing.close()
         for task in (self._task, *self._colouring):
             task.cancel()
         await asyncio.gather(self._task, *self._colouring, return_exceptions=True)
+
+    def begin(self) -> None:
+        """Show a process in the middle of its run."""
+        stop = self.session.stop
+        if stop is not None and self.console.stopped:
+            self._stopped_at = time.monotonic()
+            self._draw_together()
+            self.thread = stop.thread
+            self.reload()
+        elif self.session.ended.is_set():
+            self._show_ended()
+        else:
+            self._clear("The target runs.")
+        self.show_breakpoints()
 
     # -- what happens -----------------------------------------------------------------------------
 
@@ -139,7 +155,7 @@ class Follower:
         self.reload()
 
     def _show_running(self, epoch: int) -> None:
-        if self.session.epoch == epoch and self.session.state is State.RUNNING:
+        if self.session.epoch == epoch and self.session.state is State.RUNNING and not self._closed:
             self.thread = self.stack = self.frame = None
             self._clear("The target runs.")
             self._changed()
@@ -155,7 +171,8 @@ class Follower:
         views.stack.clear(why)
         views.variables.clear(why)
         views.registers.clear(why)
-        views.threads.show_threads((), None)
+        self._listed = (), None
+        self.show_processes()
         for name in ("stack", "threads"):
             self._note(name, "")
 
@@ -250,12 +267,17 @@ class Follower:
             self._list(merged, tid)
 
     def _list(self, threads: list[Thread], tid: int) -> None:
-        self.views.threads.show_threads(threads, tid)
+        self._listed = threads, tid
+        self.show_processes()
         self._note("threads", thread_note(threads))
         stop = self.session.stop
         for thread in threads:
             if stop is not None and thread.tid == stop.thread.tid and thread.holds_gil is not None:
                 self.thread = thread
+
+    def show_processes(self) -> None:
+        """The processes where there are several, and the threads of this one."""
+        self.views.threads.show_threads(*self._listed, self.console.views, self.console.current)
 
     async def _show_registers(self, stop: Stop, tid: int) -> None:
         frame = self.frame
@@ -322,17 +344,9 @@ class Follower:
     async def show_code(self, address: int, current: int | None, innermost: bool) -> None:
         """The instructions around an address."""
         rows = await self._code.around(address, _BEFORE, _AFTER)
-        title = next((row.function for row in rows if row.address == address and row.function), "")
-        width = max((len(str(row.offset)) for row in rows), default=1) + 3
-        instructions = tuple(
-            Instruction(
-                row.address,
-                f"{f'<+{row.offset}>' if row.function else '':<{width}}  {_with_target(row)}",
-                row.function or "",
-            )
-            for row in rows
-        )
-        self.views.source.show_listing(Listing(title, instructions), address, current, innermost)
+        listing = listing_of(rows, address)
+        self.views.source.show_listing(listing, address, current, innermost)
+        title = listing.title
         self._note("source", f"{title or hex(address)} (no source)" if not self.assembly else title)
         self.show_breakpoints()
 
@@ -379,15 +393,6 @@ class Follower:
         coloured = await asyncio.to_thread(source_text.coloured, source)
         self._sources[source.path] = stamp, coloured
         self.views.source.recolour(coloured)
-
-
-def _with_target(row: CodeRow) -> str:
-    """An instruction with the name of where it goes instead of the address."""
-    if not row.target:
-        return row.text
-    name, _, offset = row.target.rpartition("+")
-    inside = name == row.function and offset.isdigit()
-    return row.text.rpartition("0x")[0] + (f"<+{offset}>" if inside else row.target)
 
 
 def _address_in(value: Value) -> int | None:

@@ -30,6 +30,8 @@ KEYS = (
     Key("breakpoint", "f9,b", "breakpoint", "Set or clear a breakpoint on the line of the cursor", "Break"),
     Key("up", "u", "frame(1)", "Select the caller of the selected frame"),
     Key("down", "d", "frame(-1)", "Select the frame that the selected one called"),
+    Key("next-process", "p", "process(1)", "The next process of the run"),
+    Key("previous-process", "P", "process(-1)", "The process before"),
     Key("prompt", "colon", "pane('prompt')", "Go to the prompt", "Prompt"),
     Key("palette", "f1,ctrl+p,question_mark", "command_palette", "Everything that can be done", "Palette"),
     Key("search", "slash", "search", "Search the pane", "Search"),

@@ -43,7 +43,7 @@ class SearchBar(Horizontal):
         self.display = True
         with self.prevent(Input.Changed):
             self._input.value = text
-        self._input.focus()
+        self.screen.set_focus(self._input)  # at once: the next key may be there already
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -67,8 +67,6 @@ def read_options(words: list[str]) -> RunOptions:
     _check_paths(given, program)
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
-    if given.tui and given.follow:
-        raise UsageError("run: --follow works at the prompt, not in the dashboard", "leave --tui away")
     config = find_config(Path.cwd())
     return RunOptions(
         program=program,

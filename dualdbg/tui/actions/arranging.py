@@ -54,13 +54,14 @@ class Arranging(Base):
             self._focus_pane(name)
             return
         self.workspace.show_pane(name)
-        self.call_after_refresh(self._focus_pane, name)
+        self._focus_pane(name)
         if read and self.follower is not None:
             self.follower.reload()
 
     def _focus_pane(self, name: str) -> None:
         content: Widget = self.workspace.panes[name].content
-        (self.views.prompt.line if content is self.views.prompt else content).focus()
+        # At once, and not by focus(): the next key may be there already.
+        self.screen.set_focus(self.views.prompt.line if content is self.views.prompt else content)
 
     def action_pane(self, name: str) -> None:
         self.show_pane(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...console.console import View
 from ...errors import CommandError
 from ...model import Breakpoint
 from ..goto import understand
@@ -17,9 +18,10 @@ from ..panes.variables import VariablesView
 from ..rows import RowsView
 from ..screens.detail import Detail
 from .arranging import Arranging
+from .following import Following
 
 
-class Looking(Arranging):
+class Looking(Following, Arranging):
     """Enter on a line of a pane, g and /."""
 
     def on_stack_view_selected(self, message: StackView.Selected) -> None:
@@ -31,7 +33,9 @@ class Looking(Arranging):
         row = view.current if isinstance(view, RowsView) else None
         if row is None or self.follower is None:
             return
-        if isinstance(view, ThreadsView):
+        if isinstance(row.thing, View):
+            self.look_at(row.thing)
+        elif isinstance(view, ThreadsView):
             self.follower.select(row.thing)
         elif isinstance(view, StackView):
             self.show_pane("source", read=False)

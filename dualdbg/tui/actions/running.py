@@ -42,8 +42,12 @@ class Running(Base):
         self.act(self.session.step("until", f"*{line:#x}" if file is None else f"{file}:{line}"))
 
     def action_pause(self) -> None:
-        if self.state is State.RUNNING and self.session is not None:
-            self.act(self.session.pause())
+        console = self.console_
+        if self.state is State.RUNNING and console is not None:
+            if len(console.views) > 1:
+                console.interrupt()  # all of them: those that stop only with the current one run on with it
+            else:
+                self.act(console.session.pause())
 
     def action_interrupt(self) -> None:
         """What Ctrl-C means where the user is."""

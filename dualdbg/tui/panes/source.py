@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from textual.message import Message
 
 from ..lines import LineView
+from ..listing import Listing
 from ..looks import Part
 from ..source_text import SourceText
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One instruction of a disassembly."""
-
-    address: int
-    text: str
-    function: str = ""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Machine code around an address."""
-
-    title: str
-    instructions: tuple[Instruction, ...]
-
 
 Marks = Mapping["int | str", str]
 """What the gutter shows: line number, or address as text, to enabled, disabled or pending."""

@@ -1,10 +1,11 @@
-"""The threads pane: what each thread is doing, and which holds the GIL."""
+"""The threads pane: what each thread is doing, which holds the GIL, and the processes where there are several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 
+from ...console.console import View
 from ...model import Thread
 from ..looks import Part, fit
 from ..rows import Row, RowsView
@@ -40,11 +41,37 @@ def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Pa
     )
 
 
+def process_rows(views: Sequence[View], current: View) -> list[Row]:
+    """The processes of a run; none where there is one only."""
+    if len(views) < 2:
+        return []
+    return [
+        Row(
+            ("process", view.process.number),
+            partial(_process, view, view is current),
+            view,
+            "selected" if view is current else "",
+        )
+        for view in views
+    ]
+
+
+def _process(view: View, current: bool, room: int) -> Sequence[Part]:
+    session = view.session
+    start = f"{'▸' if current else ' '}process {view.process.number} "
+    state = "stopped" if view.stopped else session.state.value
+    title = view.process.title or "the program"
+    return (start, "title"), (fit(f"{session.pid} {state}  {title}", max(room - len(start), 8)), "")
+
+
 class ThreadsView(RowsView):
-    """Enter on a thread selects it."""
+    """Enter on a thread or a process selects it."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__("Threads are listed when the target stops.", id=id)
 
-    def show_threads(self, threads: Sequence[Thread], current: int | None) -> None:
-        self.show_rows(thread_rows(threads, current))
+    def show_threads(
+        self, threads: Sequence[Thread], current: int | None, views: Sequence[View], shown: View
+    ) -> None:
+        """``threads`` are those of the process ``shown``, one of ``views``."""
+        self.show_rows([*process_rows(views, shown), *thread_rows(threads, current)])

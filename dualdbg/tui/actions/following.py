@@ -1,0 +1,101 @@
+"""Which process the panes show: the one that commands work on, and where that runs, one that has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ...console.console import Console, View
+from ...model import Detached, Event, Exited, Resumed, Stopped
+from ...session.group import Process
+from ...session.session import Session
+from ..follower import Follower
+from .running import Running
+
+_PATIENCE = 0.5  # seconds for which a process may run before another that stands still is shown instead
+
+
+class Following(Running):
+    """The panes follow the current process of the run; there are several where children are followed."""
+
+    def subscribe(self, one: Session | Process) -> None:
+        """The run has begun, or another process has joined it."""
+        if isinstance(one, Process):
+            assert self.console_ is not None
+            self.console_.join(one)
+            self.turned()
+        else:
+            self.console_ = console = Console(one, self.show)
+            self.follower = self._new_follower(console)
+            console.on_event = self._event
+
+    def _new_follower(self, console: Console) -> Follower:
+        return Follower(
+            console,
+            self.views,
+            lambda pane: pane in self.workspace.shown(),
+            self._note,
+            self.refresh_status,
+            self.complain,
+            self._drawn_together,
+        )
+
+    @contextmanager
+    def _drawn_together(self) -> Iterator[None]:
+        """Nothing is drawn until the end of it."""
+        try:
+            with self.batch_update():
+                yield
+        finally:
+            if self.is_running:
+                self.say_all()
+                self.screen.check_idle()  # batch_update itself wakes only the application
+
+    def _note(self, pane: str, text: str) -> None:
+        self.workspace.panes[pane].note = text
+
+    def _event(self, view: View, event: Event) -> None:
+        console, follower = self.console_, self.follower
+        assert console is not None and follower is not None
+        self.seen()
+        if view is console.current and follower.session is view.session:
+            follower.event(event)
+        if len(console.views) == 1:
+            return
+        if isinstance(event, (Stopped, Exited, Detached)):
+            console.turn_to_a_stop()
+        elif isinstance(event, Resumed):
+            self.set_timer(_PATIENCE, self._turn)
+        self.turned()
+
+    def _turn(self) -> None:
+        assert self.console_ is not None
+        self.console_.turn_to_a_stop()
+        self.turned()
+
+    def turned(self) -> None:
+        console, follower = self.console_, self.follower
+        if console is None or follower is None:
+            return
+        if follower.session is console.session:
+            follower.show_processes()
+        else:
+            self.run_worker(follower.close())
+            self.follower = self._new_follower(console)
+            self.follower.begin()
+        self.refresh_status()
+
+    def look_at(self, view: View) -> None:
+        """The user wants to see this process."""
+        if self.console_ is not None:
+            self.console_.turn_to(view)
+            self.turned()
+
+    def action_process(self, by: int) -> None:
+        """The next process of the run, or the one before."""
+        console = self.console_
+        if console is None or len(console.views) == 1:
+            self.notify("There is one process. run --follow python has children join.", timeout=3)
+            return
+        at = console.views.index(console.current)
+        self.look_at(console.views[(at + by) % len(console.views)])
