@@ -142,7 +142,7 @@ def load_library(path):
     gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)
 
 
-_LONG = 1 << 16  # characters; gdb takes seconds to write megabytes on its MI channel
+_LONG = 1 << 10  # characters; gdb writes each by itself on its MI channel: a file is faster by far
 # Requests that are not in this file, by the module that is read when one of them first comes.
 _RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
@@ -315,7 +315,7 @@ def insert_many(number, addresses):
     """Breakpoints at these addresses for one thread; returns gdb's numbers of them."""
     numbers = []
     for address in addresses:
-        point = gdb.Breakpoint("*%d" % address)
+        point = gdb.Breakpoint("*%d" % address, internal=True)  # gdb talks of them to nobody
         point.thread = number
         numbers.append(point.number)
     return numbers
@@ -437,18 +437,22 @@ class EngineCommand(gdb.Command):
             answer = {"error": "%s" % error}
         text = json.dumps(answer)
         if len(text) > _LONG:
-            text = json.dumps({"file": _in_file(text)})
+            try:
+                text = json.dumps({"file": _in_file(text)})
+            except OSError:
+                pass  # no folder for it, or a full disk: the slow way
         gdb.write("dualdbg-answer:" + text + "\n")
         gdb.flush()
 
 
 def _in_file(text):
     """The path of a new file with this text; who reads it deletes it."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile("w", prefix="dualdbg-answer-", encoding="ascii", delete=False) as file:
+    # Not by tempfile, whose import takes longer than all the answers of a short session.
+    name = "dualdbg-answer-%d-%s" % (os.getpid(), os.urandom(8).hex())
+    path = str(Path(os.environ.get("TMPDIR") or "/tmp") / name)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(text)
-    return file.name
+    return path
 
 
 EngineCommand()

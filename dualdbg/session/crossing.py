@@ -67,6 +67,7 @@ class Crossing:
         self.calls_operator = False  # the watched line may call one of torch.ops
         self._watching: PythonHold | None = None
         self._functions: dict[str, int] = {}
+        self._machine: str | None = None
         self._bodies: dict[tuple[str, int], int] = {}  # entry in a file -> the user's code
 
     # -- breakpoints of a step --------------------------------------------------------------------
@@ -227,8 +228,10 @@ class Crossing:
                 return
 
     async def _architecture(self) -> str:
-        name = str(await self._session.native.helper("architecture"))
-        return "aarch64" if name.startswith("aarch64") else "x86-64"
+        if self._machine is None:
+            name = str(await self._session.native.helper("architecture"))
+            self._machine = "aarch64" if name.startswith("aarch64") else "x86-64"
+        return self._machine
 
     def interesting(self) -> list[Module]:
         """The modules whose code a step enters: extensions and what they bring, not the interpreter or the system."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from ..backends import events as engine
 from ..errors import CommandError, EvaluationError, StaleHandle, WrongState
 from ..model import (
     Frame,
@@ -49,12 +50,21 @@ class Inspector:
         self.thread_list = ThreadList(session)
         self.owed = 0  # answers of debugpy that a native stop holds up
 
-    def forget(self) -> None:
-        """The target runs: every handle of the stop before is stale."""
+    def forget(self, as_read_now: bool = False) -> None:
+        """The target runs, or has stopped again: every handle of the stop before is stale.
+
+        ``as_read_now``: what was read of the target's threads since it stopped still holds.
+        """
         self._stacks.clear()
-        self._gdb_threads.clear()
-        self.reader.forget()
         self.values.forget()
+        if not as_read_now:
+            self._gdb_threads.clear()
+            self.reader.forget()
+
+    def meet(self, event: engine.NativeStopped) -> None:
+        """gdb says which thread has stopped."""
+        if event.thread is not None and event.gdb_thread is not None:
+            self._gdb_threads[event.thread] = event.gdb_thread
 
     # -- debugpy --------------------------------------------------------------------------------
 

@@ -311,6 +311,7 @@ class Session:
 
     async def _native_stopped(self, event: engine.NativeStopped) -> None:
         self.inspector.reader.forget()
+        self.inspector.meet(event)
         if await self.judge.is_internal(event):
             verdict = await self.pauses.pass_over()
         elif event.reason == "signal-received" and event.signal == "SIGINT":
@@ -321,18 +322,19 @@ class Session:
             return
         self.pauses.answer(False)
         reason, breakpoints, description = verdict
-        threads = await self.native.threads()
-        gdb_thread = event.gdb_thread or 1
-        if (
-            reason is Reason.PAUSE
-        ):  # any thread may have taken the SIGINT; who asks for a stop means the program
-            gdb_thread = next((number for number, tid in threads.items() if tid == self.pid), gdb_thread)
-        tid = threads.get(gdb_thread, self.pid)
+        gdb_thread, tid = event.gdb_thread or 1, event.thread
+        if tid is None or reason is Reason.PAUSE:
+            threads = await self.native.threads()
+            if (
+                reason is Reason.PAUSE
+            ):  # any thread may have taken the SIGINT; who asks for a stop means the program
+                gdb_thread = next((number for number, one in threads.items() if one == self.pid), gdb_thread)
+            tid = threads.get(gdb_thread, self.pid)
         self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))
         self.native_held.set()
         self.pauses.answer(False)  # also those who asked for a halt since
         self.epoch += 1
-        self.inspector.forget()
+        self.inspector.forget(as_read_now=reason is not Reason.PAUSE and not self.freezer.frozen)
         if reason is Reason.PAUSE and await self.pauses.pause_in_python(tid):
             return
         await self.freezer.release()

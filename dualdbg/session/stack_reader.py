@@ -46,12 +46,14 @@ class StackReader:
         self._prepared: dict[tuple[str, int], Module] = {}
         self._rules: RoleRules | None = None
         self._frames: dict[int, list[NativeFrame]] = {}
+        self._stacks: dict[int, Stack] = {}  # by OS thread id
         self._python: list[PythonThread] | None = None
         self._python_trouble: str | None = None
 
     def forget(self) -> None:
         """The target ran: nothing that was read before holds any longer."""
         self._frames.clear()
+        self._stacks.clear()
         self._python = None
 
     @property
@@ -156,8 +158,12 @@ class StackReader:
         return self._python
 
     async def stack(self, tid: int, gdb_thread: int) -> Stack:
-        """The merged stack of one thread."""
+        """The merged stack of one thread; put together once a stop."""
+        if tid in self._stacks:
+            return self._stacks[tid]
         native = await self.native_frames(gdb_thread)
         python = self.python_threads()
         frames = next((list(thread.frames) for thread in python if thread.tid == tid), [])
-        return merge(tid, native, frames, self.rules, self._python_trouble if not python else None)
+        trouble = self._python_trouble if not python else None
+        self._stacks[tid] = merge(tid, native, frames, self.rules, trouble)
+        return self._stacks[tid]
