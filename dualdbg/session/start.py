@@ -136,7 +136,7 @@ async def launch(
             subscribe(session)
         await _start_gdb(session, native, gdb_ready, options)
         if let_go is not None:
-            await _run_natively(session, native, options, let_go)
+            await _run_natively(session, native, options, configure, let_go)
         else:
             await _start_python(session, native, python, meeting, options, configure)
     except BaseException:
@@ -240,10 +240,16 @@ async def _set_breakpoints(session: Session, options: Options) -> None:
 
 
 async def _run_natively(
-    session: Session, native: GdbEngine, options: Options, let_go: Callable[[], Awaitable[None]]
+    session: Session,
+    native: GdbEngine,
+    options: Options,
+    configure: Callable[[Session], Awaitable[None]] | None,
+    let_go: Callable[[], Awaitable[None]],
 ) -> None:
     await _set_breakpoints(session, options)
     session.emit(SessionStarted(session.pid, None, native.version))
+    if configure is not None:
+        await configure(session)
     await let_go()
     await native.resume()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,28 @@ def test_a_worker_has_a_session_of_its_own(
     assert client.stack(thread)[0]["line"] == END
     client.go("continue", thread)
     client.wait_output("worker ended with 0 2")
+    client.event("terminated")
+
+
+def test_a_child_that_is_no_python(client: Client, tmp_path: Path) -> None:
+    source, program = tmp_path / "tool.cpp", tmp_path / "tool"
+    source.write_text(
+        "int work(int value) {\n    return value + 1;\n}\nint main() {\n    return work(6);\n}\n"
+    )
+    subprocess.run(["g++", "-g", "-O0", "-o", str(program), str(source)], check=True)
+    asked = follow(client)
+    code = f"import subprocess\nprint('status', subprocess.run([{str(program)!r}]).returncode)\n"
+    client.start({"code": code, "followChildren": "tool"})
+    child, configuration = session_of(client, asked)
+    child.start(configuration, lines={source: [5]}, functions=["work"], command="attach")
+    pid = child.stopped(reason="breakpoint")["threadId"]
+    assert child.stack(pid)[0]["line"] == 5
+    child.go("continue", pid)
+    child.stopped(reason="function breakpoint")
+    assert child.scope(child.stack(pid)[0])["value"]["value"] == "6"
+    child.go("continue", pid)
+    assert child.event("exited") == {"exitCode": 7}
+    client.wait_output("status 7")
     client.event("terminated")
 
 
