@@ -78,6 +78,12 @@ class Browser:
         texts: list[str] = self.do("wait", selector=selector, pattern=pattern, seconds=seconds)
         return texts
 
+    def comes(self, selector: str, pattern: str = "", seconds: float = SECONDS) -> bool:
+        """Whether an element of ``selector`` matches in time."""
+        return "error" not in self._ask(
+            "wait", {"selector": selector, "pattern": pattern, "seconds": seconds}
+        )
+
     def wait_rows(self, selector: str, pattern: str, seconds: float = SECONDS) -> list[str]:
         """The rows of a list, once all of them, a line each, match."""
         rows: list[str] = self.do("waitRows", selector=selector, pattern=pattern, seconds=seconds)

@@ -168,7 +168,7 @@ def test_the_extension(session: Session, browser: Browser) -> None:
         window = Workbench(browser, server.url, session.project, PICTURES)
         window.open("demo.py")
         window.open_debug_view(configuration["name"])
-        window.press("F5")
+        window.start_selected()
         window.stopped_at(
             r"sample::inner_loop helper.cpp \d+:\d+",
             r"sample::helper helper.cpp 22:\d+",

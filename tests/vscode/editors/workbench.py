@@ -10,6 +10,7 @@ from .browser import Browser
 _STACK = ".debug-call-stack .monaco-list-row"
 _VARIABLES = ".debug-variables .monaco-list-row"
 _BREAKPOINTS = ".debug-breakpoints .monaco-list-row"
+_SESSION = ".debug-toolbar:not([aria-hidden=true])"
 _QUICK_INPUT = ".quick-input-widget .quick-input-box"
 
 
@@ -32,6 +33,19 @@ class Workbench:
         """Ends when VS Code knows the configurations, and with them the debuggers."""
         self._browser.press("Control", "Shift", "KeyD")
         self._browser.wait(".start-debug-action-item", re.escape(configuration))
+
+    def start_selected(self) -> None:
+        """F5 in the editor, until a session is there.
+
+        Just after an extension was installed VS Code may show its configurations before its keys know of a debugger.
+        """
+        self._browser.click(".editor-instance .view-lines")
+        self._browser.wait(".editor-instance .monaco-editor.focused")
+        for _ in range(3):
+            self._browser.press("F5")
+            if self._browser.comes(_SESSION, seconds=20):
+                return
+        self._browser.wait(_SESSION)
 
     def start(self, configuration: str) -> None:
         """Start what is not the selected configuration."""
@@ -75,7 +89,7 @@ class Workbench:
     def ended(self) -> None:
         """Wait until no session is there."""
         self._browser.gone(_STACK)
-        self._browser.gone(".debug-toolbar:not([aria-hidden=true])")
+        self._browser.gone(_SESSION)
 
     def tasks_ended(self) -> None:
         """Wait until the status bar counts no running task."""
