@@ -24,6 +24,7 @@ from .handles import Handles
 from .paths import PathMap
 from .prompt import Prompt
 from .registry import Request, Stage, of_post_mortem, requests
+from .relay import Elsewhere, Relay
 from .values import Container, Values
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class Adapter:
         self.start: StartRequest | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
         self._prompt: Prompt | None = None
+        self._relay: Relay | None = None
         self._under_way: dict[int, Waiting] = {}
         self._queue: asyncio.Queue[Waiting] = asyncio.Queue(_QUEUE)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -206,6 +208,8 @@ class Adapter:
         async for item in self.connection.messages():
             if isinstance(item, ProtocolError):
                 self.connection.refuse({}, UsageError(item.message))
+            elif self._relay is not None:
+                self._relay.send(item)
             elif item["type"] == "request":
                 await self._accept(item)
             elif item["type"] == "response":
@@ -272,12 +276,30 @@ class Adapter:
                     )
             else:
                 self.connection.respond(message, await row.answer(self, Arguments(row.command, arguments)))
+        except Elsewhere as other:
+            await self._hand_on(message, other.address)
+            return
         except DualdbgError as error:
             self.connection.refuse(message, error, show=row.command in ("launch", "attach"))
         except Exception:
             self.connection.refuse(message, _internal_error())
         if row.command == "disconnect":
             self.finish()
+
+    async def _hand_on(self, message: dap.Message, address: tuple[str, int]) -> None:
+        """From this request on the adapter at ``address`` serves the client."""
+        try:
+            self._relay = relay = await Relay.begin(self.connection, address, self.client.hello, message)
+        except DualdbgError as error:
+            self.connection.refuse(message, error, show=True)
+            return
+        self.end_session = relay.close
+
+        async def run() -> None:
+            await relay.run()
+            self.finish()
+
+        self.background(run())
 
     def cancel(self, seq: int) -> None:
         """The client takes back its request ``seq``.

@@ -15,6 +15,7 @@ from ..session.session import Session
 from .adapter import first_of
 from .configuration import Configuration
 from .offer import Offer
+from .relay import Elsewhere
 
 if TYPE_CHECKING:
     from .adapter import Adapter
@@ -199,12 +200,16 @@ class Children:
             await asyncio.gather(*self._connections, return_exceptions=True)
 
 
-async def adopt(adapter: Adapter, token: str, configure: Configure) -> None:
+async def adopt(adapter: Adapter, configuration: Configuration, configure: Configure) -> None:
     """The client comes for a child; ``configure`` is awaited before the child runs, and the call returns then.
 
-    Raises WrongState when there is no such child, EngineLost when it could not be debugged after all.
+    Raises WrongState when there is no such child, Elsewhere when another adapter has it, EngineLost when it could not
+    be debugged after all.
     """
+    token = configuration.child or ""
     child = adapter.offer.children.pop(token, None)
+    if child is None and configuration.connect is not None and not _is_here(adapter, configuration.connect):
+        raise Elsewhere(configuration.connect)
     if child is None or child.given_up.is_set():
         raise WrongState("the child process that this session was for is gone", "start its program again")
     adapter.process_name = child.process.title
@@ -223,6 +228,12 @@ async def adopt(adapter: Adapter, token: str, configure: Configure) -> None:
     await first_of(child.configured, child.given_up, child.session.ended)
     if not child.configured.is_set():
         raise EngineLost(child.why or "the child process has ended")
+
+
+def _is_here(adapter: Adapter, address: tuple[str, int]) -> bool:
+    """Whether the client came to this adapter by the address of the child."""
+    offer = adapter.offer
+    return offer.only_children or (offer.address is not None and offer.address[1] == address[1])
 
 
 def check(adapter: Adapter, configuration: Configuration) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from .arguments import Arguments
 
@@ -16,6 +17,7 @@ class Client:
     first_column: int = 1
     uris: bool = False
     supports: frozenset[str] = field(default_factory=frozenset)
+    hello: dict[str, Any] = field(default_factory=dict)  # its own words
 
     @classmethod
     def of(cls, arguments: Arguments) -> Client:
@@ -28,6 +30,7 @@ class Client:
             first_column=1 if arguments.flag("columnsStartAt1", True) else 0,
             uris=arguments.text("pathFormat", "path") == "uri",
             supports=frozenset(supported),
+            hello=arguments.values,
         )
 
     def line(self, line: int) -> int:

@@ -150,6 +150,10 @@ class Connection:
         body = answer.get("body")
         return body if isinstance(body, dict) else {}
 
+    def pass_on(self, message: dap.Message) -> None:
+        """A message of another adapter's to the client, under a number of ours."""
+        self._send(dict(message))
+
     def _send(self, message: dap.Message) -> int:
         self._seq += 1
         message["seq"] = self._seq

@@ -149,6 +149,32 @@ def test_a_child_that_is_no_python(client: Client, tmp_path: Path) -> None:
     client.event("terminated")
 
 
+def test_a_client_that_starts_a_new_adapter_for_a_child(
+    client: Client, loader: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """As a client does whose adapters are programs that it runs: the new one hands the session on."""
+    path = loader("fork")
+    asked = follow(client)
+    client.start({"program": str(path)})
+    unused, configuration = session_of(client, asked)
+    unused.close()  # type: ignore[attr-defined]
+    second = StdioAdapter("--log-dir", str(tmp_path / "second"))
+    child = second.client
+    answers = child.start(configuration, lines={path: [FETCH]}, command="attach")
+    stop = child.stopped(hitBreakpointIds=[answers[str(path)][0]["id"]])
+    pid = process_id(child)
+    assert stop["threadId"] == pid != second.process.pid
+    assert child.scope(child.stack(pid)[0])["index"]["value"] == "1"
+    child.set_lines(path, [])
+    child.go("continue", pid)
+    child.event("terminated")
+    child.request("disconnect")
+    child.wait_end()
+    assert second.close() == ""
+    client.wait_output("worker ended with 0 2")
+    client.event("terminated")
+
+
 def test_the_end_of_the_program_ends_its_children(
     adapter: StdioAdapter, program: Write, tmp_path: Path
 ) -> None:

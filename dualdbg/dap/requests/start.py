@@ -36,7 +36,7 @@ class StartRequest:
         for note in self.configuration.notes:
             adapter.connection.output("console", f"dualdbg: {note}\n")
         if self.configuration.child is not None:
-            await adopt(adapter, self.configuration.child, self._configure(adapter))
+            await adopt(adapter, self.configuration, self._configure(adapter))
         elif self.configuration.process_id is not None:
             await start_attached(adapter, self.configuration, self._configure(adapter))
         elif self.configuration.no_debug:
