@@ -118,7 +118,13 @@ class Pauses:
         return None
 
     async def _resume(self) -> None:
-        """Go on; a thread that debugpy came to hold while gdb was asked is shown now."""
+        """Go on; a thread that debugpy came to hold while gdb was asked is shown now.
+
+        Not while a native stop is shown: only the user goes on from that, whatever gdb reports after it (a SIGINT that
+        came into a call of gdb's is one more stop).
+        """
+        if self._session.state is State.NATIVE_STOPPED:
+            return
         await self._session.native.resume()
         if self._session.python_holds:
             self._session.background(self._session.python_stops.announce())

@@ -300,12 +300,17 @@ class Session:
             await self.python.close()
         if self.end_target is not None and self._task is not None:
             await self._wait_for_end()
-        for task in [*self._background, self._task]:
-            if task is not None:
-                task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.end_tasks()
         for release in self.at_close:
             release()
+
+    async def end_tasks(self) -> None:
+        """Take no more reports: the engines are gone."""
+        own = asyncio.current_task()
+        tasks = [task for task in (*self._background, self._task) if task is not None and task is not own]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # -- reports of gdb -----------------------------------------------------------------------
 

@@ -145,6 +145,7 @@ async def launch(
             target.kill()
         await native.close(grace=0.5)
         await python.close()
+        await session.end_tasks()
         raise
     return session
 
