@@ -329,6 +329,13 @@ class Console:
             return False
         return True
 
+    def cancel(self) -> bool:
+        """End the command that is under way; False when there is none."""
+        if self._command is None:
+            return False
+        self._command.cancel()
+        return True
+
     def begin_line(self) -> None:
         """The user is asked for a command: a Ctrl-C of before is history."""
         self._pause_wanted = False

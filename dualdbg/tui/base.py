@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
+from textual.worker import Worker
 
 from ..console.commands.general import INFO_WORDS
 from ..console.commands.registry import Command, find_command, split_line
@@ -26,6 +27,7 @@ from ..session.group import Process
 from ..session.session import Session
 from . import settings
 from .follower import Follower
+from .looks import visible_text
 from .panes.all import Views
 from .panes.breakpoints import BreakpointsView
 from .panes.memory import MemoryView
@@ -82,6 +84,7 @@ class Base(App[None]):
         self._printer = Printer(Style(80, True))
         self._said: list[str] = []
         self._saying = False
+        self._acting: list[Worker[None]] = []  # what keys have asked for
         self._last: tuple[str, Command] | None = None
         self.lines: asyncio.Queue[str] = asyncio.Queue()  # typed, and not yet run
         completions = Completions(self.wishes.names, INFO_WORDS)
@@ -125,7 +128,19 @@ class Base(App[None]):
             if self.follower is not None:
                 self.follower.show_breakpoints()
 
-        self.run_worker(guarded())
+        worker = self.run_worker(guarded())
+        self._acting = [one for one in (*self._acting, worker) if not one.is_finished]
+
+    def cancel(self) -> bool:
+        """Give up what takes long: a command, what a key asked for, what the panes wait for. False for nothing."""
+        acting = [one for one in self._acting if not one.is_finished]
+        for one in acting:
+            one.cancel()
+        commanded = self.console_ is not None and self.console_.cancel()
+        read = self.follower is not None and self.follower.give_up()
+        if (acting or read) and not commanded:  # a command says so itself
+            self.show(Notice("warning", "given up"))
+        return bool(acting) or commanded or read
 
     async def execute(self, line: str) -> None:
         """One line of the prompt; an empty one does the last step again."""
@@ -220,4 +235,4 @@ def _only_looks(line: str) -> bool:
 
 
 def _both(message: str, hint: str) -> str:
-    return f"{message}\n{hint}" if hint else message
+    return visible_text(f"{message}\n{hint}" if hint else message)

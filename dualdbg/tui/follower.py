@@ -60,6 +60,7 @@ class Follower:
         changed: Callable[[], None],
         complain: Callable[[DualdbgError], None],
         batch: Callable[[], AbstractContextManager[None]],
+        defect: Callable[[Exception], None],
     ) -> None:
         self.console = console
         self.session = console.session
@@ -76,6 +77,7 @@ class Follower:
         self._changed = changed
         self._complain = complain
         self._batch = batch
+        self._defect = defect
         self._drawing = ExitStack()  # holds back what is drawn
         self._code = Code(self.session)
         self._memory = Memory(self.session)
@@ -84,6 +86,7 @@ class Follower:
         self._wanted = asyncio.Event()
         self._stopped_at = 0.0
         self._closed = False
+        self._loading: asyncio.Future[None] | None = None
         self._listed: tuple[Sequence[Thread], int | None] = ((), None)  # the threads that are shown
         self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
         self._colouring: set[asyncio.Task[None]] = set()
@@ -185,12 +188,27 @@ class Follower:
             stop = self.session.stop
             if stop is None:
                 continue
+            self._loading = asyncio.ensure_future(self._load(stop))
             try:
-                await self._load(stop)
-            except DualdbgError as error:
+                await asyncio.wait({self._loading})
+            finally:
+                self._loading.cancel()
+            if self._loading.cancelled():
+                continue
+            error = self._loading.exception()
+            if isinstance(error, DualdbgError):
                 if self._is_current(stop):
                     self._complain(error)
+            elif isinstance(error, Exception):
+                self._defect(error)
             self._changed()
+
+    def give_up(self) -> bool:
+        """The user does not want to wait for what is being read; False when nothing is."""
+        if self._loading is None or self._loading.done():
+            return False
+        self._loading.cancel()
+        return True
 
     def _is_current(self, stop: Stop) -> bool:
         return self.session.stop is stop and not self._wanted.is_set()

@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from .looks import LOOKS, Part
+from .looks import LOOKS, Part, visible
 
 _WHEEL = 3  # lines
 _MOST_REMEMBERED = 1000  # lines that were drawn
@@ -199,7 +199,9 @@ class LineView(ScrollView, can_focus=True):
         """Nothing in the style sheet depends on it: to look all of it up again would cost more than to draw."""
 
     def _strip(self, parts: Sequence[Part], base: Style, left: int, width: int) -> Strip:
-        segments = [Segment(text, base + self.look(look) if look else base) for text, look in parts if text]
+        segments = [
+            Segment(visible(text), base + self.look(look) if look else base) for text, look in parts if text
+        ]
         if self.found:
             segments = mark(segments, self.found, self.look("found"))
         return Strip(segments).crop_extend(left, left + width, base)

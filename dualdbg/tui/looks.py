@@ -19,6 +19,25 @@ LOOKS = (
 )  # fmt: skip
 
 
+# What a target's text must not send to the user's terminal: control characters, and surrogates, which cannot be sent.
+_INVISIBLE = {
+    **{code: 0x2400 + code for code in range(32)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), 0xFFFD),
+}
+_IN_TEXT = {code: sign for code, sign in _INVISIBLE.items() if chr(code) not in "\n\t"}
+
+
+def visible(line: str) -> str:
+    """A line with signs in the place of control characters, each as wide as one letter; tabs are spaces."""
+    return line if line.isprintable() else line.replace("\t", " ").translate(_INVISIBLE)
+
+
+def visible_text(text: str) -> str:
+    """The same for text of several lines."""
+    return text.translate(_IN_TEXT)
+
+
 def plain(parts: Sequence[Part]) -> str:
     return "".join(text for text, _ in parts)
 

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from .lines import component_style
+from .looks import visible
 from .presets import PANES
 
 _REMARK = re.compile(r" \([^()]*\)$")  # what a note ends with and can do without
@@ -44,7 +45,7 @@ class PaneTitle(Widget):
         if len(text) > room:
             text = "…" + text[len(text) - room + 1 :]
         if text and room > 3:
-            segments.append(Segment(f" {text}", base + note))
+            segments.append(Segment(f" {visible(text)}", base + note))
         return Strip(segments).crop_extend(0, self.size.width, base)
 
     def _tabs(self, pane: Pane) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from .lines import component_style
-from .looks import fit
+from .looks import fit, visible
 
 
 class StatusLine(Widget):
@@ -28,7 +28,7 @@ class StatusLine(Widget):
         width = self.size.width
         base = self.rich_style
         work = f" {self.work} " if self.work else ""
-        text = fit(f" {self.text}", max(width - len(work), 0))
+        text = fit(visible(f" {self.text}"), max(width - len(work), 0))
         look = component_style(self, "status--work")
         return Strip(
             [Segment(f"{text:<{max(width - len(work), 0)}}", base), Segment(work, base + look)]

@@ -38,6 +38,7 @@ class Following(Running):
             self.refresh_status,
             self.complain,
             self._drawn_together,
+            self._handle_exception,
         )
 
     @contextmanager

@@ -58,6 +58,8 @@ class Running(Base):
             focused.action_copy()
         elif self.state is State.RUNNING:
             self.action_pause()
+        elif self.cancel():
+            pass
         elif self.state in STOPPED:
             self.notify("The target is stopped already. Ctrl-Q leaves.", timeout=3)
         else:

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from ..lines import LineView, mark
-from ..looks import Part
+from ..looks import Part, visible
 
 _MOST_LINES = 5000
 
@@ -93,7 +93,7 @@ class Log(LineView):
             base += self.look("cursor")
         text = self._wrapped[line]
         segments = [
-            Segment(segment.text, base + segment.style if isinstance(segment.style, Style) else base)
+            Segment(visible(segment.text), base + segment.style if isinstance(segment.style, Style) else base)
             for segment in text.render(self.app.console)
             if segment.text != "\n"
         ]

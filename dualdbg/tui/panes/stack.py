@@ -55,7 +55,7 @@ def stack_rows(stack: Stack, detail: Detail, opened: frozenset[int], selected: i
             rows.append(Row(("boundary", at), partial(_boundary, f"called by {below}")))
         language = frame.language
         number = numbers.get(id(frame))
-        run = _fold(frames[at:]) if detail is Detail.FOLDED and number is not None else ()
+        run = _fold(frames, at) if detail is Detail.FOLDED and number is not None else ()
         inside = range(number, number + len(run)) if number is not None else range(0)
         if len(run) > 1 and number not in opened and selected not in inside:
             assert number is not None
@@ -76,14 +76,14 @@ def stack_rows(stack: Stack, detail: Detail, opened: frozenset[int], selected: i
     return rows
 
 
-def _fold(frames: Sequence[Frame]) -> tuple[Frame, ...]:
-    """The binding layer's frames that a list begins with."""
-    run: list[Frame] = []
-    for frame in frames:
-        if frame.role is not Role.GLUE or frame.language is not frames[0].language:
+def _fold(frames: Sequence[Frame], first: int) -> tuple[Frame, ...]:
+    """The binding layer's frames from ``first`` on."""
+    end = first
+    while end < len(frames) and frames[end].role is Role.GLUE:
+        if frames[end].language is not frames[first].language:
             break
-        run.append(frame)
-    return tuple(run)
+        end += 1
+    return tuple(frames[first:end])
 
 
 def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: int) -> Sequence[Part]:

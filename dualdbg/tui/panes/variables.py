@@ -16,6 +16,8 @@ from ..changes import Memory, Path, changed
 from ..looks import Part, fit
 from ..rows import Row, RowsView
 
+_MOST = 2000  # letters of a value that a line can show
+
 Fetch = Callable[[int], Awaitable[Sequence[Value]]]
 """Gets the children of a value by its reference."""
 
@@ -91,7 +93,7 @@ def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
     most = max(room * 2 // 5, 6)
     if len(type_name) > most:
         type_name = fit(type_name, most)
-    text = branch.trouble or value.value.replace("\n", " ")
+    text = branch.trouble or value.value[:_MOST].replace("\n", " ")
     shown = fit(text, max(room - len(type_name) - 1, 4))
     look = "error" if branch.trouble else "changed" if branch.changed else ""
     if not text and not type_name:  # a group

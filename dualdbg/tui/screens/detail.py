@@ -10,6 +10,10 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from ..looks import visible, visible_text
+
+_MOST = 20_000  # characters that are drawn
+
 
 class Detail(ModalScreen[None]):
     """Escape, enter or q close it; y copies the value."""
@@ -27,11 +31,14 @@ class Detail(ModalScreen[None]):
 
     def __init__(self, name: str, type_name: str, text: str) -> None:
         super().__init__()
-        self._title = f"{name}: {type_name}" if type_name else name
-        self._text = text
+        self._title = visible(f"{name}: {type_name}" if type_name else name)
+        self._text = visible_text(text)
+        self._shown = self._text[:_MOST]
+        if len(text) > _MOST:
+            self._shown += f"\n… {len(text) - _MOST} more characters: y copies them all"
 
     def compose(self) -> ComposeResult:
-        box = VerticalScroll(Static(self._text, markup=False))
+        box = VerticalScroll(Static(self._shown, markup=False))
         box.border_title = self._title.replace("[", "\\[")
         box.border_subtitle = "esc closes, y copies"
         yield box
