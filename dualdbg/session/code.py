@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # jmp *DISTANCE(%rip), as in an entry of the procedure linkage table, maybe behind endbr64 and bnd.
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
-_ADDRESS_AT_END = re.compile(r"\s(0x[0-9a-fA-F]+)$")
+_ADDRESS_AT_END = re.compile(r"\s(0x[0-9a-fA-F]+)(?: <([^>]*)>)?$")  # with its name where gdb knows one
 REGISTER_GROUPS = ("general", "vector")
 
 
@@ -96,7 +96,7 @@ class Code:
             function, _ = image.describe(address)
         start = self._function_start(address)
         if function is None or start is None:
-            return ""
+            return match[2] or ""
         return function if start == address else f"{function}+{address - start}"
 
     def _behind_stub(self, address: int) -> int:

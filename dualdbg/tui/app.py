@@ -93,7 +93,7 @@ class Dashboard(Breaking, Looking):
 
     async def _run(self) -> None:
         try:
-            self.say(await asyncio.to_thread(self.wishes.opening))
+            opening = await asyncio.to_thread(self.wishes.opening)
             await self.start_session(self.subscribe)
         except DualdbgError as error:
             self.failure = error
@@ -102,6 +102,11 @@ class Dashboard(Breaking, Looking):
         if self.terminal is not None:
             self.terminal.started()
         assert self.console_ is not None
+        if opening:
+            await self.console_.settle()
+            self.say("\n")
+            self.say_all()
+            self.views.prompt.log_.say_from_its_start(opening)
         for command in self.wishes.commands:
             await self.console_.settle()
             self.turned()
@@ -154,6 +159,9 @@ class Dashboard(Breaking, Looking):
             self.views.prompt.line.value = f"{command.name} "
         else:
             self.on_prompt_view_entered(PromptView.Entered(command.name))
+
+    def action_page_prompt(self, by: int) -> None:
+        self.views.prompt.log_.page(by)
 
     def action_clear_prompt(self) -> None:
         self.views.prompt.log_.clear()

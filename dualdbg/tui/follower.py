@@ -276,6 +276,7 @@ class Follower:
                     thread,
                     state=known[thread.tid].state,
                     holds_gil=known[thread.tid].holds_gil,
+                    waits_for_gil=known[thread.tid].waits_for_gil,
                     python_name=thread.python_name or known[thread.tid].python_name,
                 )
                 if thread.tid in known

@@ -47,6 +47,15 @@ class Log(LineView):
             self._wrapped = self._wrapped[-_MOST_LINES:]
         self._follow()
 
+    def say_from_its_start(self, text: str) -> None:
+        """Text of which the first lines matter most: where there is too little room, the last ones are not seen."""
+        first = self.line_count()
+        self.say(text)
+        self.scroll_to(y=first, animate=False, force=True, immediate=True)
+
+    def page(self, by: int) -> None:
+        self.scroll_to(y=self.scroll_offset.y + by * max(self.size.height - 1, 1), animate=False)
+
     def redraw(self) -> None:
         self.refresh()  # it moves up with every line
 
@@ -122,6 +131,8 @@ class CommandLine(Input):
         Binding("tab", "complete", "Complete", show=False, priority=True),
         Binding("ctrl+r", "search_back", "Search back", show=False),
         Binding("ctrl+l", "app.clear_prompt", "Clear", show=False),
+        Binding("pageup", "app.page_prompt(-1)", "Back", show=False),
+        Binding("pagedown", "app.page_prompt(1)", "Forth", show=False),
     ]
 
     class Offered(Message):
