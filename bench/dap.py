@@ -68,7 +68,8 @@ class Editor:
 
     def start(self, script: Path, line: int, functions: list[str], environment: dict[str, str]) -> int:
         """F5: returns the thread of the first stop."""
-        self.ask("initialize", {"adapterID": "x", "linesStartAt1": True, "pathFormat": "path"})
+        abilities = {"supportsStartDebuggingRequest": True}  # child processes are followed, as in VS Code
+        self.ask("initialize", {"adapterID": "x", "linesStartAt1": True, "pathFormat": "path", **abilities})
         launch = {"program": str(script), "console": "internalConsole", "env": environment}
         self.send("launch", {**launch, "python": [sys.executable], "cwd": str(script.parent)})
         self.event("initialized")

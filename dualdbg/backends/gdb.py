@@ -398,7 +398,11 @@ def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> N
     number = payload.get("thread-id")
     gdb_thread = int(number) if number and number.isdigit() else None
     frame = payload.get("frame") or {}
-    watched: dict[str, Any] = next((payload[key] for key in _WATCHPOINTS if key in payload), {})
+    watched: Any = next((payload[key] for key in _WATCHPOINTS if key in payload), {})
+    if isinstance(
+        watched, list
+    ):  # several at once, in gdb's order: the last was set for what is under way now
+        watched = watched[-1]
     breakpoint_ = payload.get("bkptno") or watched.get("number")
     added = payload.get("added") or []
     return NativeStopped(

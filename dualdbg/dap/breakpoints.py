@@ -129,8 +129,9 @@ class BreakpointBook:
         """The session's table changed: a breakpoint that the client knows is told, another one introduced."""
         table = {row.id: row for row in self._adapter.session.breakpoints.all()}
         known = self._id_of(now.id)
-        if now.id not in table or (known is None and self._adding):
-            return  # gone by now, or the answer to the request under way will say it
+        untold = known is None or self._rows[known].told is None
+        if now.id not in table or (untold and self._adding):
+            return  # gone by now, or the answer to the request under way will say it: the client has it already
         id = self._number(now) if known is None else known
         before = self._rows[id].told
         body = self._tell(id)

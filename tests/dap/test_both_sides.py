@@ -50,6 +50,24 @@ def test_breakpoints_on_both_sides_and_one_stack(client: Client, demo: Path) -> 
     client.wait_output(r"done 10\.")
 
 
+def test_what_the_client_set_is_not_told_as_new(client: Client, demo: Path) -> None:
+    """An editor takes a new breakpoint for one that it has not, and adds it to its own."""
+    answers = client.start(
+        {"program": str(demo)},
+        lines={demo: [1, 4, 10, 12], HELPER: [21, 22, 30]},
+        functions=["sample::inner_loop", "py:double"],
+        exceptions=["cpp_throw", "uncaught"],
+    )
+    assert answers[str(demo)][1]["line"] != 4, "moved: line 4 is empty"
+    client.stopped()
+    client.set_lines(demo, [10, 11, 12, 13])
+    client.go("continue", client.request("threads")["threads"][0]["id"])
+    client.stopped()
+    assert [body for body in client.events("breakpoint") if body["reason"] == "new"] == []
+    client.evaluate(f"`break {demo}:6")
+    assert client.event("breakpoint", reason="new")["breakpoint"]["line"] == 6
+
+
 CALLS = """\
 extern "C" int one(int value) {
     return value + 1;

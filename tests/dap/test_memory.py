@@ -64,6 +64,13 @@ def test_disassembly(client: Client, frame: Message) -> None:
     assert "too many" in client.refused("disassemble", {"memoryReference": here, "instructionCount": 10**9})
 
 
+def test_disassembly_where_there_is_no_code(client: Client, frame: Message) -> None:
+    asked = {"memoryReference": "0x1000", "instructionOffset": -3, "instructionCount": 6}
+    rows = client.request("disassemble", asked)["instructions"]
+    assert [int(row["address"], 16) for row in rows] == list(range(0xFFD, 0x1003))
+    assert {row["presentationHint"] for row in rows} == {"invalid"}
+
+
 def test_the_disassembly_of_a_frame_without_source(client: Client) -> None:
     client.start({"code": "import math\nmath.sin(1)"}, functions=["math_sin"])
     without = client.stack(client.stopped()["threadId"])[0]
@@ -99,6 +106,22 @@ def test_what_the_hardware_cannot_watch_is_refused(client: Client, frame: Messag
     client.request("setDataBreakpoints", {"breakpoints": []})
     client.go("continue", client.request("threads")["threads"][0]["id"])
     client.event("terminated")
+
+
+def test_two_data_breakpoints_are_reached_at_once(client: Client, frame: Message) -> None:
+    """gdb tells of both in one report."""
+    scope = client.request("scopes", {"frameId": frame["id"]})["scopes"][0]
+    info = client.request(
+        "dataBreakpointInfo", {"variablesReference": scope["variablesReference"], "name": "doubled"}
+    )
+    wanted = [{"dataId": info["dataId"], "accessType": access} for access in ("read", "readWrite", "write")]
+    answers = client.request("setDataBreakpoints", {"breakpoints": wanted})["breakpoints"]
+    assert all(row["verified"] for row in answers)
+    thread = client.request("threads")["threads"][0]["id"]
+    client.go("continue", thread)
+    hit = client.stopped(reason="data breakpoint")["hitBreakpointIds"]
+    assert set(hit) <= {row["id"] for row in answers}
+    assert client.stack(thread)[0]["name"].startswith("sample::helper")
 
 
 @pytest.mark.parametrize(

@@ -53,17 +53,15 @@ async def disassemble(adapter: Adapter, arguments: Arguments) -> Body:
         raise UsageError(f"disassemble: {count} instructions from number {first} on are too many or too few")
     found = await adapter.code.around(address, max(-first, 0), max(first + count, 0))
     at = next((index for index, row in enumerate(found) if row.address >= address), len(found))
+    first_address = found[0].address if found else address
+    end = found[-1].address + len(found[-1].bytes) // 2 if found else address
     rows = []
     for number in range(at + first, at + first + count):
         if 0 <= number < len(found):
             rows.append(_row(adapter, found[number]))
         else:
             # Before the first and after the last: addresses that stay different and in order.
-            edge = (
-                found[0].address + number
-                if found and number < 0
-                else address + max(number - len(found), 0) + 1
-            )
+            edge = first_address + number if number < 0 else end + number - len(found)
             rows.append(
                 {"address": f"{max(edge, 0):#x}", "instruction": "(no code)", "presentationHint": "invalid"}
             )
