@@ -399,10 +399,8 @@ def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> N
     gdb_thread = int(number) if number and number.isdigit() else None
     frame = payload.get("frame") or {}
     watched: Any = next((payload[key] for key in _WATCHPOINTS if key in payload), {})
-    if isinstance(
-        watched, list
-    ):  # several at once, in gdb's order: the last was set for what is under way now
-        watched = watched[-1]
+    if isinstance(watched, list):
+        watched = watched[-1]  # of several at once the last was set for what is under way now
     breakpoint_ = payload.get("bkptno") or watched.get("number")
     added = payload.get("added") or []
     return NativeStopped(

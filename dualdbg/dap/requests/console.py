@@ -47,10 +47,12 @@ async def _frame(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
     session = adapter.session
     if "frameId" in arguments:
         return adapter.frame(arguments)
-    if session.stop is None:
+    stop = session.stop
+    if stop is None:
         return None
     frames = (await session.inspector.stack()).visible()
-    return FrameHandle(session.stop.thread.tid, frames[0], session.epoch) if frames else None
+    session.inspector.check_epoch(stop.epoch)  # it may run again by now
+    return FrameHandle(stop.thread.tid, frames[0], stop.epoch) if frames else None
 
 
 async def _in_python(
