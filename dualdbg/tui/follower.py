@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
 
 from ..console.console import Console, Selection
 from ..console.names import package_path
@@ -40,6 +39,7 @@ from .panes.all import Views
 from .panes.memory import WINDOW
 from .source_text import SourceText
 from .tensors import described
+from .thread_states import with_state
 from .words import stack_note, thread_note
 
 _TOGETHER = 0.1  # seconds for which a new stop may wait to be drawn as a whole
@@ -247,6 +247,7 @@ class Follower:
             values: Sequence[Value] = await self.session.inspector.variables(tid, frame)
             if self.session.state is State.PYTHON_STOPPED:
                 values = await described(self.session, tid, frame, values)
+            values = [*await self.views.variables.watches.values(self.session, tid, frame), *values]
         except DualdbgError as error:
             if self._is_current(stop):
                 self.views.variables.clear(error.message)
@@ -271,19 +272,7 @@ class Follower:
             return
         known = {thread.tid: thread for thread in await self.session.inspector.threads()}
         if self._is_current(stop):
-            merged = [
-                replace(
-                    thread,
-                    state=known[thread.tid].state,
-                    holds_gil=known[thread.tid].holds_gil,
-                    waits_for_gil=known[thread.tid].waits_for_gil,
-                    python_name=thread.python_name or known[thread.tid].python_name,
-                )
-                if thread.tid in known
-                else thread
-                for thread in listed
-            ]
-            self._list(merged, tid)
+            self._list([with_state(thread, known.get(thread.tid)) for thread in listed], tid)
 
     def _list(self, threads: list[Thread], tid: int) -> None:
         self._listed = threads, tid

@@ -99,6 +99,26 @@ def test_names_and_values_are_shown_as_they_are(tmp_path: Path) -> None:
     scripted(work, tmp_path)
 
 
+def test_a_watched_expression_is_shown_at_every_stop(tmp_path: Path) -> None:
+    async def work(screen: Screen, session: ScriptedSession) -> None:
+        session.stops(frame(), variables=[value("x", "1", "int")], evaluate=value("", "42", "int"))
+        await screen.stopped()
+        await screen.press("4", "w")
+        await screen.type("x*42")
+        await screen.until(lambda: "(watch) x*42 = 42 int" in screen.text(), "the watch")
+
+        async def lost() -> None:
+            raise EngineError("there is no x", "")
+
+        session.stops(frame("g"), evaluate=lost)
+        await screen.stopped(1)
+        assert "(watch) x*42 = there is no x" in screen.text()
+        await screen.press("home", "x")
+        await screen.until(lambda: "(watch)" not in screen.text(), "no watch")
+
+    scripted(work, tmp_path)
+
+
 def test_a_stop_overtakes_the_one_that_is_being_read(tmp_path: Path) -> None:
     async def work(screen: Screen, session: ScriptedSession) -> None:
         late: asyncio.Future[Stack] = asyncio.get_running_loop().create_future()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...console.console import View
 from ...errors import CommandError
-from ...model import Breakpoint
+from ...model import Breakpoint, Language
 from ..goto import understand
 from ..lines import LineView
 from ..panes.breakpoints import BreakpointsView
@@ -49,6 +49,21 @@ class Looking(Following, Arranging):
                 self.act(self.follower.show_file(row.thing.file, row.thing.line))
             elif row.thing.address is not None:
                 self.act(self.follower.show_code(row.thing.address, None, False))
+
+    def on_variables_view_watched(self, message: VariablesView.Watched) -> None:
+        follower, watches = self.follower, self.views.variables.watches
+        if follower is None or follower.frame is None:
+            self.notify("A stopped target has expressions to watch.", timeout=3)
+        elif not message.remove:
+            language = follower.frame.language
+            self.ask(f"Watch ({language.value}):", lambda text: self._watch(text.strip(), language))
+        elif watches.remove(message.remove):
+            follower.reload()
+
+    def _watch(self, expression: str, language: Language) -> None:
+        if self.follower is not None:
+            self.views.variables.watches.add(expression, language)
+            self.follower.reload()
 
     def on_memory_view_wanted(self, message: MemoryView.Wanted) -> None:
         if self.follower is not None:

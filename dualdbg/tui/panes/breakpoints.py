@@ -57,7 +57,9 @@ def _breakpoint(one: Breakpoint, opened: bool, room: int) -> Sequence[Part]:
     fold = " " if not one.locations and not one.message else "▾" if opened else "▸"
     start = f"{fold}{mark} {one.id:<2} "
     rest = suffixes(one)
-    text = fit(one.spec.text, max(room - len(start) - min(len(rest) + 2, room // 2), 8))
+    spec = one.spec
+    place = spec.text if spec.line is None else spec.text.replace(spec.subject, package_path(spec.subject))
+    text = fit(place, max(room - len(start) - min(len(rest) + 2, room // 2), 8))
     return (
         (start, look),
         (text, "" if one.enabled else "dim"),

@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
 from ...console.names import without_template_arguments
 from ...errors import DualdbgError
@@ -15,6 +16,7 @@ from ...model import Value
 from ..changes import Memory, Path, changed
 from ..looks import Part, fit
 from ..rows import Row, RowsView
+from ..watches import Watches
 
 _MOST = 2000  # letters of a value that a line can show
 
@@ -114,7 +116,16 @@ class VariablesView(RowsView):
         Binding("right,l", "open", "Open", show=False, id="variables.open"),
         Binding("left,h", "close", "Close", show=False, id="variables.close"),
         Binding("space", "turn", "Open/close", id="variables.toggle"),
+        Binding("w", "watch", "Watch", id="variables.watch"),
+        Binding("x,delete", "unwatch", "Remove a watch", show=False, id="variables.unwatch"),
     ]
+
+    class Watched(Message):
+        """The user wants to watch an expression; or, with the name of a value, not any more."""
+
+        def __init__(self, remove: str = "") -> None:
+            super().__init__()
+            self.remove = remove
 
     def __init__(self, fetch: Fetch, *, id: str | None = None) -> None:
         super().__init__("No variables.", id=id)
@@ -122,6 +133,7 @@ class VariablesView(RowsView):
         self._memory = Memory()
         self._opened: dict[Hashable, set[Path]] = {}
         self.values: Tree | None = None
+        self.watches = Watches()
 
     def new_stop(self) -> None:
         """Values are compared with what was shown until now."""
@@ -169,6 +181,13 @@ class VariablesView(RowsView):
     def branch(self) -> Branch | None:
         row = self.current
         return row.thing if row is not None else None
+
+    def action_watch(self) -> None:
+        self.post_message(self.Watched())
+
+    def action_unwatch(self) -> None:
+        if self.branch is not None:
+            self.post_message(self.Watched(self.branch.path[0]))
 
     def action_open(self) -> None:
         branch, tree = self.branch, self.values
