@@ -1,4 +1,7 @@
-"""What a program with nothing to stop at takes under dualdbg, against debugpy alone: it times its own work."""
+"""What a program with nothing to stop at takes under dualdbg, against debugpy alone: it times its own work.
+
+Each run under dualdbg has a run under debugpy beside it, in turns; the median of their ratios is what counts.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ from dualdbg.session.start import Options, launch
 from dualdbg.target.launcher import Launch
 from samples.native.build import build
 
-ROUNDS = 3
+ROUNDS = 9
 PROGRAMS = {
-    "Python loop": "total = 0\nfor n in range(3_000_000):\n    total += n\n",
-    "native calls": "import sample_capi\nfor n in range(700_000):\n    sample_capi.add(1.0, 2.0)\n",
+    "Python loop": "total = 0\nfor n in range(8_000_000):\n    total += n\n",
+    "native calls": "import sample_capi\nfor n in range(3_000_000):\n    sample_capi.add(1.0, 2.0)\n",
     "16 threads, one lock": (
         "import threading\nlock = threading.Lock()\n"
-        "def count():\n    for n in range(15_000):\n        with lock: pass\n"
+        "def count():\n    for n in range(50_000):\n        with lock: pass\n"
         "threads = [threading.Thread(target=count) for _ in range(16)]\n"
         "for thread in threads: thread.start()\nfor thread in threads: thread.join()\n"
     ),
@@ -81,21 +84,29 @@ def under_dualdbg(folder: Path, script: Path) -> float:
     return told(folder)
 
 
+def pair(folder: Path, script: Path, ours_first: bool) -> tuple[float, float]:
+    """Seconds under debugpy alone and under dualdbg, one right after the other: the load is the same for both."""
+    if ours_first:
+        ours = under_dualdbg(folder, script)
+        return debugpy_alone(folder, script), ours
+    return debugpy_alone(folder, script), under_dualdbg(folder, script)
+
+
 def main() -> None:
     os.environ["PYTHONPATH"] = str(build())
-    print(
-        f"{'seconds of work, medians':28} {'plain':>8} {'debugpy':>8} {'dualdbg':>8}   at most 1.1 x debugpy"
-    )
+    print("dualdbg / debugpy alone, of pairs of runs; at most 1.1")
+    print(f"{'':24} {'plain s':>8} {'debugpy':>8} {'dualdbg':>8} {'ratio':>7}   quartiles")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for label, text in PROGRAMS.items():
             script = write(folder, text)
-            ways = (plain, debugpy_alone, under_dualdbg)
-            rows = [
-                [way(folder, script) for way in ways] for _ in range(ROUNDS)
-            ]  # in turns: the load changes
-            plainly, theirs, ours = (statistics.median(column) for column in zip(*rows, strict=True))
-            print(f"{label:28} {plainly:8.3f} {theirs:8.3f} {ours:8.3f}   {ours / theirs:.2f} x")
+            plainly = statistics.median(plain(folder, script) for _ in range(3))
+            pairs = [pair(folder, script, bool(number % 2)) for number in range(ROUNDS)]
+            theirs, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+            low, middle, high = statistics.quantiles((own / their for their, own in pairs), n=4)
+            print(
+                f"{label:24} {plainly:8.3f} {theirs:8.3f} {ours:8.3f} {middle:7.2f}   {low:.2f} to {high:.2f}"
+            )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Language, Reason, State, Thread
 from dualdbg.session.freezing import Unsafe
 from tests import support
+from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
@@ -175,3 +176,20 @@ def test_a_step_of_another_thread_at_a_python_stop(counting: Path, env: Env) -> 
         await driver.session.kill()
 
     run_session(work, counting, "counting.py:16", env=env)
+
+
+def test_a_thread_of_the_program_is_one_thread_to_gdb(tmp_path: Path) -> None:
+    """pydevd starts others for each that it traces, up to Python 3.11; each would cost gdb a stop or two."""
+    script = tmp_path / "many.py"
+    script.write_text(
+        "import threading\n"
+        "def work(number):\n"
+        "    return number\n"  # 3
+        "for number in range(60):\n"
+        "    thread = threading.Thread(target=work, args=(number,)); thread.start(); thread.join()\n"
+    )
+    logs = tmp_path / "logs"
+    done = dualdbg("run", "--log-dir", logs, "-b", "many.py:3 hits 60", "-x", "locals", "--batch", script)
+    assert "number = 59" in done.stdout, done  # each of them is traced
+    created = (logs / "gdb.log").read_text().count("=thread-created")
+    assert 60 < created < 60 + 20, created

@@ -258,6 +258,41 @@ def trace_from_the_programs_first_frame(pydevd: Any) -> None:
         frame = frame.f_back
 
 
+def trace_without_helper_threads() -> None:
+    """Up to 3.11: a thread that is to be traced sets its own trace function, and no other thread is started for it.
+
+    pydevd starts one that sets a trace function and ends, three times for each thread of the program, to raise the
+    interpreter's count of traced threads (3.8 and 3.9 have it; see its py_custom_pyeval_settrace.hpp).
+    The thread itself can do so as well. A thread costs gdb a stop or two.
+    """
+    from _thread import _local, get_ident
+
+    import pydevd_tracing
+    from _pydev_bundle import pydev_monkey
+
+    original = pydevd_tracing.set_trace_to_threads
+    itself = _local()
+
+    def set_trace_to_threads(
+        tracing_func: Any, thread_idents: Any = None, create_dummy_thread: bool = True
+    ) -> Any:
+        itself.only = not create_dummy_thread and thread_idents == [get_ident()]
+        try:
+            return original(tracing_func, thread_idents, create_dummy_thread)
+        finally:
+            itself.only = False
+
+    class Starting:
+        @staticmethod
+        def get_original_start_new_thread(module: Any) -> Any:
+            if itself.only:
+                return lambda function, arguments: function(*arguments)
+            return pydev_monkey.get_original_start_new_thread(module)
+
+    pydevd_tracing.pydev_monkey = Starting  # all that pydevd_tracing takes from there
+    pydevd_tracing.set_trace_to_threads = set_trace_to_threads
+
+
 def load_beside(name: str) -> Any:
     """Another file of this folder as a module that the program does not see."""
     from importlib import util
@@ -298,6 +333,8 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
     load_probe(pydevd)
     pydevd.start_client = open_connection
     pydevd.PyDB = debugger(pydevd)
+    if sys.version_info < (3, 12):
+        trace_without_helper_threads()
     settrace(pydevd, settings)
     if sys.version_info < (3, 12):
         trace_from_the_programs_first_frame(pydevd)
