@@ -44,6 +44,7 @@ from .stepping import Stepper
 
 INTERRUPT_DEADLINE = 10.0
 END_DEADLINE = 5.0
+END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
 
 
@@ -135,7 +136,8 @@ class Session:
         while True:
             event = await self._inbox.get()
             done = await self._guarded(_HANDLERS[type(event)](self, event))
-            if not done and isinstance(event, engine.NativeStopped) and not self.native.running:
+            over = self.state in (State.EXITED, State.DETACHED, State.LOST)
+            if not done and not over and isinstance(event, engine.NativeStopped) and not self.native.running:
                 self._show_unjudged(event)
 
     def _show_unjudged(self, event: engine.NativeStopped) -> None:
@@ -276,17 +278,19 @@ class Session:
                 "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
             )
         self.end_target()
-        if self.state is State.NATIVE_STOPPED:
-            # The kernel tells the end to the tracer first: gdb takes note of it only where it waits for it. To let
-            # the target run may fail at a breakpoint, whose step needs the registers of a thread that is gone.
-            with contextlib.suppress(CommandError):
-                await self.native.console("kill")
-        await self._wait_for_end()
+        end = time.monotonic() + END_DEADLINE
+        while not self.ended.is_set() and time.monotonic() < end:
+            if not self.native.running:  # at a stop that is shown, or is being judged
+                # The kernel tells the end to the tracer first: gdb takes note of it only where it waits for it. To let
+                # the target run may fail at a breakpoint, whose step needs the registers of a thread that is gone.
+                with contextlib.suppress(DualdbgError):
+                    await self.native.console("kill")
+            await self._wait_for_end(END_LOOK)
 
-    async def _wait_for_end(self) -> None:
+    async def _wait_for_end(self, deadline: float) -> None:
         """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.ended.wait(), END_DEADLINE)
+            await asyncio.wait_for(self.ended.wait(), deadline)
 
     async def close(self) -> None:
         """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
@@ -299,7 +303,7 @@ class Session:
         if self.python is not None:
             await self.python.close()
         if self.end_target is not None and self._task is not None:
-            await self._wait_for_end()
+            await self._wait_for_end(END_DEADLINE)
         await self.end_tasks()
         for release in self.at_close:
             release()

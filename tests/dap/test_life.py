@@ -152,6 +152,23 @@ def test_the_program_ends_before_it_is_let_run(client: Client, program: Write, h
     client.wait_end()
 
 
+def test_terminate_while_gdb_holds_the_program_for_a_moment(client: Client, program: Write) -> None:
+    """During a look at a running program: one that is killed there is a zombie until gdb looks."""
+    client.start({"program": str(program(RUNS_ON))})
+    process_id(client)
+    for _ in range(4):
+        client.wait_output("running")
+        module = client.request("modules", {"startModule": 0, "moduleCount": 1})["modules"][0]
+        place = module["addressRange"].partition("-")[0]
+        looks = [client.send("readMemory", {"memoryReference": place, "count": 1 << 16}) for _ in range(40)]
+        client.answer(looks[2])
+        client.request("terminate")
+        assert client.event("exited") == {"exitCode": 137}
+        client.event("terminated")
+        client.output = ""
+        client.request("restart")
+
+
 def test_terminate_can_be_an_interrupt(client: Client, program: Write) -> None:
     path = program(
         "import time\ntry:\n    print('running', flush=True)\n    time.sleep(60)\n"
