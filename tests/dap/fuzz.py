@@ -241,6 +241,12 @@ class Fuzzer:
             del arguments[chance.choice(sorted(arguments))]
         if chance.random() < 0.03:
             arguments = chance.choice(_ODD)
+        if (
+            command == "disconnect"
+            and isinstance(arguments, dict)
+            and arguments.get("terminateDebuggee") is False
+        ):
+            arguments["terminateDebuggee"] = True  # a program that is let go of runs on, and is nobody's then
         return command, arguments
 
     def _value(self, name: str) -> Any:
