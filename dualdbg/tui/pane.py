@@ -88,11 +88,15 @@ class Pane(Widget):
         yield self._title
         yield self.content
 
+    def mark(self, focused: bool) -> None:
+        """Show whether keys go here. A class of the pane itself would have everything in it looked up again."""
+        self._title.set_class(focused, "focused")
+
     def on_descendant_focus(self) -> None:
-        self._title.add_class("focused")  # a class of the pane would have everything in it looked up again
+        self.mark(True)
 
     def on_descendant_blur(self) -> None:
-        self._title.remove_class("focused")
+        self.mark(False)
 
     def watch_note(self) -> None:
         self._title.refresh()

@@ -60,6 +60,8 @@ class Arranging(Base):
 
     def _focus_pane(self, name: str) -> None:
         content: Widget = self.workspace.panes[name].content
+        for pane in self.workspace.panes.values():
+            pane.mark(pane.name_ == name)  # before the messages of the focus, which come a frame later
         # At once, and not by focus(): the next key may be there already.
         self.screen.set_focus(self.views.prompt.line if content is self.views.prompt else content)
 
