@@ -38,6 +38,25 @@ for count in range(1000000):
     time.sleep(0.05)
 """
 
+CHILD = """\
+import multiprocessing
+from pathlib import Path
+
+import sample_pybind
+
+
+def work(value):
+    result = sample_pybind.outer(value, 3)
+    Path(__file__).with_name("child.txt").write_text(f"{result:.3f}")
+
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("fork").Process(target=work, args=(1.0,))
+    child.start()
+    child.join()
+    Path(__file__).with_name("done.txt").write_text(str(child.exitcode))
+"""
+
 # Rows of the Call Stack view.
 FOLDED = r"Show \d+ More Stack Frames"  # pybind11's own
 BOUNDARY = "called from Python"
@@ -183,6 +202,29 @@ def test_the_extension(session: Session, browser: Browser) -> None:
         window.press("Shift", "F5")
         window.ended()
     assert not (session.project / "done.txt").exists()
+
+
+def test_a_child_process(session: Session, browser: Browser) -> None:
+    """VS Code starts a session for it, which has the breakpoints too, and steps across in it."""
+    session.dualdbg("vscode", "install", "--code", str(session.code))
+    (session.project / "child.py").write_text(CHILD)
+    configuration = {"name": "with children", "type": "dualdbg", "request": "launch", "program": "${file}"}
+    (session.project / ".vscode").mkdir()
+    (session.project / ".vscode/launch.json").write_text(json.dumps({"configurations": [configuration]}))
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("child.py")
+        window.open_debug_view("with children")
+        window.toggle_breakpoint("child.py", 8)
+        window.start_selected()
+        window.has_frames(r"work child.py 8:1", seconds=START_SECONDS)
+        window.press("F11")
+        window.has_frames(r"sample::outer helper.cpp 27:\d+", FOLDED, BOUNDARY, r"work child.py 8:1")
+        window.look("child")
+        window.press("F5")
+        window.ended()
+    assert (session.project / "child.txt").read_text() == "4.833"
+    assert (session.project / "done.txt").read_text() == "0"
 
 
 def test_attach(session: Session, browser: Browser) -> None:

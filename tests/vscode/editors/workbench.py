@@ -81,6 +81,10 @@ class Workbench:
         """
         self._browser.wait_rows(_STACK, "^([^\n]* PAUSED[^\n]*\n)?" + "\n".join(rows) + "(\n|$)", seconds)
 
+    def has_frames(self, *rows: str, seconds: float = 60) -> None:
+        """Wait until the Call Stack view, of several sessions, has these rows one below the other somewhere."""
+        self._browser.wait_rows(_STACK, "(^|\n)" + "\n".join(rows) + "(\n|$)", seconds)
+
     def has_variables(self, *rows: str) -> None:
         """Wait until the Variables view has each of these rows."""
         for row in rows:
