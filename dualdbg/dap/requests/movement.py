@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError
-from ...model import NativeFrame, PythonFrame, State
+from ...errors import CommandError, WrongState
+from ...model import Language, NativeFrame, PythonFrame, State
 from ...session.call_choice import calls_ahead
 from ..arguments import Arguments
 from ..breakpoints import is_python
@@ -33,7 +33,10 @@ async def goto_targets(adapter: Adapter, arguments: Arguments) -> Body:
 @request("goto", resumes=True)
 async def goto(adapter: Adapter, arguments: Arguments) -> Body:
     arguments.number("threadId")
-    adapter.session.require(State.PYTHON_STOPPED)
+    if adapter.session.require_stopped().origin is not Language.PYTHON:
+        raise WrongState(
+            "gdb holds the program, and only a Python stop can be moved", "continue to a Python line"
+        )
     await adapter.session.step("goto", target=arguments.number("targetId"))
     return None
 
