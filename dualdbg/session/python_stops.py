@@ -61,6 +61,9 @@ class PythonStops:
         ):
             return
         hold.judged = True
+        if session.stepper.repeats(hold):
+            self._go_on(hold, "next")
+            return
         if session.entry_expected:
             reason: Reason | None = Reason.ENTRY
             session.entry_expected = False
@@ -71,9 +74,7 @@ class PythonStops:
         else:
             reason = None
         if reason is None:
-            session.python_holds.clear()
-            assert session.python is not None
-            session.python.post("continue", {"threadId": hold.event.debugpy_thread})
+            self._go_on(hold, "continue")
             return
         await session.stepper.stopped_in_python(reason, hold)
         await session.stepper.crossing.end_watch()
@@ -86,6 +87,12 @@ class PythonStops:
             return
         self._enter(hold, reason, tuple(owners), description)
         session.stepper.tell_unfinished()
+
+    def _go_on(self, hold: PythonHold, command: str) -> None:
+        """The stop is none for the user."""
+        self._session.python_holds.clear()
+        assert self._session.python is not None
+        self._session.python.post(command, {"threadId": hold.event.debugpy_thread})
 
     def _enter(
         self, hold: PythonHold, reason: Reason, breakpoints: tuple[int, ...], description: str | None

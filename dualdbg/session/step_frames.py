@@ -11,6 +11,13 @@ def same_line(one: PythonFrame, other: PythonFrame) -> bool:
     return (one.file, one.line) == (other.file, other.line)
 
 
+def is_not_below(one: PythonFrame | None, other: PythonFrame) -> bool:
+    """Whether ``one`` stands at or above the line of ``other`` in the same function."""
+    if one is None or one.line is None or other.line is None:
+        return False
+    return (one.file, one.function) == (other.file, other.function) and one.line <= other.line
+
+
 def calls_operators(frame: PythonFrame) -> bool:
     """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
     return frame.file is not None and frame.file.endswith("/torch/_ops.py")

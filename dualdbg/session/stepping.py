@@ -7,7 +7,6 @@ into native code and back out of it; debugpy catches Python lines. docs/stepping
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
@@ -18,7 +17,15 @@ from .call_choice import enter_call
 from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
 from .crossing import Crossing
 from .holds import PythonHold
-from .step_frames import caller_of_python, calls_operators, is_header, native_caller, same_line
+from .step import Step
+from .step_frames import (
+    caller_of_python,
+    calls_operators,
+    is_header,
+    is_not_below,
+    native_caller,
+    same_line,
+)
 from .unfinished import Unfinished, native_step_done, python_step_done
 
 if TYPE_CHECKING:
@@ -27,29 +34,9 @@ if TYPE_CHECKING:
 _PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 _INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
 _CONTINUE = "continue"  # no step, but something is to be done on the way
-_NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": "-exec-next"}
-
-
-@dataclass
-class Step:
-    """A step under way: where it may land natively, and whether debugpy works on it too."""
-
-    kind: str
-    tid: int
-    gdb_thread: int
-    landings: dict[int, int] = field(
-        default_factory=dict
-    )  # gdb breakpoint -> lowest stack pointer that counts
-    entries: dict[int, int] = field(
-        default_factory=dict
-    )  # gdb breakpoints at native code that the Python line may enter, and where they are
-    origin: PythonFrame | None = None  # the Python line that was left
-    top: NativeFrame | None = None  # the innermost frame that was left natively
-    depth: int = 0  # how many Python frames debugpy showed there
-    python: bool = False
-    bodies: bool = False  # the functions of the extension are among the entries
-    calls: CallEntries | None = None  # of a function without debug info
-    chosen: list[int] = field(default_factory=list)  # gdb breakpoints at the native call that the user chose
+# gdb hears nothing, not even a request to stop, while -exec-until runs.
+_UNTIL = '-interpreter-exec console "until &"'
+_NATIVE_COMMANDS = {"next": "-exec-next", "step": "-exec-step", "until": _UNTIL}
 
 
 class Stepper:
@@ -179,6 +166,15 @@ class Stepper:
         counted, self._python_outstanding = self._python_outstanding, False
         return counted
 
+    def repeats(self, hold: PythonHold) -> bool:
+        """Whether debugpy ended a step of ``until`` at a line that is not below the one that was left, in its frame."""
+        step = self._step
+        if step is None or step.kind != "until" or step.origin is None or hold.event.reason != "step":
+            return False
+        top = self._session.inspector.python_top(hold)
+        same = hold.tid == step.tid and hold.depth == step.depth and top is not None
+        return same and is_not_below(top, step.origin)
+
     async def cancel_native(self) -> None:
         """debugpy ended a step that gdb is still working on: gdb is to forget it."""
         if self._native_outstanding:
@@ -197,9 +193,9 @@ class Stepper:
         hold = await self.python_hold(tid)
         step = Step(kind, tid, gdb_thread, python=True, depth=hold.depth)
         step.origin = session.inspector.python_top(hold)
-        returns = kind == "finish" or await self.crossing.line_returns(hold)
+        returns = kind in ("finish", "until") or await self.crossing.line_returns(hold)
         if returns:
-            await self._expectnative_caller(step)
+            await self._expect_native_caller(step)
         if kind == "step":
             await self._expect_entries(step, await self.crossing.begin_watch(hold))
             await self._expect_operators(step)
@@ -232,7 +228,7 @@ class Stepper:
             raise WrongState("a native stop came first", "look at the new stop")
         return hold
 
-    async def _expectnative_caller(self, step: Step) -> None:
+    async def _expect_native_caller(self, step: Step) -> None:
         """A Python function that native code called returns into that code: be there."""
         stack = await self._session.inspector.stack(step.tid)
         caller = caller_of_python(stack)

@@ -9,7 +9,7 @@ from ..model import NativeFrame, Notice, Reason
 
 if TYPE_CHECKING:
     from .session import Session
-    from .stepping import Step
+    from .step import Step
 
 # A program that a signal has crashed goes nowhere: what a step would have done is no news then.
 _CUTTING = {Reason.BREAKPOINT, Reason.EXCEPTION, Reason.PAUSE}

@@ -1,0 +1,67 @@
+"""``until``: the next line below, out of loops, in Python and in C++; or a place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dualdbg.model import Reason
+from tests.session.driver import Driver, name, run_session
+
+PROGRAM = """\
+import sample_pybind
+def work(v):
+    total = 0
+    for n in range(50):
+        total += n
+        if total > 10**9:
+            return 0
+    return total + v
+a = sample_pybind.call_back(work, 3.0)
+b = sample_pybind.outer(1.0, 30)
+c = 1
+"""
+
+
+def test_until_leaves_loops(env: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert name((await driver.step("next")).frame) == "program.py:6"
+        assert name((await driver.step("next")).frame) == "program.py:4"  # back at the head
+        await driver.session.breakpoints.remove(1)
+        assert name((await driver.step("until")).frame) == "program.py:5"  # the line below
+        assert name((await driver.step("until")).frame) == "program.py:6"
+        stop = await driver.step("until")  # the last line of the loop that runs
+        assert (name(stop.frame), stop.reason) == ("program.py:8", Reason.STEP)
+        stop = await driver.step("until")
+        assert (
+            name(stop.frame) == "(anonymous namespace)::call_back"
+        )  # the native code that called the function
+        stop = await driver.step("until", "program.py:11")
+        assert name(stop.frame) == "program.py:11"
+        await driver.finish_run()
+
+    run_session(work, script, "program.py:5", env=env)
+
+
+def test_until_leaves_a_native_loop(env: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    source = (Path(__file__).parents[2] / "samples" / "native" / "helper.cpp").read_text().splitlines()
+    body = next(number for number, text in enumerate(source, 1) if "for (" in text)
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        await driver.session.breakpoints.remove(1)
+        lines = []
+        while name(stop.frame) == "sample::inner_loop":
+            lines.append(getattr(stop.frame, "line", 0))
+            stop = await driver.step("until")
+        # 30 rounds are not seen; the condition of the loop, on its first line, is behind its body in the code
+        assert len(lines) < 10 and lines[-1] == max(lines), lines
+        assert name(stop.frame) == "sample::helper"
+        await driver.finish_run()
+
+    run_session(work, script, f"helper.cpp:{body}", env=env)
