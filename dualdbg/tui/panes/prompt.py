@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
+from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -26,13 +27,32 @@ Candidates = Callable[[str], Iterable["tuple[str, int]"]]
 """What may stand at the end of a line, and how many of its last characters that replaces."""
 
 
+class _Said:
+    """A line of the log. Its pieces are kept: the lines are drawn again whenever they move up."""
+
+    __slots__ = ("_pieces", "text")
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self._pieces: list[tuple[str, Style | None]] | None = None
+
+    def pieces(self, console: Console) -> list[tuple[str, Style | None]]:
+        if self._pieces is None:
+            self._pieces = [
+                (visible(segment.text), segment.style if isinstance(segment.style, Style) else None)
+                for segment in self.text.render(console)
+                if segment.text != "\n"
+            ]
+        return self._pieces
+
+
 class Log(LineView):
     """Everything that was said, the newest at the end."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._said: deque[str] = deque(maxlen=_MOST_LINES)
-        self._wrapped: list[Text] = []
+        self._wrapped: list[_Said] = []
         self._width = 0
         self._open = ""  # a line whose end has not come yet
 
@@ -71,11 +91,11 @@ class Log(LineView):
             y=max(self.line_count() - self.size.height, 0), animate=False, force=True, immediate=True
         )
 
-    def _wrap(self, line: str) -> list[Text]:
+    def _wrap(self, line: str) -> list[_Said]:
         text = Text.from_ansi(line)
         if not self._width or len(text) <= self._width:
-            return [text]
-        return list(text.divide(_breaks(text.plain, self._width)))
+            return [_Said(text)]
+        return [_Said(piece) for piece in text.divide(_breaks(text.plain, self._width))]
 
     def fit(self) -> None:
         if self.room != self._width:
@@ -91,7 +111,7 @@ class Log(LineView):
         return self.has_focus
 
     def parts(self, line: int, width: int) -> Sequence[Part]:
-        return ((self._wrapped[line].plain, ""),)
+        return ((self._wrapped[line].text.plain, ""),)
 
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
@@ -100,11 +120,9 @@ class Log(LineView):
             return Strip.blank(self._columns, base)
         if line == self.cursor and self.shows_cursor:
             base += self.look("cursor")
-        text = self._wrapped[line]
         segments = [
-            Segment(visible(segment.text), base + segment.style if isinstance(segment.style, Style) else base)
-            for segment in text.render(self.app.console)
-            if segment.text != "\n"
+            Segment(text, base + style if style is not None else base)
+            for text, style in self._wrapped[line].pieces(self.app.console)
         ]
         if self.found:
             segments = mark(segments, self.found, self.look("found"))
