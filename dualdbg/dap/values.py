@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CommandError, EvaluationError
+from ..errors import CommandError, DualdbgError, EvaluationError
 from ..model import Language, NativeFrame, PythonFrame, State, Value
 from ..session.code import REGISTER_GROUPS
 from ..session.helper_words import HelperWords
@@ -57,7 +58,7 @@ class Values:
         adapter = self._adapter
         if adapter.session.state is State.PYTHON_STOPPED and frame.engine_id is not None:
             answer = await adapter.session.inspector.ask("scopes", {"frameId": frame.engine_id})
-            return [self._python_scope(row) for row in answer.get("scopes", ())]
+            return [self._python_scope(row, frame.engine_id) for row in answer.get("scopes", ())]
         return [
             {
                 "name": "Locals",
@@ -67,8 +68,8 @@ class Values:
             }
         ]
 
-    def _python_scope(self, row: Row) -> Row:
-        reference = self.add(PythonChildren(self._adapter, int(row["variablesReference"])))
+    def _python_scope(self, row: Row, frame: int) -> Row:
+        reference = self.add(PythonChildren(self._adapter, int(row["variablesReference"]), frame))
         kept = {
             key: value for key, value in row.items() if key != "source"
         }  # an empty one, which says nothing
@@ -81,6 +82,28 @@ class Values:
         inner = int(row.get("variablesReference") or 0)
         reference = self.add(PythonChildren(self._adapter, inner)) if inner else 0
         return {**row, "variablesReference": reference}
+
+    async def add_places(self, rows: list[Row], frame: int) -> None:
+        """Give tensors among debugpy's rows the address of their data, for the editor's view of memory.
+
+        Only variables of the frame with debugpy's number ``frame``: to look at an attribute again may run code.
+        """
+        tensors = [row for row in rows if row.get("type") in _PYTHON_TENSORS and row.get("evaluateName")]
+        tensors = tensors[:_PLACES]
+        if not tensors:
+            return
+        names = "".join(f"({row['evaluateName']})," for row in tensors)
+        expression = f"[hex(t.data_ptr() if t.is_cpu else 0) for t in ({names})]"
+        try:
+            answer = await self._adapter.session.inspector.ask(
+                "evaluate", {"expression": expression, "frameId": frame, "context": "watch"}
+            )
+        except DualdbgError:
+            return  # one of them has no data of its own (sparse, fake), or the program runs again
+        places = _PLACE.findall(str(answer.get("result")))
+        for row, place in zip(tensors, places, strict=False):
+            if int(place, 16):
+                row["memoryReference"] = place
 
     def row(self, handle: FrameHandle, value: Value) -> Row:
         """A value of the session's as a variable."""
@@ -138,11 +161,12 @@ class Container:
 
 
 class PythonChildren(Container):
-    """A container of debugpy's, by its own number."""
+    """A container of debugpy's, by its own number; ``frame`` is that of the frame whose variables it holds."""
 
-    def __init__(self, adapter: Adapter, reference: int) -> None:
+    def __init__(self, adapter: Adapter, reference: int, frame: int | None = None) -> None:
         self._adapter = adapter
         self._reference = reference
+        self._frame = frame
 
     async def rows(self, arguments: Arguments) -> list[Row]:
         asked = {
@@ -151,7 +175,11 @@ class PythonChildren(Container):
         answer = await self._adapter.session.inspector.ask(
             "variables", {"variablesReference": self._reference, **asked}
         )
-        return [self._adapter.values.python_row(row) for row in answer.get("variables", ())]
+        values = self._adapter.values
+        rows = [values.python_row(row) for row in answer.get("variables", ())]
+        if self._frame is not None:
+            await values.add_places(rows, self._frame)
+        return rows
 
     async def assign(self, name: str, text: str, arguments: Arguments) -> Row:
         asked: Row = {"variablesReference": self._reference, "name": name, "value": text}
@@ -263,6 +291,9 @@ class Tensor(Container):
 
 
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"})
+_PYTHON_TENSORS = frozenset({"Tensor", "Parameter", "Buffer"})  # as debugpy names types
+_PLACE = re.compile(r"'(0x[0-9a-f]+)'")
+_PLACES = 20  # tensors of one list that are asked for their data
 _ELEMENTS = 100  # elements of a tensor that are shown, in its own order
 _FACTS = (
     "dtype",

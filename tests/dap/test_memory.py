@@ -175,18 +175,27 @@ def test_conditions_in_cpp(client: Client, demo: Path, row: Message, value: str)
 
 
 @pytest.mark.torch
-def test_a_tensor_at_a_native_stop(client: Client, program: Callable[..., Path]) -> None:
+def test_a_tensor_at_stops_of_both_kinds(client: Client, program: Callable[..., Path]) -> None:
     """Its facts and elements as children, and its data as the editor's view of memory reads it."""
     require(importlib.util.find_spec("torch"), "PyTorch")
     path = program("import torch\nt = torch.arange(12.0).reshape(3, 4)\ntorch.randn(2)\n")
-    client.start({"program": str(path)}, functions=["randn"])
-    thread = client.stopped(seconds=90, reason="function breakpoint")["threadId"]
+    client.start({"program": str(path)}, functions=["randn"], lines={path: [3]})
+    thread = client.stopped(seconds=90)["threadId"]
+    frame = client.stack(thread)[0]
+    places = [client.scope(frame)["t"]["memoryReference"]]
+    places += [client.evaluate(name, frame, "watch").get("memoryReference") for name in ("t", "t + 1")]
+    assert places == [places[0], places[0], None], (
+        "of variables, not of values that are gone when they are shown"
+    )
+    client.go("continue", thread)
+    client.stopped(reason="function breakpoint")
     frame = next(row for row in client.stack(thread) if row["name"] == "<module>")
     tensor = client.scope(frame)["t"]
     assert "8., 9." in tensor["value"].replace("\n", " ").replace("  ", " ")
     children = client.children(tensor)
     assert children["sizes"]["value"] == "[3, 4]" and children["dtype"]["value"] == "float32"
     assert children["[11]"]["value"] == "11.0"
-    asked = {"memoryReference": children["data"]["memoryReference"], "count": 48}
+    assert children["data"]["memoryReference"] == places[0]
+    asked = {"memoryReference": places[0], "count": 48}
     data = base64.b64decode(client.request("readMemory", asked)["data"])
     assert struct.unpack("<12f", data) == tuple(map(float, range(12)))

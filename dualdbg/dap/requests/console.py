@@ -65,7 +65,12 @@ async def _in_python(
         answer = await adapter.session.inspector.ask("evaluate", asked, _DEADLINE)
     except CommandError as error:
         raise as_evaluation(error) from error
-    return adapter.values.python_row(answer)
+    row = adapter.values.python_row(answer)
+    if _NAME.fullmatch(expression.strip()):
+        row["evaluateName"] = expression.strip()
+        await adapter.values.add_places([row], engine_id)
+        del row["evaluateName"]
+    return row
 
 
 async def _from_memory(adapter: Adapter, handle: FrameHandle, expression: str) -> dict[str, Any]:
