@@ -147,8 +147,7 @@ _LONG = 1 << 10  # characters; gdb writes each by itself on its MI channel: a fi
 _RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
 _VALUES = []
-_CHARACTERS = 200  # of a string
-_TEXT = {"max_elements": 20, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
+_TEXT = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
 
 
 def variables(number, level):
@@ -214,7 +213,7 @@ def _value_row(name, value):
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     try:
-        text = value.format_string(**dict(_TEXT, max_elements=_CHARACTERS) if _is_text(value) else _TEXT)
+        text = value.format_string(**_TEXT)
     except (gdb.error, RuntimeError, UnicodeError) as error:
         text = "<%s>" % error
     try:
@@ -226,17 +225,6 @@ def _value_row(name, value):
         _VALUES.append(int(value) if _is_python_object(value.type) else value)
         handle = len(_VALUES) - 1
     return {"name": name, "type": _type_name(value.type), "value": text, "handle": handle, "address": address}
-
-
-def _is_text(value):
-    """Whether its elements are the characters of one string."""
-    printer = gdb.default_visualizer(value)
-    if printer is not None:
-        return getattr(printer, "display_hint", str)() == "string"
-    type_ = value.type.strip_typedefs()
-    if type_.code not in (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_ARRAY):
-        return False
-    return type_.target().strip_typedefs().unqualified().name in ("char", "signed char", "unsigned char")
 
 
 def _type_name(type_):
@@ -423,6 +411,29 @@ def _command(name):
     return _COMMANDS[name]
 
 
+class LeaveCommand(gdb.Command):
+    """Lets go of the process and ends gdb: for whoever sees that the session is dead.
+
+    With every thread stopped: one that has met a breakpoint and was not looked at yet stands behind the trap.
+    """
+
+    def __init__(self):
+        super().__init__("dualdbg-leave", gdb.COMMAND_SUPPORT)
+
+    def invoke(self, argument, from_tty):
+        thread = gdb.selected_thread()
+        if thread is None or not thread.is_running():
+            self.leave()
+        else:
+            gdb.events.stop.connect(lambda event: gdb.post_event(self.leave))
+            gdb.execute("interrupt")
+
+    def leave(self):
+        if gdb.selected_inferior().pid:
+            gdb.execute("detach")
+        gdb.execute("quit")
+
+
 class EngineCommand(gdb.Command):
     """The one command; it answers a line of JSON: {"result": ...}, {"error": text} or {"file": path of either}."""
 
@@ -456,3 +467,4 @@ def _in_file(text):
 
 
 EngineCommand()
+LeaveCommand()

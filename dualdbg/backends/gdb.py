@@ -60,11 +60,15 @@ _PASSED_SIGNALS = (
 
 @dataclass(frozen=True)
 class GdbOptions:
-    """How gdb is started: its path, the folder of our helpers, and where to log."""
+    """How gdb is started: its path, the folder of our helpers, and where to log.
+
+    ``dies_with_us``: gdb is ended by the kernel when this process dies, and lets go of the target wherever it is then.
+    """
 
     executable: str
     scripts: Path
     log: WireLog
+    dies_with_us: bool = True
 
 
 class GdbEngine:
@@ -94,6 +98,12 @@ class GdbEngine:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
+    @property
+    def input(self) -> int:
+        """The descriptor that gdb reads commands from."""
+        assert self._process is not None and self._process.stdin is not None
+        return int(self._process.stdin.transport.get_extra_info("pipe").fileno())
+
     async def start(self) -> None:
         """Start gdb and set it up. Raises EngineError when there is no gdb that can be used."""
         parent = os.getpid()
@@ -101,7 +111,8 @@ class GdbEngine:
 
         def in_child() -> None:  # between fork and exec
             os.setpgid(0, 0)  # Ctrl-C at the user's terminal is ours to translate, not gdb's
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            if self._options.dies_with_us:
+                libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             if os.getppid() != parent:
                 os._exit(127)
 

@@ -383,6 +383,15 @@ class Console:
                 frame = await self.frame() if session.native_held.is_set() else None
                 if isinstance(frame, NativeFrame):
                     await session.native.console(f"frame {frame.level}")
-            return await session.native.console(command)
+            before = await _last_breakpoint(session)
+            answer = await session.native.console(command)
+            session.judge.of_gdb.update(range(before + 1, await _last_breakpoint(session) + 1))
+            return answer
 
         return str(await session.interrupted(ask))
+
+
+async def _last_breakpoint(session: Session) -> int:
+    """gdb's number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 for none."""
+    answer = await session.native.command("-data-evaluate-expression $bpnum")
+    return int(answer["value"]) if str(answer["value"]).isdecimal() else 0

@@ -49,6 +49,8 @@ from .reports import (
 )
 from .style import Style
 
+_LONG_VALUE = 2000  # characters of a variable in a list of them
+
 LineReader = Callable[[str, int], "str | None"]
 """The text of a line of a source file, or None where there is no such file or line."""
 
@@ -212,7 +214,10 @@ class Printer:
         type_name = (
             f"{self.style.paint('type', short_function(value.type, self.style.width))} " if value.type else ""
         )
-        return f"{type_name}{value.name} = {value.value}"
+        text = value.value
+        if len(text) > _LONG_VALUE:
+            text = f"{text[:_LONG_VALUE]}… ({len(text)} characters; print {value.name} shows them)"
+        return f"{type_name}{value.name} = {text}"
 
     def _source(self, report: SourceReport) -> str:
         width = len(str(report.first + len(report.lines)))

@@ -34,10 +34,13 @@ from .start import Options, find_gdb, furnish
 
 _PACKAGE = Path(__file__).parents[1]
 
-# When dualdbg is gone, and gdb too soon to take its breakpoints out. A second line calls it off.
+# When dualdbg is gone: gdb lets go of the process in good order, with every thread stopped, or a thread that has just
+# met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
+# Standard output is what gdb reads. A third line calls it off.
 _REPAIR = (
-    "read pid || exit 0; read released && exit 0; "
-    'PYTHONPATH={path} {python} -m dualdbg.snapshot.repair "$pid" {state}; rm -rf {files}'
+    "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; echo dualdbg-leave; tries=0; "
+    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; '
+    'kill -9 "$gdb"; PYTHONPATH={path} {python} -m dualdbg.snapshot.repair "$pid" {state}; rm -rf {files}'
 )
 
 
@@ -60,7 +63,7 @@ async def attach(
     ptrace.check(pid)
     session = Session(pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
     native = GdbEngine(
-        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started), False),
         session.report,
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
@@ -72,16 +75,6 @@ async def attach(
         subscribe(session)
     was_stopped = is_stopped(pid)
     session.repair = partial(repair, pid, was_stopped)
-    guard = Guard(
-        _REPAIR.format(
-            python=shlex.quote(sys.executable),
-            path=shlex.quote(str(_PACKAGE.parent)),
-            state="stopped" if was_stopped else "running",
-            files=shlex.quote(file_prefix()) + "*",
-        )
-    )
-    os.write(guard.pipe, f"{pid}\n".encode())
-    session.at_close.append(guard.release)
     meeting = Meeting(port, host)
     control = PythonControl(
         session,
@@ -94,6 +87,7 @@ async def attach(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
+        session.at_close.append(_guard(pid, native, was_stopped).release)
         await _hold(session, native)
         await control.begin()
         await native.console("catch load")
@@ -114,6 +108,19 @@ async def attach(
         await session.close()
         raise
     return session
+
+
+def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
+    """Sees to the process when we are gone, however we went."""
+    script = _REPAIR.format(
+        python=shlex.quote(sys.executable),
+        path=shlex.quote(str(_PACKAGE.parent)),
+        state="stopped" if was_stopped else "running",
+        files=shlex.quote(file_prefix()) + "*",
+    )
+    guard = Guard(script, native.input)
+    os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
+    return guard
 
 
 async def _hold(session: Session, native: GdbEngine) -> None:

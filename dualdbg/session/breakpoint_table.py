@@ -146,7 +146,8 @@ class BreakpointTable:
 
     async def _tell_nearest(self, id: int) -> None:
         """The names that the user may have meant, for one that nothing has which is loaded."""
-        if self._rows[id].state is not BreakpointState.PENDING:
+        row = self._rows[id]
+        if row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
             return
         names = await asyncio.to_thread(self._names_near, self._rows[id].spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:

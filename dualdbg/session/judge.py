@@ -45,6 +45,7 @@ class Judge:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.of_gdb: set[int] = set()  # breakpoints and watchpoints that the user had gdb set by itself
         self._reported: dict[tuple[int, int], Arrival] = {}  # the last one of a breakpoint in a thread
 
     async def is_internal(self, event: engine.NativeStopped) -> bool:
@@ -77,6 +78,12 @@ class Judge:
             if event.signal == "SIGINT" or event.signal == "0":
                 return Reason.PAUSE, (), None
             return await self._signal(event)
+        if event.reason == "watchpoint-scope":
+            return (
+                Reason.BREAKPOINT,
+                (),
+                "the function of gdb's watchpoint was left, and the watchpoint with it",
+            )
         return Reason.PAUSE, (), event.reason or None
 
     def _returned(self, event: engine.NativeStopped) -> str | None:
@@ -85,6 +92,8 @@ class Judge:
     async def _breakpoint(self, event: engine.NativeStopped) -> Verdict | None:
         session = self._session
         assert event.gdb_breakpoint is not None
+        if event.gdb_breakpoint in self.of_gdb:
+            return Reason.BREAKPOINT, (), _told_by_gdb(event)
         if await session.breakpoints.own_business(event) or await self._is_ours(event):
             return None
         hit, description = await self._met(
@@ -212,6 +221,17 @@ class Judge:
             return signal.Signals[name].value
         except KeyError:
             return None
+
+
+def _told_by_gdb(event: engine.NativeStopped) -> str:
+    """What gdb says of a breakpoint of its own: of a watchpoint the expression, and the values before and after."""
+    for key in ("wpt", "hw-awpt", "hw-rwpt"):
+        if key in event.payload:
+            value = event.payload.get("value", {})
+            old, new = value.get("old"), value.get("new", value.get("value"))
+            change = f"{old} -> {new}" if old is not None else f"{new}"
+            return f"gdb's watchpoint {event.gdb_breakpoint}, {event.payload[key].get('exp')}: {change}"
+    return f"gdb's breakpoint {event.gdb_breakpoint}"
 
 
 _INTERNAL: dict[str, Callable[[Judge, engine.NativeStopped], Awaitable[None]]] = {

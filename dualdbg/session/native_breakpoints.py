@@ -355,7 +355,7 @@ class NativeBreakpoints:
     async def _set_condition(self, wanted: _Wanted, number: int, condition: str) -> None:
         """A condition that gdb cannot read here leaves the breakpoint without one: the stop there says why."""
         try:
-            await self._native.command(f"-break-condition {number} {condition}")
+            await self._native.console(f"condition {number} {condition}")  # MI would take quotes for its own
         except CommandError as error:
             wanted.message = f"the condition cannot be read: {error.message}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,7 +69,9 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
-        self.settled_late: Callable[[list[int]], None] = lambda ids: None  # told what debugpy said only afterwards
+        self.settled_late: Callable[[list[int]], None] = lambda ids: (
+            None
+        )  # told what debugpy said only afterwards
         self._said = self._heard = (
             time.time_ns()
         )  # numbers of messages: greater than those of an earlier session
@@ -81,6 +84,10 @@ class PythonBreakpoints:
                 wanted.state = BreakpointState.REJECTED
                 looked = ", ".join(str(folder) for folder in self._folders)
                 wanted.message = f"there is no file {spec.subject} (looked in {looked})"
+            elif spec.line is not None and spec.line > (count := _lines_of(wanted.file)):
+                wanted.state = BreakpointState.REJECTED
+                wanted.message = f"{spec.subject} has {count} lines"
+                wanted.file = None
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
             await self._place(wanted, spec.subject)
         self._wanted[id] = wanted
@@ -230,6 +237,13 @@ _MESSAGES = {
     BreakpointKind.RAISE: PythonBreakpoints._exceptions,
     BreakpointKind.UNCAUGHT: PythonBreakpoints._exceptions,
 }
+
+
+def _lines_of(file: str) -> int:
+    try:
+        return len(Path(file).read_bytes().splitlines())
+    except OSError:
+        return sys.maxsize  # nobody knows: debugpy decides
 
 
 def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:

@@ -66,6 +66,8 @@ def join(
 ) -> tuple[list[dict[str, Any]], list[list[int]]]:
     """One row for each value of ``key``, as debugpy keeps one breakpoint a place, and the rows that went into each.
 
+    ``key`` is line or name (of a function).
+
     ``breakpoints`` are the number and spec of each row. A joined row stops when any of its breakpoints would, and
     notes which; :data:`HELD` tells.
     """
@@ -75,8 +77,9 @@ def join(
     joined = []
     for place, indices in sources.items():
         parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
-        alone = len(indices) == 1
-        joined.append(rows[indices[0]] if alone else {key: place, "condition": _JOINED.format(parts=parts)})
+        first = rows[indices[0]]
+        alone = len(indices) == 1 and not (key == "name" and "logMessage" in first)  # it logs at lines only
+        joined.append(first if alone else {key: place, "condition": _JOINED.format(parts=parts)})
     return joined, list(sources.values())
 
 

@@ -22,6 +22,7 @@ from .engines import NativeEngine
 from .progress import progress
 from .symbol_policy import SymbolPolicy
 
+MOST_FRAMES = 5000  # native ones of a thread; gdb unwinds 20,000 a second
 _INTERPRETER_NAMES = ("libpython", "python")
 _INDEXED = 50_000_000  # bytes of a library from which on gdb takes seconds to make its index
 
@@ -123,7 +124,7 @@ class StackReader:
         if gdb_thread in self._frames:
             return self._frames[gdb_thread]
         while True:
-            frames = await self._native.frames(gdb_thread)
+            frames = await self._native.frames(gdb_thread, MOST_FRAMES)
             missing = self._first_unprepared(frames)
             if missing is None:
                 break
@@ -163,7 +164,10 @@ class StackReader:
             return self._stacks[tid]
         native = await self.native_frames(gdb_thread)
         python = self.python_threads()
-        frames = next((list(thread.frames) for thread in python if thread.tid == tid), [])
-        trouble = self._python_trouble if not python else None
+        own = next((thread for thread in python if thread.tid == tid), None)
+        frames = list(own.frames) if own is not None else []
+        trouble = self._python_trouble if own is None else own.trouble
+        if len(native) >= MOST_FRAMES:
+            trouble = f"only the innermost {MOST_FRAMES} native frames were read"
         self._stacks[tid] = merge(tid, native, frames, self.rules, trouble)
         return self._stacks[tid]

@@ -22,7 +22,7 @@ _PACKAGE = "dualdbg_helpers"
 Variables = tuple[tuple[str, str], ...]  # name and text
 
 _STR, _DICT = 1 << 28, 1 << 29  # Py_TPFLAGS_UNICODE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS; Include/object.h
-_SPECIAL = re.compile(r"__\w+__")
+_SPECIAL = re.compile(r"__\w+__|__pydevd_\w+")
 _SECONDS = 2.0  # for all the text of one process
 _STARTS = ("_bootstrap", "Thread._bootstrap")  # the outermost function of a thread that `threading` started
 
@@ -96,7 +96,8 @@ class ObjectText:
         try:
             namespace = slots.namespace(frame)
             entries = self._entries(reader, namespace) if namespace is not None else []
-            return slots.variables(frame) + [row for row in entries if not _SPECIAL.fullmatch(row[0])]
+            rows = slots.variables(frame) + entries
+            return [row for row in rows if not _SPECIAL.fullmatch(row[0])]
         except self._caught as error:
             raise TargetError(f"the variables of the frame at {frame:#x} cannot be read: {error}") from error
 

@@ -15,7 +15,7 @@ from .memory import Memory
 from .python_layout import PythonLayout, layout_of
 from .registers import Registers
 
-_MOST_FRAMES, _MOST_THREADS = 3000, 20000
+_MOST_FRAMES, _MOST_THREADS = 20_000, 20_000
 _OWNED_BY_C_STACK = 3  # 3.12, 3.13: a frame that marks the entry from C; FRAME_OWNED_BY_INTERPRETER in 3.14
 _TID_IN_PTHREAD = (0x2D0, 0xD0)  # x86-64, aarch64
 _TAG_BITS = 7  # 3.14 keeps marks in the low bits of references

@@ -17,11 +17,15 @@ from .python_reader import PythonReader, PythonState, PythonThreadState, find_in
 
 @dataclass(frozen=True)
 class PythonThread:
-    """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL."""
+    """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL.
+
+    ``trouble`` says why the frames end early, where they do.
+    """
 
     tid: int
     frames: tuple[PythonFrame, ...]
     holds_gil: bool
+    trouble: str | None = None
 
 
 class PythonSide:
@@ -38,7 +42,7 @@ class PythonSide:
         """Every Python thread."""
         state, states = self._read(self._reader())
         return [
-            PythonThread(tid, thread.frames, thread.address == state.gil_holder)
+            PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
             for tid, thread in states.items()
         ]
 

@@ -160,6 +160,64 @@ def test_any_death_on_our_side(victim: str) -> None:
         assert "left" in answer_of(process)
 
 
+# Its threads call the function all the time, and compare what it says.
+HOT = """\
+import math, sys, threading
+def work():
+    return sum(math.sin(number) for number in range(50))
+right, end, wrong = work(), threading.Event(), []
+def loop():
+    while not end.is_set():
+        if work() != right:
+            wrong.append(1)
+threads = [threading.Thread(target=loop) for _ in range(3)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+sys.stdin.read(1)
+end.set()
+for thread in threads:
+    thread.join()
+print("left", wrong)
+"""
+
+
+def test_our_death_while_threads_meet_a_breakpoint() -> None:
+    """Each that stands behind the trap, and was not looked at yet, goes on with the instruction that was there."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            command = [
+                "-m",
+                "dualdbg",
+                "attach",
+                str(process.pid),
+                "--no-stacks",
+                "-b",
+                "math_sin if 0",
+                "-x",
+                "c",
+            ]
+            with subprocess.Popen(
+                [sys.executable, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            ) as session:
+                pid = process.pid
+                wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
+                wait_until(lambda: traps_in(pid), 20, "the breakpoint is in it")
+                session.kill()
+                wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 30, "its code is as it was")
+            assert answer_of(process) == "left []\n"
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("was_stopped", [False, True])
 def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
     """gdb's own SIGSTOP, not yet taken when gdb dies, would stop the process for good."""

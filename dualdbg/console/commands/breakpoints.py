@@ -22,14 +22,14 @@ async def break_(console: Console, argument: str) -> None:
     if not argument:
         console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
         return
-    await console.session.breakpoints.add(await _with_file(console, argument))
+    await console.session.breakpoints.add(await with_file(console, argument))
 
 
 @command("tbreak tb", "SPEC", "set a breakpoint that stops once", completes="spec", details=_SPEC)
 async def tbreak(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("tbreak wants to know where", "help tbreak")
-    await console.session.breakpoints.add(await _with_file(console, argument), temporary=True)
+    await console.session.breakpoints.add(await with_file(console, argument), temporary=True)
 
 
 @command("delete del", "[NUMBER…]", "remove breakpoints; without NUMBER: all")
@@ -59,7 +59,7 @@ def _chosen(console: Console, argument: str) -> list[Breakpoint]:
     return [table.get(int(word)) for word in words] if words else table.all()
 
 
-async def _with_file(console: Console, spec: str) -> str:
+async def with_file(console: Console, spec: str) -> str:
     """``12 if x`` means line 12 of the selected frame's file."""
     first, _, rest = spec.partition(" ")
     if not first.isdecimal():

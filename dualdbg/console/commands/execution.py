@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import CommandError
 from ...model import STEP_LAYERS, Layer, Reason
 from ..reports import TextReport
+from .breakpoints import with_file
 from .registry import command, no_argument, positive_number
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ async def finish(console: Console, argument: str) -> None:
     repeats=True,
 )
 async def until(console: Console, argument: str) -> None:
-    await console.session.step("until", argument or None, tid=console.selected().tid)
+    location = await with_file(console, argument) if argument else None
+    await console.session.step("until", location, tid=console.selected().tid)
 
 
 @command(

@@ -27,6 +27,13 @@ _INSTEAD = {
     "si": "", "nexti": "", "ni": "", "interrupt": "pause",
 }  # fmt: skip
 
+# What reads on until a line says end, unless its line is there already: name, least length, whether it may have one.
+_MULTILINE = (
+    ("python", 2, True), ("python-interactive", 7, True), ("pi", 2, True), ("guile", 2, True), ("gu", 2, True),
+    ("guile-repl", 6, False), ("gr", 2, False), ("define", 3, False), ("document", 3, False),
+    ("commands", 4, False), ("while", 5, False), ("if", 2, False),
+)  # fmt: skip
+
 
 @command("help h ?", "[COMMAND]", "list the commands, or explain one", completes="command")
 async def help_(console: Console, argument: str) -> None:
@@ -50,14 +57,34 @@ async def gdb(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("gdb wants a command", "for example: gdb info registers")
     verb = argument.split()[0].partition("/")[0]
-    if verb in _INSTEAD:
+    if verb in _INSTEAD and not _deletes_gdbs_own(console, verb, argument):
         instead = _INSTEAD[verb]
         raise CommandError(
             f"gdb's {verb} would change the target behind the session's back",
             f"type {instead}" if instead else "there is no such command of ours",
         )
+    if _asks_for_more(argument):
+        raise CommandError(
+            f"gdb's {verb} wants more lines, which cannot be given here", "gdb source FILE reads them"
+        )
     await HelperWords(console.session).load()
     console.show(TextReport(await console.ask_gdb(argument)))
+
+
+def _deletes_gdbs_own(console: Console, verb: str, argument: str) -> bool:
+    """Whether these are breakpoints that gdb was asked to set by this command."""
+    numbers = argument.split()[1:]
+    own = console.session.judge.of_gdb
+    return verb == "delete" and bool(numbers) and all(one.isdecimal() and int(one) in own for one in numbers)
+
+
+def _asks_for_more(argument: str) -> bool:
+    """Whether gdb would read on after this line, for ever. Its commands may be cut short (gdb, "Command Syntax")."""
+    verb, _, rest = argument.partition(" ")
+    for name, shortest, takes_a_line in _MULTILINE:
+        if name.startswith(verb) and len(verb) >= shortest:
+            return not (takes_a_line and rest.strip())
+    return False
 
 
 @command(

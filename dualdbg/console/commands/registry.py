@@ -49,6 +49,7 @@ _AREAS = (
     "breakpoints",
     "threads",
     "processes",
+    "of_gdb",
     "general",
 )
 _BY_NAME: dict[str, Command] = {}

@@ -34,7 +34,10 @@ config = {"rate": 0.1, "layers": [1, 2, 3], "point": Point(3, torch.arange(4.0))
 model = Model()
 chosen = Color.RED
 matrix = torch.tensor([[1.5, float("nan")], [2.0, -1.0]])
-print(json.dumps({name: repr(eval(name)) for name in ("config", "chosen", "matrix", "config['point'].y")}), flush=True)
+print(
+    json.dumps({name: repr(eval(name)) for name in ("config", "chosen", "matrix", "config['point'].y")}),
+    flush=True,
+)
 
 
 class Body:
