@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
+import sys
 import time
 import uuid
 
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from dualdbg.tui.terminal.cells import Look
 from dualdbg.tui.terminal.keys import sequence
 from dualdbg.tui.terminal.parser import Parser
+from dualdbg.tui.terminal.pty import ProgramTerminal
 from dualdbg.tui.terminal.screen import Row, Screen
 from tests import support
 
@@ -231,3 +234,35 @@ def test_line_drawing_characters_are_drawn() -> None:
 def test_half_of_a_wide_letter_takes_the_other_half_with_it() -> None:
     """tmux captures both, in fewer columns than they had."""
     assert shown(drawn("日本\x1b[2GX"))[0] == " X本"
+
+
+def test_a_flood_that_redraws_its_line_is_drawn_to_its_end() -> None:
+    """It is drawn a slice at a time, with pauses; the last of it is what stands there."""
+    steps = 30_000
+
+    async def main() -> list[str]:
+        terminal = ProgramTerminal(40, 5)
+        told = asyncio.Event()
+        terminal.changed = told.set
+        terminal.listen()
+        script = (
+            f"for n in range({steps}): print(chr(13) + chr(27) + '[32m' + str(n) + chr(27) + '[0m', end='')"
+        )
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", f"{script}\nprint(); print('end', end='')", stdout=terminal.slave
+        )
+        terminal.started()
+
+        async def drawn() -> None:
+            while shown(terminal.screen)[1] != "end":
+                told.clear()
+                await told.wait()
+            await program.wait()
+
+        try:
+            await asyncio.wait_for(drawn(), 60)
+        finally:
+            terminal.close()
+        return shown(terminal.screen)
+
+    assert asyncio.run(main())[:2] == [str(steps - 1), "end"]

@@ -26,10 +26,12 @@ from dualdbg.model import (
     Stop,
     Thread,
 )
+from dualdbg.session.code import Instruction as CodeRow
 from dualdbg.tui import marks
 from dualdbg.tui.changes import Memory, changed, scope_of
 from dualdbg.tui.goto import Spot, understand
-from dualdbg.tui.looks import plain
+from dualdbg.tui.listing import listing_of
+from dualdbg.tui.looks import plain, visible, visible_text
 from dualdbg.tui.panes.breakpoints import breakpoint_rows
 from dualdbg.tui.panes.memory import bytes_a_line, memory_rows
 from dualdbg.tui.panes.stack import Detail, Fold, stack_rows
@@ -319,3 +321,28 @@ def test_the_picker_filters_by_every_word() -> None:
     assert [row.thing.pid for row in candidate_rows([one, other], "11")] == [11]
     assert "traced by 9" in lines(candidate_rows([other], ""), 120)[0]
     assert [age(seconds) for seconds in (5, 90, 7200, 200000)] == ["5s", "1m", "2h", "2d"]
+
+
+def test_machine_code_names_what_it_calls() -> None:
+    rows = [
+        CodeRow(0x10, "call   0x500", "", "here", 0, target="at::native::randn"),
+        CodeRow(0x15, "je     0x20", "", "here", 5, target="here+16"),
+        CodeRow(0x1A, "jmp    0x99 <other+1>", "", "here", 10, target="other+1"),
+        CodeRow(0x20, "call   0x600", "", "here", 16, target="here::operator+"),
+        CodeRow(0x25, "mov    $0x1,%eax", "", "here", 21),
+    ]
+    listing = listing_of(rows, 0x10)
+    assert listing.title == "here"
+    assert [row.text.split(maxsplit=1)[1] for row in listing.instructions] == [
+        "call   at::native::randn",
+        "je     <+16>",
+        "jmp    other+1",
+        "call   here::operator+",
+        "mov    $0x1,%eax",
+    ]
+
+
+def test_what_cannot_be_seen_is_a_sign_of_one_column() -> None:
+    assert visible("a\x1b[2J\tb\x7f\x9b\udcff\n") == "a␛[2J b␡\ufffd\ufffd␊"
+    assert visible("日本 e\u0301") == "日本 e\u0301"
+    assert visible_text("a\n\tb\0") == "a\n\tb␀"
