@@ -435,7 +435,7 @@ class LeaveCommand(gdb.Command):
 
 
 class EngineCommand(gdb.Command):
-    """The one command; it answers a line of JSON: {"result": ...}, {"error": text} or {"file": path of either}."""
+    """The one command; it answers a line of JSON: {"result": ...}, {"error": text}, or where either is (_aside)."""
 
     def __init__(self):
         super().__init__("dualdbg-engine", gdb.COMMAND_SUPPORT)
@@ -449,22 +449,32 @@ class EngineCommand(gdb.Command):
         text = json.dumps(answer)
         if len(text) > _LONG:
             try:
-                text = json.dumps({"file": _in_file(text)})
+                text = json.dumps(_aside(text))
             except OSError:
                 pass  # no folder for it, or a full disk: the slow way
         gdb.write("dualdbg-answer:" + text + "\n")
         gdb.flush()
 
 
-def _in_file(text):
-    """The path of a new file with this text; who reads it deletes it."""
+_MEMORY = []  # the descriptor of the last long answer
+
+
+def _aside(text):
+    """Where a long answer is: ``memory``, a path that ends with the next answer, or ``file``, one to be deleted."""
+    # /proc/PID belongs to root when others may not look into the process (prctl(2), PR_SET_DUMPABLE).
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").stat().st_uid == os.geteuid():
+        if _MEMORY:
+            os.close(_MEMORY.pop())
+        _MEMORY.append(os.memfd_create("dualdbg-answer"))
+        with open(_MEMORY[0], "w", encoding="ascii", closefd=False) as file:
+            file.write(text)
+        return {"memory": "/proc/%d/fd/%d" % (os.getpid(), _MEMORY[0])}
     # Not by tempfile, whose import takes longer than all the answers of a short session.
     name = "dualdbg-answer-%d-%s" % (os.getpid(), os.urandom(8).hex())
     path = str(Path(os.environ.get("TMPDIR") or "/tmp") / name)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(text)
-    return path
+    return {"file": path}
 
 
 EngineCommand()
-LeaveCommand()

@@ -204,7 +204,9 @@ class GdbEngine:
             answer = json.loads(line.partition("\n")[0] if mark else text)
         except ValueError as error:
             raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}") from error
-        if "file" in answer:  # a long one
+        if "memory" in answer:  # a long one
+            answer = json.loads(Path(answer["memory"]).read_bytes())
+        elif "file" in answer:
             path = Path(answer["file"])
             answer = json.loads(path.read_bytes())
             path.unlink()
