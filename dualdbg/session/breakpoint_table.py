@@ -82,6 +82,7 @@ class BreakpointTable:
         self._ambiguous = AmbiguousNames(image)
         self._origins = ThrowOrigins(session, native)
         self._rows: dict[int, Breakpoint] = {}
+        self._raised: dict[int, python_hits.Raised] = {}  # the last one of each of debugpy's threads
         self._next_id = 1
         self._optional: set[int] = set()  # members of presets that a release build has inlined
 
@@ -136,6 +137,8 @@ class BreakpointTable:
         self._settle(id, announce=True)
         self._tell_meanings(id, self.image.modules)
         self._tell_troubles()
+        if spec.kind is BreakpointKind.RAISE:
+            self._tell_near_exceptions(id, spec.subject)
         if self._session.stop is not None:  # the program has begun: what is named should be there
             self._session.background(self._tell_nearest(id))
         if same is not None:
@@ -143,6 +146,12 @@ class BreakpointTable:
                 Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}")
             )
         return self._rows[id]
+
+    def _tell_near_exceptions(self, id: int, name: str) -> None:
+        near = python_hits.nearest_exceptions(name)
+        if near:
+            hint = f"nearest: {', '.join(near)}; a type of the program's own is met when it is raised"
+            self._session.emit(Notice("info", f"breakpoint {id}: {name} is no built-in exception", hint))
 
     async def _tell_nearest(self, id: int) -> None:
         """The names that the user may have meant, for one that nothing has which is loaded."""
@@ -287,23 +296,51 @@ class BreakpointTable:
         rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
         return [row.id for row in rows if row.spec.subject == name]
 
-    async def at_python_stop(self, hold: PythonHold) -> tuple[list[int], str | None]:
-        """The breakpoints that a stop of debugpy's belongs to, and what is to be said of it."""
+    async def at_python_stop(self, hold: PythonHold) -> tuple[list[int], str | None] | None:
+        """The breakpoints that a stop of debugpy's belongs to, and what is to be said of it.
+
+        None for an exception that nobody has asked for: the target is to run on.
+        """
         if hold.event.reason == "exception":
-            specs = {id: self._rows[id].spec for id in self._python.exception_owners()}
-            owners = await python_hits.exception_owners(self._session, hold, specs)
-            parts = [python_hits.exception_text(hold), await self._origins.of(hold)]
-            description = ", ".join(part for part in parts if part) or None
-        else:
-            owners = self._python.owners(hold.event.breakpoints)
-            failed, description = await self._failed_conditions(owners, hold)
-            owners = failed or await python_hits.held(self._session, hold, owners)
+            return await self._at_exception(hold)
+        owners = self._python.owners(hold.event.breakpoints)
+        failed, description = await self._failed_conditions(owners, hold)
+        owners = failed or await python_hits.held(self._session, hold, owners)
         owners = [id for id in owners if id in self._rows]  # removed ones went while debugpy was asked
         for id in owners:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
             if self._rows[id].spec.temporary:
                 await self.remove(id)
         return owners, description
+
+    async def _at_exception(self, hold: PythonHold) -> tuple[list[int], str | None] | None:
+        exception = await python_hits.raised(self._session, hold)
+        number = hold.event.debugpy_thread
+        on_its_way = exception.came_from(self._raised.get(number))
+        self._raised[number] = exception
+        owners = []
+        if not on_its_way:
+            specs = {id: self._rows[id].spec for id in self._python.exception_owners()}
+            owners = python_hits.exception_owners(exception, specs)
+        failed, why = await self._failed_conditions(owners, hold)
+        stopping = list(failed)
+        for id in owners:
+            spec = self._rows[id].spec
+            if id in failed or not await python_hits.condition_holds(self._session, hold, spec):
+                continue
+            if not self.count_hit(id):
+                continue
+            if spec.log is not None:
+                await python_hits.write_log(self._session, hold, spec.log)
+            else:
+                stopping.append(id)
+        if not stopping and not self._python.editor_wants(exception.mode):
+            return None
+        for id in stopping:
+            if self._rows[id].spec.temporary:
+                await self.remove(id)
+        parts = [python_hits.exception_text(hold), await self._origins.of(hold), why]
+        return stopping, ", ".join(part for part in parts if part) or None
 
     async def _failed_conditions(self, ids: list[int], hold: PythonHold) -> tuple[list[int], str | None]:
         """Breakpoints whose condition has no value here, and why: each stops once and is off then."""

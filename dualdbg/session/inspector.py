@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .holds import PythonHold
     from .session import Session
 
+_SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _THREAD_ID = "__import__('threading').get_native_id()"
 
 
@@ -180,9 +182,15 @@ class Inspector:
         return frames[0] if frames else None
 
     async def runs_python(self, tid: int) -> bool:
-        """Whether the thread executes Python code right now, not native code that Python called."""
+        """Whether the thread executes Python code right now, not native code that Python called.
+
+        With the GIL, what the interpreter calls of the C library (an allocation, a copy) is a part of that.
+        """
         visible = (await self._stack_of(tid)).visible()
-        return bool(visible) and isinstance(visible[0], PythonFrame)
+        inner = list(itertools.takewhile(lambda frame: isinstance(frame, NativeFrame), visible))
+        if len(inner) == len(visible):
+            return False
+        return not inner or (all(map(_is_of_system, inner)) and await self.holds_gil(tid))
 
     async def holds_gil(self, tid: int) -> bool:
         """Whether the thread holds the GIL (gdb holds the target)."""
@@ -268,6 +276,10 @@ class Inspector:
 
     def warn(self, message: str, hint: str = "") -> None:
         self._session.emit(Notice("warning", message, hint))
+
+
+def _is_of_system(frame: Frame) -> bool:
+    return isinstance(frame, NativeFrame) and (frame.library or "").startswith(_SYSTEM_FOLDERS)
 
 
 def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import itertools
 import sys
 import time
@@ -142,6 +143,11 @@ class PythonBreakpoints:
     def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
         return [wanted.id for wanted in self._wanted.values() if wanted.debugpy_id in debugpy_ids]
 
+    def editor_wants(self, mode: str) -> bool:
+        """Whether an editor asked for exceptions of this kind (always, unhandled) by itself."""
+        names = {"always": "raised", "unhandled": "uncaught"}
+        return bool(self._options) or names[mode] in self._filters or "userUnhandled" in self._filters
+
     def exception_owners(self) -> list[int]:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
         return [one.id for one in self._wanted.values() if one.spec.kind in kinds and one.enabled]
@@ -196,9 +202,11 @@ class PythonBreakpoints:
         # ``dualdbg``: see Heard in dualdbg_probe.py
         self._python.post(message.command, {**message.arguments, "dualdbg": number}, refused, settle)
         waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
-        await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+        try:
+            await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
         waited = True
         if not settled.is_set() and self._mute.is_set():
             for wanted in itertools.chain(*message.group):
@@ -226,7 +234,7 @@ class PythonBreakpoints:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
         group = [w for w in self._wanted.values() if w.spec.kind in kinds and w.enabled]
         filters = [*self._filters, *(_filter(wanted.spec) for wanted in group)]
-        names = [wanted.spec.subject for wanted in group if wanted.spec.subject]
+        names = [wanted.spec.subject for wanted in group if _is_builtin(wanted.spec.subject)]
         arguments = exception_arguments(filters, names, self._options)
         return _Message("setExceptionBreakpoints", arguments, [[one] for one in group])
 
@@ -255,7 +263,12 @@ def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
 def _filter(spec: BreakpointSpec) -> str:
     if spec.kind is BreakpointKind.UNCAUGHT:
         return "uncaught"
-    return "" if spec.subject else "raised"
+    return "" if _is_builtin(spec.subject) else "raised"
+
+
+def _is_builtin(name: str) -> bool:
+    """Others debugpy would import at once, by a name that may not be there yet: all are looked at then."""
+    return isinstance(getattr(builtins, name, None), type)
 
 
 def _rows(

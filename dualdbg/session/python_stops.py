@@ -12,6 +12,7 @@ from .holds import PythonHold
 
 if TYPE_CHECKING:
     from .session import Session
+    from .step import Step
 
 
 class PythonStops:
@@ -20,6 +21,7 @@ class PythonStops:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._announcing = asyncio.Lock()
+        self._leaving: Step | None = None  # goes on after an exception: what it called is left first
 
     async def stopped(self, event: engine.PythonStopped) -> None:
         self._session.python_holds[event.debugpy_thread] = PythonHold(event)
@@ -61,6 +63,10 @@ class PythonStops:
         ):
             return
         hold.judged = True
+        leaving, self._leaving = self._leaving, None
+        if hold.event.reason == "step" and leaving is not None and self._is_on_the_way(hold, leaving):
+            self._go_on_with(hold, leaving)
+            return
         if session.stepper.repeats(hold):
             self._go_on(hold, "next")
             return
@@ -76,17 +82,39 @@ class PythonStops:
         if reason is None:
             self._go_on(hold, "continue")
             return
+        try:
+            met = await session.breakpoints.at_python_stop(hold)
+        except WrongState:
+            met = [], None
+        if met is None and not session.native_held.is_set():
+            self._pass_over(hold)
+            return
+        owners, description = met or ([], None)
         await session.stepper.stopped_in_python(reason, hold)
         await session.stepper.crossing.end_watch()
-        try:
-            owners, description = await session.breakpoints.at_python_stop(hold)
-        except WrongState:
-            owners, description = [], None
         if session.state is not State.RUNNING or session.native_held.is_set():
             hold.judged = False  # a native stop came first after all: it is being shown
             return
         self._enter(hold, reason, tuple(owners), description)
         session.stepper.tell_unfinished()
+
+    def _pass_over(self, hold: PythonHold) -> None:
+        """An exception that nobody asked for: a step under way goes on, out of what it has called."""
+        step = self._session.stepper.in_python
+        if step is None:
+            self._go_on(hold, "continue")
+        else:
+            self._go_on_with(hold, step)
+
+    def _is_on_the_way(self, hold: PythonHold, step: Step) -> bool:
+        """Whether the step is still in what it called, or just back on the line that called it."""
+        top = self._session.inspector.python_top(hold)
+        there = step.origin is not None and top is not None and top.line == step.origin.line
+        return hold.depth > step.depth or (hold.depth == step.depth and there)
+
+    def _go_on_with(self, hold: PythonHold, step: Step) -> None:
+        self._leaving = step
+        self._go_on(hold, "stepOut" if hold.depth > step.depth else step.request)
 
     def _go_on(self, hold: PythonHold, command: str) -> None:
         """The stop is none for the user."""

@@ -91,31 +91,42 @@ def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
         parts.append(f"{_COUNT.format(id=id)} {spec.hit_condition}{zero}")
     if spec.log is not None:
         texts, expressions = split_log(spec.log)
-        values = [*(_SHOWN.format(expression=_value(one)) for one in expressions), "''"]
+        values = [*(_SHOWN.format(expression=value_of(one)) for one in expressions), "''"]
         words = [word for text, value in zip(texts, values, strict=True) for word in (repr(text), value)]
         parts.append(_PRINT.format(words=", ".join(words)))
     return " and ".join(parts) or "True"
 
 
 def _log_message(text: str) -> str:
-    """A log text in debugpy's form, which knows neither doubled braces nor formats."""
+    """A log text in debugpy's form, which knows neither doubled braces, formats nor %."""
     texts, expressions = split_log(text)
-    written = ["".join(_BRACES.get(letter, letter) for letter in part) for part in texts]
-    values = [*(f"{{{_value(expression)}}}" for expression in expressions), ""]
+    written = ["".join(_ESCAPED.get(letter, letter) for letter in part) for part in texts]
+    values = [*(f"{{{value_of(expression)}}}" for expression in expressions), ""]
     return "".join(part + value for part, value in zip(written, values, strict=True))
 
 
-_BRACES = {"{": "{chr(123)}", "}": "{chr(125)}"}
+_ESCAPED = {"{": "{chr(123)}", "}": "{chr(125)}", "%": "{chr(37)}"}  # debugpy makes a %-format of it
 
 
-def _value(expression: str) -> str:
-    """``loss:.3f`` as a call of format; the colon of a lambda, a slice or a dictionary is none of a format."""
-    if not _is_expression(expression):
-        for at, letter in enumerate(expression):
-            value = expression[:at].strip()
-            if letter == ":" and _is_expression(value):
-                return f"format({value}, {expression[at + 1 :]!r})"
+def value_of(expression: str) -> str:
+    """An expression of a log text, ``loss:.3f`` and ``name!r`` as calls.
+
+    The colon of a lambda, a slice or a dictionary is none of a format, and ``!=`` no conversion.
+    """
+    if _is_expression(expression):
+        return expression
+    for at, letter in enumerate(expression):
+        value = expression[:at].strip()
+        if letter == ":" and _is_expression(value):
+            return f"format({value}, {expression[at + 1 :]!r})"
+        if letter == "!" and expression[at + 1 : at + 2] in _CONVERSIONS and _is_expression(value):
+            converted = f"{_CONVERSIONS[expression[at + 1]]}({value})"
+            rest = expression[at + 2 :].strip()
+            return f"format({converted}, {rest[1:]!r})" if rest.startswith(":") else converted
     return expression
+
+
+_CONVERSIONS = {"r": "repr", "s": "str", "a": "ascii"}
 
 
 def _is_expression(text: str) -> bool:

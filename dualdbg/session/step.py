@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from ..model import NativeFrame, PythonFrame
 from .call_entries import CallEntries
 
+_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
+
 
 @dataclass
 class Step:
@@ -28,3 +30,8 @@ class Step:
     bodies: bool = False  # the functions of the extension are among the entries
     calls: CallEntries | None = None  # of a function without debug info
     chosen: list[int] = field(default_factory=list)  # gdb breakpoints at the native call that the user chose
+
+    @property
+    def request(self) -> str:
+        """What debugpy is asked for."""
+        return _REQUESTS[self.kind]

@@ -31,7 +31,6 @@ from .unfinished import Unfinished, native_step_done, python_step_done
 if TYPE_CHECKING:
     from .session import Session
 
-_PYTHON_REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 _INSTRUCTION_COMMANDS = {"stepi": "-exec-step-instruction", "nexti": "-exec-next-instruction"}
 _CONTINUE = "continue"  # no step, but something is to be done on the way
 # gdb hears nothing, not even a request to stop, while -exec-until runs.
@@ -175,6 +174,11 @@ class Stepper:
         same = hold.tid == step.tid and hold.depth == step.depth and top is not None
         return same and is_not_below(top, step.origin)
 
+    @property
+    def in_python(self) -> Step | None:
+        """The step that debugpy works on."""
+        return self._step if self._python_outstanding else None
+
     async def cancel_native(self) -> None:
         """debugpy ended a step that gdb is still working on: gdb is to forget it."""
         if self._native_outstanding:
@@ -204,7 +208,7 @@ class Stepper:
         self._step = step
         self._python_outstanding = True
         self._unfinished.begun(step)
-        self._go_python(_PYTHON_REQUESTS[kind], {"threadId": hold.event.debugpy_thread, **more})
+        self._go_python(step.request, {"threadId": hold.event.debugpy_thread, **more})
 
     async def python_hold(self, tid: int) -> PythonHold:
         """What debugpy knows of a thread that it holds at a Python stop: the one of the stop, or another one.

@@ -1,0 +1,81 @@
+"""``raise:TYPE``: the program's own types, suffixes, and one stop for one exception."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import BreakpointState
+from tests.session.driver import Driver, run_session
+
+PROGRAM = """\
+import json
+class MyError(Exception):
+    pass
+class Outer:
+    class Inner(ValueError):
+        pass
+def f(n):
+    if n == 3:
+        raise MyError("bad %d" % n)
+    if n == 4:
+        raise Outer.Inner("inner")
+    if n >= 5:
+        return json.loads("{")
+    return n
+def g(n):
+    return f(n)
+for i in range(7):
+    try:
+        g(i)
+    except Exception:
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        ("raise:MyError", [9]),
+        ("raise:__main__.MyError", [9]),
+        ("raise:Outer.Inner", [11]),
+        ("raise:ValueError", [11, 13, 13]),
+        ("raise:ValueError if n == 5", [13]),
+        ("raise hits 3", [13, 13]),
+        ("raise:ValueError thread 1", []),
+        ("raise:os.NoSuchError", []),
+        ("raise:json.JSONDecodeError", [13, 13]),
+        ('raise log "100% of {n!r} {n:>3}"', []),
+    ],
+)
+def test_where_an_exception_stops(tmp_path: Path, spec: str, lines: list[int]) -> None:
+    path = tmp_path / "raising.py"
+    path.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> str:
+        for line in lines:
+            stop = await driver.stop()
+            assert (stop.frame and stop.frame.line, stop.breakpoints) == (line, (1,))
+            await driver.session.resume()
+        exit = await driver.exit()
+        assert exit.code == 0
+        assert driver.session.breakpoints.get(1).state is BreakpointState.VERIFIED
+        return driver.console
+
+    console = run_session(work, path, spec)
+    if "log" in spec:
+        assert console.endswith("".join(f"100% of {n} {n:>3}\n" for n in (3, 4, 5, 6)))
+
+
+def test_a_step_goes_on_when_an_exception_that_was_not_asked_for_comes(tmp_path: Path) -> None:
+    path = tmp_path / "raising.py"
+    path.write_text(PROGRAM.replace("range(7)", "range(3, 7)"))
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        lines = [frame.line for frame in [(await driver.step("next")).frame for _ in range(3)] if frame]
+        assert lines == [20, 21, 17], lines  # over g, which raises MyError
+        await driver.finish_run()
+
+    run_session(work, path, "raising.py:19", "raise:KeyboardInterrupted")
