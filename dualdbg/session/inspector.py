@@ -229,7 +229,17 @@ class Inspector:
             return self._python_only(tid, named, error.message)
         if named and not any(isinstance(frame, PythonFrame) for frame in stack.frames):
             return self._python_only(tid, named, stack.note)  # memory could not be read, but debugpy knows
-        return replace(stack, frames=_from_the_stop_on(_with_engine_ids(stack.frames, named), named))
+        frames = _with_engine_ids(stack.frames, named)
+        if self._was_left(tid) and named and not any(_is_frame(frame, named[0]) for frame in frames):
+            return self._python_only(
+                tid, named, "the exception has left these frames: they are its traceback's"
+            )
+        return replace(stack, frames=_from_the_stop_on(frames, named))
+
+    def _was_left(self, tid: int) -> bool:
+        """Whether debugpy shows an exception's traceback for the thread, at the end of the thread's own code."""
+        holds = self._session.python_holds.values()
+        return any(hold.tid == tid and hold.event.reason == "exception" for hold in holds)
 
     def _python_only(self, tid: int, named: list[PythonFrame], note: str | None) -> Stack:
         return Stack(tid, tuple(assign_roles(list(named), self.reader.rules)), Quality.PYTHON_ONLY, note)
@@ -278,6 +288,10 @@ class Inspector:
         self._session.emit(Notice("warning", message, hint))
 
 
+def _is_frame(frame: Frame, named: PythonFrame) -> bool:
+    return isinstance(frame, PythonFrame) and frame.engine_id == named.engine_id
+
+
 def _is_of_system(frame: Frame) -> bool:
     return isinstance(frame, NativeFrame) and (frame.library or "").startswith(_SYSTEM_FOLDERS)
 
@@ -298,7 +312,8 @@ def _ignore(answer: asyncio.Future[dict[str, Any]]) -> None:
 
 def _debugpy_frame(row: dict[str, Any]) -> PythonFrame:
     source = row.get("source") or {}
-    return PythonFrame(str(row["name"]), source.get("path"), row.get("line"), engine_id=int(row["id"]))
+    name = str(row["name"]).removesuffix(" (Current frame)")  # debugpy's mark in a traceback
+    return PythonFrame(name, source.get("path"), row.get("line"), engine_id=int(row["id"]))
 
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..backends import events as engine
 from ..errors import CommandError
-from ..model import BreakpointKind, Notice, Reason
+from ..model import BreakpointKind, Layer, Notice, Reason
 from ..stacks.roles import is_evaluation_loop
-from ..symbols.nested_calls import Arrival, continues_call
+from ..symbols.nested_calls import Arrival, continues_call, layer_of
 from .breakpoint_table import condition_failed
 from .cxx_exceptions import read_throw
 
@@ -46,7 +46,9 @@ class Judge:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.of_gdb: set[int] = set()  # breakpoints and watchpoints that the user had gdb set by itself
-        self._reported: dict[tuple[int, int], Arrival] = {}  # the last one of a breakpoint in a thread
+        self._reported: dict[
+            tuple[int, int, Layer | None], Arrival
+        ] = {}  # the last, by breakpoint and thread
 
     async def is_internal(self, event: engine.NativeStopped) -> bool:
         """Handle a stop that the user never sees; True when the target may run on."""
@@ -188,13 +190,17 @@ class Judge:
             if is_evaluation_loop(frame):
                 break
             outer.append(image.function_start(frame.pc) or frame.pc)
-        places = [location.address for location in session.breakpoints.get(id).locations]
-        kernels = {image.function_start(place + 1) or place for place in places if place is not None}
         function = image.function_start(frames[0].pc + 1) or frames[0].pc
+        starts = {}
+        for place in session.breakpoints.get(id).locations:
+            if place.address is not None:
+                starts[image.function_start(place.address + 1) or place.address] = layer_of(place.function)
+        layer = starts.get(function)
+        kernels = [start for start, its in starts.items() if its is layer]  # with @all there are others too
         now = Arrival(thread, function, frames[0].sp or 0, frames[1].pc)
-        if continues_call(now, outer, kernels, self._reported.get((id, thread))):
+        if continues_call(now, outer, kernels, self._reported.get((id, thread, layer))):
             return True
-        self._reported[id, thread] = now
+        self._reported[id, thread, layer] = now
         return False
 
     async def sender_of_signal(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import itertools
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +22,9 @@ from .python_suffixes import join, suffixes
 
 FindFunction = Callable[[str], FunctionPlace | NoFunction]
 
+# What justMyCode leaves out: pydevd_filtering.py, FilesFiltering; the standard library and installed packages.
+_LIBRARY = re.compile(r"/(site|dist)-packages/|/lib(64)?/python\d+\.\d+/")
+_PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
 _LATER = "takes effect when the program goes on"
 _DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
@@ -38,6 +42,7 @@ class _Wanted:
     message: str | None = None
     debugpy_id: int | None = None
     place: FunctionPlace | None = None  # of a function
+    note: str | None = None  # said when debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
 
 
@@ -60,8 +65,14 @@ class PythonBreakpoints:
     """Line and function breakpoints and exception filters, as debugpy is to have them."""
 
     def __init__(
-        self, python: PythonEngine, folders: tuple[Path, ...], mute: asyncio.Event, find: FindFunction
+        self,
+        python: PythonEngine,
+        folders: tuple[Path, ...],
+        mute: asyncio.Event,
+        find: FindFunction,
+        just_my_code: bool = True,
     ) -> None:
+        self._just_my_code = just_my_code
         self._find = find
         self._python = python
         self._mute = mute
@@ -99,6 +110,8 @@ class PythonBreakpoints:
         place = await asyncio.to_thread(self._find, name)
         if isinstance(place, FunctionPlace):
             wanted.place = place
+            if self._just_my_code and _LIBRARY.search(place.file):
+                wanted.note = _PASSED_OVER
             return
         wanted.may_be_native = place.module is not None
         if "." in name:
@@ -286,7 +299,7 @@ def _rows(
 def _settle(wanted: _Wanted, row: dict[str, Any]) -> None:
     if row.get("id") is not None:
         wanted.debugpy_id = int(row["id"])
-    wanted.message = row.get("message")
+    wanted.message = row.get("message") or wanted.note
     if row.get("verified"):
         wanted.state = BreakpointState.VERIFIED
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None

@@ -166,7 +166,9 @@ def furnish(
     native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
     assert session.python is not None
     names = PythonNames(what)
-    python = PythonBreakpoints(session.python, _source_folders(what), session.native_held, names.find)
+    folders = _source_folders(what)
+    mine = options.just_my_code
+    python = PythonBreakpoints(session.python, folders, session.native_held, names.find, mine)
     specs = SpecReader(
         operators.is_operator if operators else None,
         partial(expand, presets=options.presets),

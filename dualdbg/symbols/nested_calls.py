@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from ..model import Layer
+
 
 @dataclass(frozen=True)
 class Arrival:
@@ -22,6 +24,13 @@ class Arrival:
     function: int
     stack_pointer: int
     return_address: int
+
+
+def layer_of(function: str | None) -> Layer:
+    """The layer of an operator that a function is of, by its name."""
+    if function is not None and function.startswith("at::_ops::"):
+        return Layer.DISPATCH
+    return Layer.BINDING if "THPVariable_" in (function or "") else Layer.KERNEL
 
 
 def continues_call(

@@ -125,3 +125,10 @@ def test_a_name_that_never_bound_is_told_with_the_nearest() -> None:
     (warning,) = [event for event in done.of("notice") if event["level"] == "warning"]
     assert "at::native::randnn" in warning["message"] and "never bound" in warning["message"]
     assert "at::native::randn" in warning["hint"]
+
+
+def test_all_layers_of_an_operator_stop_one_after_the_other() -> None:
+    commands = [word for _ in range(3) for word in ("-x", "continue")]
+    done = dualdbg("run", "-b", "randn@all", *commands, "--batch", "--json", SAMPLES / "testdebug.py")
+    functions = [event["frame"]["function"] for event in done.of("stopped")]
+    assert functions == ["torch::autograd::THPVariable_randn", "at::_ops::randn::call", "at::native::randn"]

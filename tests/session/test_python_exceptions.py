@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import BreakpointState
-from tests.session.driver import Driver, run_session
+from dualdbg.model import BreakpointState, Quality
+from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
 import json
@@ -79,3 +79,19 @@ def test_a_step_goes_on_when_an_exception_that_was_not_asked_for_comes(tmp_path:
         await driver.finish_run()
 
     run_session(work, path, "raising.py:19", "raise:KeyboardInterrupted")
+
+
+def test_the_frames_that_an_uncaught_exception_has_left(tmp_path: Path) -> None:
+    path = tmp_path / "raising.py"
+    path.write_text("def inner(k):\n    return {}[k]\ndef outer():\n    inner(7)\nouter()\n")
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        stack = await driver.stack()
+        assert stack.quality is Quality.PYTHON_ONLY
+        assert [name(frame) for frame in stack.visible()] == [f"raising.py:{line}" for line in (2, 4, 5)]
+        variables = await driver.session.inspector.variables(stop.thread.tid, stack.visible()[0])
+        assert ("k", "7") in [(one.name, one.value) for one in variables]
+        await driver.session.kill()
+
+    run_session(work, path, "uncaught")
