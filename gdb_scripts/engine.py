@@ -478,3 +478,4 @@ def _aside(text):
 
 
 EngineCommand()
+LeaveCommand()
