@@ -3,6 +3,7 @@
 Runs inside gdb's own Python (3.8 and later). A plain gdb command, not an MI command, so that gdb 12 has it too.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -335,7 +336,8 @@ def call_probe(number, functions, method, argument, keep=None):
     for point in stopping:  # what the probe runs is none of the user's business
         point.enabled = False
     try:
-        return _call_probe(call, method, argument, keep)
+        with LeaveCommand.afterwards():
+            return _call_probe(call, method, argument, keep)
     finally:
         for point in stopping:
             point.enabled = True
@@ -417,18 +419,37 @@ class LeaveCommand(gdb.Command):
     With every thread stopped: one that has met a breakpoint and was not looked at yet stands behind the trap.
     """
 
+    calling = False  # the target runs code of ours: when it is done
+    wanted = False
+
     def __init__(self):
         super().__init__("dualdbg-leave", gdb.COMMAND_SUPPORT)
 
     def invoke(self, argument, from_tty):
-        thread = gdb.selected_thread()
-        if thread is None or not thread.is_running():
+        if LeaveCommand.calling:
+            LeaveCommand.wanted = True
+            return
+        # gdb.selected_thread() raises SystemError while gdb is between two threads that it handles.
+        if not any(thread.is_running() for thread in gdb.selected_inferior().threads()):
             self.leave()
         else:
             gdb.events.stop.connect(lambda event: gdb.post_event(self.leave))
             gdb.execute("interrupt")
 
-    def leave(self):
+    @classmethod
+    @contextlib.contextmanager
+    def afterwards(cls):
+        """Code of ours runs in the target, and is not to be cut short."""
+        cls.calling = True
+        try:
+            yield
+        finally:
+            cls.calling = False
+            if cls.wanted:
+                gdb.post_event(cls.leave)
+
+    @staticmethod
+    def leave():
         if gdb.selected_inferior().pid:
             gdb.execute("detach")
         gdb.execute("quit")

@@ -25,4 +25,24 @@ def probe_text(number, functions, method, argument):
     return texts[0]
 
 
-COMMANDS = {"probe-text": probe_text}
+def run_text(number, ensure, run, release, address):
+    """``PyRun_SimpleString(address)`` in thread ``number``, which sleeps without the GIL, at a place to run Python.
+
+    The addresses are those of PyGILState_Ensure, PyRun_SimpleString and PyGILState_Release. All threads run during
+    the calls: the GIL may be taken at that moment by one that gives it back.
+    """
+    engine._thread(number).switch()
+    gdb.newest_frame().select()
+
+    def call(function, argument=""):
+        return int(gdb.parse_and_eval("((int(*)())%d)(%s)" % (function, argument)))
+
+    with engine.LeaveCommand.afterwards():
+        state = call(ensure)
+        try:
+            return call(run, "(char*)%d" % address)
+        finally:
+            call(release, "(int)%d" % state)
+
+
+COMMANDS = {"probe-text": probe_text, "run-text": run_text}

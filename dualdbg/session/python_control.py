@@ -145,15 +145,12 @@ class PythonControl:
         ensure = address_of(module, "PyGILState_Ensure")
         run = address_of(module, "PyRun_SimpleString")
         release = address_of(module, "PyGILState_Release")
-        await native.console(f"thread {number}")
-        # All threads run during the calls: the GIL may be taken at that moment by one that gives it back.
-        answer = await native.console(f"output/d ((int (*)(void)){ensure:#x})()", _CALL_DEADLINE)
-        state = int(answer)
+        words = ("run-text", number, ensure, run, release, self._injection.text_address)
         try:
-            text = f"((int (*)(char *)){run:#x})((char *){self._injection.text_address:#x})"
-            await native.console(f"output/d {text}", _CALL_DEADLINE)
+            await native.helper(
+                *words, deadline=_CALL_DEADLINE
+            )  # in one, or our death would leave the GIL taken
         finally:
-            await native.console(f"call ((void (*)(int)){release:#x})({state})", _CALL_DEADLINE)
             # gdb says that threads run during such a call, and not that they stand again.
             native.running = False
         await self._write(self._injection.undo)
