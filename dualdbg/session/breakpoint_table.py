@@ -155,10 +155,10 @@ class BreakpointTable:
 
     async def _tell_nearest(self, id: int) -> None:
         """The names that the user may have meant, for one that nothing has which is loaded."""
-        row = self._rows[id]
-        if row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
+        row = self._rows.get(id)
+        if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
             return
-        names = await asyncio.to_thread(self._names_near, self._rows[id].spec)
+        names = await asyncio.to_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
             text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
             self._session.emit(Notice("info", text, f"nearest names: {', '.join(names)}"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..backends import events as engine
 from ..errors import CommandError, WrongState
-from ..model import Layer, NativeFrame, Notice, PythonFrame, Reason, Role, Stack, State
+from ..model import BreakpointState, Layer, NativeFrame, Notice, PythonFrame, Reason, Role, Stack, State
 from . import late_breakpoints
 from .call_choice import enter_call
 from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
@@ -64,7 +64,12 @@ class Stepper:
         session = self._session
         session.freezer.check_runs(tid)
         if kind == "until" and location is not None:
-            await session.breakpoints.add(location, temporary=True)
+            rows = await session.breakpoints.add(location, temporary=True)
+            rejected = [row for row in rows if row.state is BreakpointState.REJECTED]
+            for row in rejected:
+                await session.breakpoints.remove(row.id)
+            if rejected:
+                raise CommandError(f"until {location}: {rejected[0].message}", "the program was not let run")
             await self.resume()
         elif kind == "goto":
             self._go_python("goto", {"targetId": target})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..symbols.elf import EM_AARCH64, ElfFile
@@ -33,6 +33,7 @@ from .python_reader import (
 )
 from .registers import AARCH64, X86_64, Registers, known_stack_pointer
 from .report import Lock
+from .system_calls import MADE_LENGTH, RESTARTED, number_made
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
@@ -159,6 +160,7 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> No
 
 def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     """Everything that must be of one moment."""
+    _name_restarted_calls(result, memory)
     _copy_stacks(result, memory)
     reader = _read_python(result)
     if wanted.locks:
@@ -171,6 +173,20 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)
+
+
+def _name_restarted_calls(result: Captured, memory: ProcessMemory) -> None:
+    """A wait with a time limit that a stop has interrupted has another number since, and the same arguments."""
+    for tid, registers in result.registers.items():
+        call = registers.system_call
+        if call is None or call[0] != RESTARTED or registers.architecture is not X86_64:
+            continue
+        try:
+            number = number_made(memory.read(registers.pc - MADE_LENGTH, MADE_LENGTH))
+        except DualdbgError:
+            continue
+        if number is not None:
+            result.registers[tid] = replace(registers, system_call=(number, *call[1:]))
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:

@@ -191,7 +191,7 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
             frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
             if node in told or not any(f.function.startswith(_WORKER_WAITS) for f in frames):
                 continue
-            children = [each for each in scene.shown if each.parent == process.pid and each.threads]
+            children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
@@ -205,6 +205,14 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
             threads = (node, *((child.pid, child.threads[0].thread.tid) for child in busy))
             findings.append(Finding("workers", "\n".join(lines), threads))
     return findings
+
+
+def _is_worker(process: ProcessReport) -> bool:
+    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
+    if process.python is None or not process.threads:
+        return False
+    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
+    return not python or any(frame.function == "_worker_loop" for frame in python)
 
 
 def _is_idle_worker(thread: ThreadReport) -> bool:

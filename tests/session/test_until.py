@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from dualdbg.errors import CommandError
 from dualdbg.model import Reason
 from tests.session.driver import Driver, name, run_session
 
@@ -65,3 +68,18 @@ def test_until_leaves_a_native_loop(env: dict[str, str], tmp_path: Path) -> None
         await driver.finish_run()
 
     run_session(work, script, f"helper.cpp:{body}", env=env)
+
+
+def test_a_place_that_there_is_not_lets_nothing_run(tmp_path: Path) -> None:
+    path = tmp_path / "short.py"
+    path.write_text("a = 1\nb = 2\n")
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        with pytest.raises(CommandError, match="has 2 lines"):
+            await driver.session.step("until", "short.py:99")
+        assert driver.session.stop == stop
+        assert len(driver.session.breakpoints.all()) == 1
+        await driver.finish_run()
+
+    run_session(work, path, "short.py:1")

@@ -165,3 +165,34 @@ def test_an_interpreter_that_was_deleted_since(tmp_path: Path) -> None:
                 assert "dualdbg-error" not in done.stderr
         finally:
             process.kill()
+
+
+WAITS = """\
+import os, select, threading, time
+reader, _ = os.pipe()
+poll = select.poll()
+poll.register(reader)
+for wait in (lambda: threading.Event().wait(1000), lambda: poll.poll(10**6)):
+    threading.Thread(target=wait, daemon=True).start()
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_second_look_sees_what_the_first_one_saw() -> None:
+    """A wait with a time limit that the first one has interrupted goes on under another number."""
+    with subprocess.Popen([sys.executable, "-c", WAITS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 3)
+
+            def calls(*words: str) -> list[str]:
+                processes, _ = seen(str(process.pid), *words)
+                return [thread["system_call"]["name"] for thread in processes[process.pid]["threads"]]
+
+            first = wait_until(lambda: (found := calls()) and "poll" in found and found)
+            assert calls() == calls("--no-stop") == first
+            assert "restart_syscall" not in first
+        finally:
+            process.kill()
