@@ -159,6 +159,10 @@ def _json(value):
 
 
 def _add_statistics(target, tensor, writer, found, lines):
+    if "NestedTensor" in (tensor.class_name or ""):
+        raise HelperError("not of nested tensors; --data shows the values of their parts")
+    if tensor.dtype and tensor.dtype.name.startswith("float4"):
+        raise HelperError("not of values that are packed two to a byte")
     dequantize = None
     if tensor.dtype and tensor.dtype.kind == "quantized":
         dequantize = writer.quantizer(tensor)[1]
@@ -167,6 +171,8 @@ def _add_statistics(target, tensor, writer, found, lines):
     except LayoutMissing as error:
         raise HelperError(error.message) from None
     shown = [f"{key} {_number(result[key])}" for key in ("min", "max", "mean") if result[key] is not None]
+    if shown and result["nan"] + result["inf"]:
+        shown[-1] += " of the finite ones"
     shown.extend(f"{key} {result[key]}" for key in ("nan", "inf"))
     lines.append("  {:<14}{}".format("stats", ", ".join(shown)))
     found["stats"] = {key: _json(tuple(v) if isinstance(v, list) else v) for key, v in result.items()}
