@@ -3,7 +3,6 @@
 Runs inside gdb's own Python (3.8 and later). A plain gdb command, not an MI command, so that gdb 12 has it too.
 """
 
-import contextlib
 import importlib
 import json
 import os
@@ -145,7 +144,14 @@ def load_library(path):
 
 _LONG = 1 << 10  # characters; gdb writes each by itself on its MI channel: a file is faster by far
 # Requests that are not in this file, by the module that is read when one of them first comes.
-_RARER = ("engine_breakpoints", "engine_more", "engine_calls", "engine_python", "engine_torch")
+_RARER = (
+    "engine_leave",
+    "engine_breakpoints",
+    "engine_more",
+    "engine_calls",
+    "engine_python",
+    "engine_torch",
+)
 # What the handles of the current stop stand for: values, and addresses of Python objects; emptied when the target runs.
 _VALUES = []
 _TEXT = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
@@ -336,7 +342,7 @@ def call_probe(number, functions, method, argument, keep=None):
     for point in stopping:  # what the probe runs is none of the user's business
         point.enabled = False
     try:
-        with LeaveCommand.afterwards():
+        with _command("calling")():
             return _call_probe(call, method, argument, keep)
     finally:
         for point in stopping:
@@ -413,48 +419,6 @@ def _command(name):
     return _COMMANDS[name]
 
 
-class LeaveCommand(gdb.Command):
-    """Lets go of the process and ends gdb: for whoever sees that the session is dead.
-
-    With every thread stopped: one that has met a breakpoint and was not looked at yet stands behind the trap.
-    """
-
-    calling = False  # the target runs code of ours: when it is done
-    wanted = False
-
-    def __init__(self):
-        super().__init__("dualdbg-leave", gdb.COMMAND_SUPPORT)
-
-    def invoke(self, argument, from_tty):
-        if LeaveCommand.calling:
-            LeaveCommand.wanted = True
-            return
-        # gdb.selected_thread() raises SystemError while gdb is between two threads that it handles.
-        if not any(thread.is_running() for thread in gdb.selected_inferior().threads()):
-            self.leave()
-        else:
-            gdb.events.stop.connect(lambda event: gdb.post_event(self.leave))
-            gdb.execute("interrupt")
-
-    @classmethod
-    @contextlib.contextmanager
-    def afterwards(cls):
-        """Code of ours runs in the target, and is not to be cut short."""
-        cls.calling = True
-        try:
-            yield
-        finally:
-            cls.calling = False
-            if cls.wanted:
-                gdb.post_event(cls.leave)
-
-    @staticmethod
-    def leave():
-        if gdb.selected_inferior().pid:
-            gdb.execute("detach")
-        gdb.execute("quit")
-
-
 class EngineCommand(gdb.Command):
     """The one command; it answers a line of JSON: {"result": ...}, {"error": text}, or where either is (_aside)."""
 
@@ -499,4 +463,3 @@ def _aside(text):
 
 
 EngineCommand()
-LeaveCommand()

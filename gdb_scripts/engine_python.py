@@ -37,7 +37,7 @@ def run_text(number, ensure, run, release, address):
     def call(function, argument=""):
         return int(gdb.parse_and_eval("((int(*)())%d)(%s)" % (function, argument)))
 
-    with engine.LeaveCommand.afterwards():
+    with engine._command("calling")():
         state = call(ensure)
         try:
             return call(run, "(char*)%d" % address)

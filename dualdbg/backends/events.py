@@ -12,7 +12,8 @@ class NativeStopped:
 
     ``reason`` is MI's own word (breakpoint-hit, end-stepping-range, function-finished, signal-received,
     solib-event, ...; empty for an attach). ``thread`` is the OS thread id, ``gdb_thread`` gdb's number of it.
-    ``gdb_breakpoint`` is gdb's number of the breakpoint that was hit. ``libraries`` are the files that a
+    ``gdb_breakpoint`` is gdb's number of the breakpoint that was hit, ``watched`` the expression of a watchpoint.
+    ``libraries`` are the files that a
     solib event added, ``signal`` the name of the signal that arrived.
     """
 
@@ -26,6 +27,7 @@ class NativeStopped:
     signal_meaning: str | None = None
     libraries: tuple[str, ...] = ()
     return_value: str | None = None
+    watched: str | None = None
     payload: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 

@@ -104,13 +104,6 @@ class GdbEngine:
         assert self._process is not None and self._process.stdin is not None
         return int(self._process.stdin.transport.get_extra_info("pipe").fileno())
 
-    @property
-    def output(self) -> int:
-        """The descriptor that its answers come by."""
-        assert self._process is not None
-        transport = self._process._transport  # type: ignore[attr-defined]  # asyncio names no other way
-        return int(transport.get_pipe_transport(1).get_extra_info("pipe").fileno())
-
     async def start(self) -> None:
         """Start gdb and set it up. Raises EngineError when there is no gdb that can be used."""
         parent = os.getpid()
@@ -434,6 +427,7 @@ def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> N
         signal_meaning=payload.get("signal-meaning"),
         libraries=tuple(_library_path(entry) for entry in added),
         return_value=payload.get("return-value"),
+        watched=watched.get("exp"),
         payload=payload,
     )
 

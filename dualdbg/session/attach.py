@@ -36,12 +36,11 @@ _PACKAGE = Path(__file__).parents[1]
 
 # When dualdbg is gone: gdb lets go of the process in good order, with every thread stopped, or a thread that has just
 # met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
-# Standard output is what gdb reads, and descriptor 2 what gdb writes: somebody must read that, or gdb, which tells of
-# every hit, is at a loss. A third line calls it off.
+# Standard output is what gdb reads. A third line calls it off.
 _REPAIR = (
-    "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; echo dualdbg-leave; tries=0; "
-    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 200 ]; do cat <&2 >/dev/null; sleep 0.05; '
-    "tries=$((tries + 1)); done; "
+    "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
+    "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
+    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; '
     'kill -9 "$gdb"; PYTHONPATH={path} {python} -m dualdbg.snapshot.repair "$pid" {state}; rm -rf {files}'
 )
 
@@ -120,7 +119,7 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
         state="stopped" if was_stopped else "running",
         files=shlex.quote(file_prefix()) + "*",
     )
-    guard = Guard(script, native.input, native.output)
+    guard = Guard(script, native.input)
     os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
     return guard
 

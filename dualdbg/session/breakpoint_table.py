@@ -316,7 +316,7 @@ class BreakpointTable:
     async def _at_exception(self, hold: PythonHold) -> tuple[list[int], str | None] | None:
         exception = await python_hits.raised(self._session, hold)
         number = hold.event.debugpy_thread
-        on_its_way = exception.came_from(self._raised.get(number))
+        on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
         self._raised[number] = exception
         owners = []
         if not on_its_way:

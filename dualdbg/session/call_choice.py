@@ -57,10 +57,3 @@ async def calls_ahead(session: Session, frame: NativeFrame) -> list[Call]:
 def _name(file: str | None) -> str:
     """Frames and instructions may spell the folders of one file differently."""
     return PurePath(file or "").name
-
-
-async def enter_call(session: Session, address: int, gdb_thread: int) -> list[int]:
-    """Breakpoints of gdb's at the function that begins at ``address``, behind its prologue where that is known."""
-    starts = await session.native.helper("function-starts", [address])
-    numbers: list[int] = await session.native.helper("insert-many", gdb_thread, starts)
-    return numbers

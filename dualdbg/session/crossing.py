@@ -219,7 +219,7 @@ class Crossing:
             return
         image = self._session.breakpoints.image
         for name in BEACONS:
-            places = [place for place in image.find(name) if _is_system(place.module)]
+            places = [place for place in image.find(name) if is_of_system(place.module.path)]
             if places:
                 location = f"*{places[0].address:#x}"
                 self.beacon, _ = await self._session.native.insert_breakpoint(location)
@@ -240,7 +240,7 @@ class Crossing:
             module
             for module in self._session.breakpoints.image.modules
             if module.library is not None
-            and not _is_system(module)
+            and not is_of_system(module.path)
             and not rules.is_ours(module.path)
             and module.path not in rules.interpreter_libraries
             and "/lib-dynload/" not in module.path
@@ -365,5 +365,6 @@ def _code_of(module: Module) -> list[tuple[int, int]]:
     ]
 
 
-def _is_system(module: Module) -> bool:
-    return module.path.startswith(_SYSTEM_FOLDERS) and "-packages/" not in module.path
+def is_of_system(path: str) -> bool:
+    """Whether a library is one of the system's own."""
+    return path.startswith(_SYSTEM_FOLDERS) and "-packages/" not in path

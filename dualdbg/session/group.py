@@ -22,7 +22,7 @@ from typing import Any
 from ..backends.events import NativeExited
 from ..errors import DualdbgError, TargetError
 from ..model import Detached, Exit, Notice, State
-from ..symbols.cache import cache_directory
+from ..symbols.cache import cache_directory, store
 from ..symbols.operators import OperatorTable
 from ..target import joiner
 from ..target.child import Child
@@ -137,19 +137,16 @@ class Group:
 
         With a pattern it may never have been meant: the trouble is told then.
         """
+        before = env[joiner.PRELOAD] if joiner.PRELOAD in env else os.environ.get(joiner.PRELOAD)
+        words = (where["port"], where["session_pid"], int(where["name_tracer"]), where["token"])
         try:
-            library = await asyncio.to_thread(joiner.joiner, cache_directory() / "join")
+            preload = joiner.preload(await asyncio.to_thread(_joiner), before)
         except TargetError as error:
             if self._wanted == EVERYTHING:
                 raise
             self._trouble = error
             return {}
-        before = env[joiner.PRELOAD] if joiner.PRELOAD in env else os.environ.get(joiner.PRELOAD)
-        words = (where["port"], where["session_pid"], int(where["name_tracer"]), where["token"])
-        return {
-            joiner.PRELOAD: joiner.preload(library, before),
-            joiner.ENVIRONMENT: " ".join(map(str, words)),
-        }
+        return {joiner.PRELOAD: preload, joiner.ENVIRONMENT: " ".join(map(str, words))}
 
     def lead(self, session: Session) -> None:
         """``session`` is that of the launched program."""
@@ -279,6 +276,13 @@ def _launched(caller: Caller, leader: Launch) -> Launch:
     if caller.kind == "exec" and script is not None:
         return Launch(python=caller.python, script=script, cwd=caller.cwd, env=leader.env)
     return replace(leader, python=caller.python or leader.python)
+
+
+def _joiner() -> Path:
+    """The library that brings other programs here, from the cache or compiled now."""
+    name = joiner.file_name()
+    library = cache_directory() / name
+    return library if library.exists() else store(name, [joiner.compile_joiner()])
 
 
 def _seen_from_outside(pid: int) -> dict[str, Any]:

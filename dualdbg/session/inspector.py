@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from ..model import (
 )
 from ..snapshot.procfs import namespace_tids
 from ..stacks.roles import assign_roles
+from .crossing import is_of_system
 from .log_text import split_log
 from .stack_reader import StackReader
 from .thread_list import ThreadList
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .holds import PythonHold
     from .session import Session
 
-_SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 _THREAD_ID = "__import__('threading').get_native_id()"
 
 
@@ -187,10 +186,11 @@ class Inspector:
         With the GIL, what the interpreter calls of the C library (an allocation, a copy) is a part of that.
         """
         visible = (await self._stack_of(tid)).visible()
-        inner = list(itertools.takewhile(lambda frame: isinstance(frame, NativeFrame), visible))
-        if len(inner) == len(visible):
+        python = next((at for at, frame in enumerate(visible) if isinstance(frame, PythonFrame)), None)
+        if python is None:
             return False
-        return not inner or (all(map(_is_of_system, inner)) and await self.holds_gil(tid))
+        libraries = {frame.library or "" for frame in visible[:python] if isinstance(frame, NativeFrame)}
+        return not libraries or (all(map(is_of_system, libraries)) and await self.holds_gil(tid))
 
     async def holds_gil(self, tid: int) -> bool:
         """Whether the thread holds the GIL (gdb holds the target)."""
@@ -290,10 +290,6 @@ class Inspector:
 
 def _is_frame(frame: Frame, named: PythonFrame) -> bool:
     return isinstance(frame, PythonFrame) and frame.engine_id == named.engine_id
-
-
-def _is_of_system(frame: Frame) -> bool:
-    return isinstance(frame, NativeFrame) and (frame.library or "").startswith(_SYSTEM_FOLDERS)
 
 
 def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:

@@ -46,9 +46,8 @@ class Judge:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.of_gdb: set[int] = set()  # breakpoints and watchpoints that the user had gdb set by itself
-        self._reported: dict[
-            tuple[int, int, Layer | None], Arrival
-        ] = {}  # the last, by breakpoint and thread
+        # The last one of a breakpoint in a thread and a layer.
+        self._reported: dict[tuple[int, int, Layer | None], Arrival] = {}
 
     async def is_internal(self, event: engine.NativeStopped) -> bool:
         """Handle a stop that the user never sees; True when the target may run on."""
@@ -81,11 +80,7 @@ class Judge:
                 return Reason.PAUSE, (), None
             return await self._signal(event)
         if event.reason == "watchpoint-scope":
-            return (
-                Reason.BREAKPOINT,
-                (),
-                "the function of gdb's watchpoint was left, and the watchpoint with it",
-            )
+            return Reason.BREAKPOINT, (), "the function of gdb's watchpoint was left, and it is gone"
         return Reason.PAUSE, (), event.reason or None
 
     def _returned(self, event: engine.NativeStopped) -> str | None:
@@ -231,13 +226,12 @@ class Judge:
 
 def _told_by_gdb(event: engine.NativeStopped) -> str:
     """What gdb says of a breakpoint of its own: of a watchpoint the expression, and the values before and after."""
-    for key in ("wpt", "hw-awpt", "hw-rwpt"):
-        if key in event.payload:
-            value = event.payload.get("value", {})
-            old, new = value.get("old"), value.get("new", value.get("value"))
-            change = f"{old} -> {new}" if old is not None else f"{new}"
-            return f"gdb's watchpoint {event.gdb_breakpoint}, {event.payload[key].get('exp')}: {change}"
-    return f"gdb's breakpoint {event.gdb_breakpoint}"
+    if event.watched is None:
+        return f"gdb's breakpoint {event.gdb_breakpoint}"
+    value = event.payload.get("value", {})
+    old, new = value.get("old"), value.get("new", value.get("value"))
+    change = f"{old} -> {new}" if old is not None else f"{new}"
+    return f"gdb's watchpoint {event.gdb_breakpoint}, {event.watched}: {change}"
 
 
 _INTERNAL: dict[str, Callable[[Judge, engine.NativeStopped], Awaitable[None]]] = {

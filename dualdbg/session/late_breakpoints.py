@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 async def hear(session: Session, crossing: Crossing, tid: int) -> NativeFrame | None:
     """Let the thread wait for debugpy before the target runs; returns the frame it must return to first, if it must.
 
-    None as well where there is nothing to wait for: debugpy has heard all, or no Python code is above.
+    None as well where there is nothing to wait for: debugpy has heard all or is gone, or no Python code is above.
     """
-    if session.breakpoints.unheard is None:
+    if session.breakpoints.unheard is None or session.python is None or not session.python.connected:
         return None
     number = await session.inspector.gdb_thread(tid)
     visible = (await session.inspector.stack(tid)).visible()

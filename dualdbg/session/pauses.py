@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PYTHON_PAUSE_LOOK = 1.0  # seconds until gdb looks whether a program that debugpy was to pause has left Python
 PYTHON_PAUSE_LOOKS = (
-    10  # on a busy machine debugpy takes longer; a program that is in Python is given that time
+    10  # debugpy takes longer on a busy machine: a program that is in Python is given that time
 )
 
 

@@ -81,12 +81,10 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
-        self.settled_late: Callable[[list[int]], None] = lambda ids: (
-            None
-        )  # told what debugpy said only afterwards
-        self._said = self._heard = (
-            time.time_ns()
-        )  # numbers of messages: greater than those of an earlier session
+        # Hears of what debugpy answered only afterwards.
+        self.settled_late: Callable[[list[int]], None] = lambda ids: None
+        # Numbers of messages, greater than those of an earlier session.
+        self._said = self._heard = time.time_ns()
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         wanted = _Wanted(id, spec, None)

@@ -147,9 +147,8 @@ class PythonControl:
         release = address_of(module, "PyGILState_Release")
         words = ("run-text", number, ensure, run, release, self._injection.text_address)
         try:
-            await native.helper(
-                *words, deadline=_CALL_DEADLINE
-            )  # in one, or our death would leave the GIL taken
+            # In one request, or our death would leave the GIL taken.
+            await native.helper(*words, deadline=_CALL_DEADLINE)
         finally:
             # gdb says that threads run during such a call, and not that they stand again.
             native.running = False

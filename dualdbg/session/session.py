@@ -334,9 +334,8 @@ class Session:
         gdb_thread, tid = event.gdb_thread or 1, event.thread
         if tid is None or reason is Reason.PAUSE:
             threads = await self.native.threads()
-            if (
-                reason is Reason.PAUSE
-            ):  # any thread may have taken the SIGINT; who asks for a stop means the program
+            if reason is Reason.PAUSE:
+                # Any thread may have taken the SIGINT; who asks for a stop means the program.
                 gdb_thread = next((number for number, one in threads.items() if one == self.pid), gdb_thread)
             tid = threads.get(gdb_thread, self.pid)
         self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))

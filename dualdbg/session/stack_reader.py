@@ -22,7 +22,7 @@ from .engines import NativeEngine
 from .progress import progress
 from .symbol_policy import SymbolPolicy
 
-MOST_FRAMES = 5000  # native ones of a thread; gdb unwinds 20,000 a second
+MOST_FRAMES = 5000  # native ones of a thread
 _INTERPRETER_NAMES = ("libpython", "python")
 _INDEXED = 50_000_000  # bytes of a library from which on gdb takes seconds to make its index
 

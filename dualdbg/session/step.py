@@ -17,12 +17,10 @@ class Step:
     kind: str
     tid: int
     gdb_thread: int
-    landings: dict[int, int] = field(
-        default_factory=dict
-    )  # gdb breakpoint -> lowest stack pointer that counts
-    entries: dict[int, int] = field(
-        default_factory=dict
-    )  # gdb breakpoints at native code that the Python line may enter, and where they are
+    # gdb breakpoint -> lowest stack pointer that counts
+    landings: dict[int, int] = field(default_factory=dict)
+    # gdb breakpoints at native code that the Python line may enter, and where they are
+    entries: dict[int, int] = field(default_factory=dict)
     origin: PythonFrame | None = None  # the Python line that was left
     top: NativeFrame | None = None  # the innermost frame that was left natively
     depth: int = 0  # how many Python frames debugpy showed there

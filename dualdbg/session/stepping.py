@@ -13,7 +13,6 @@ from ..backends import events as engine
 from ..errors import CommandError, WrongState
 from ..model import BreakpointState, Layer, NativeFrame, Notice, PythonFrame, Reason, Role, Stack, State
 from . import late_breakpoints
-from .call_choice import enter_call
 from .call_entries import CallEntries, called_from_here, pointer_followed, watch_calls
 from .crossing import Crossing
 from .holds import PythonHold
@@ -80,7 +79,8 @@ class Stepper:
         elif session.state is State.NATIVE_STOPPED:
             step = Step(kind if target is None else "next", tid, await session.inspector.gdb_thread(tid))
             if target is not None:
-                step.chosen = await enter_call(session, target, step.gdb_thread)
+                starts = await session.native.helper("function-starts", [target])
+                step.chosen = list(await self.crossing.insert_at(starts, step.gdb_thread))
             await self._step_native(step)
         else:
             await self._step_python(kind, {} if target is None else {"targetId": target}, tid)
@@ -122,9 +122,8 @@ class Stepper:
         done = reason is Reason.STEP
         if step is not None and not done and event.gdb_thread == step.gdb_thread:
             if event.gdb_breakpoint is not None and event.pc in step.entries.values():
-                done = await self._entered(
-                    step, event
-                )  # a breakpoint of the user's where the step was to end
+                # A breakpoint of the user's where the step was to end.
+                done = await self._entered(step, event)
             elif step.top is not None:
                 pointer = await self.crossing.stack_pointer(step.gdb_thread)
                 done = native_step_done(step.kind, step.top, pointer)

@@ -17,17 +17,16 @@ KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "
 class Guard:
     """Runs ``script`` in /bin/sh with its standard input from dualdbg; the script acts when that ends.
 
-    ``output`` is the descriptor that becomes the script's standard output, for a script that writes. ``held`` becomes
-    its descriptor 2: one that is to stay open after us.
+    ``output`` is the descriptor that becomes the script's standard output, for a script that writes.
     """
 
-    def __init__(self, script: str, output: int = subprocess.DEVNULL, held: int = subprocess.DEVNULL) -> None:
+    def __init__(self, script: str, output: int = subprocess.DEVNULL) -> None:
         try:
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", script, "dualdbg-guard"],
                 stdin=subprocess.PIPE,
                 stdout=output,
-                stderr=held,
+                stderr=subprocess.DEVNULL,
                 cwd="/",
                 start_new_session=True,  # neither Ctrl-C nor a closed terminal reaches it
             )

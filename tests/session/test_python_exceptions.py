@@ -95,3 +95,16 @@ def test_the_frames_that_an_uncaught_exception_has_left(tmp_path: Path) -> None:
         await driver.session.kill()
 
     run_session(work, path, "uncaught")
+
+
+def test_an_exception_is_raised_and_ends_the_program(tmp_path: Path) -> None:
+    """Two breakpoints, a stop each: where it is raised, and where nobody has caught it."""
+    path = tmp_path / "raising.py"
+    path.write_text("def inner(k):\n    return {}[k]\ninner(7)\n")
+
+    async def work(driver: Driver) -> None:
+        assert (await driver.stop()).breakpoints == (1,)
+        assert (await driver.resume()).breakpoints == (2,)
+        await driver.session.kill()
+
+    run_session(work, path, "raise", "uncaught")

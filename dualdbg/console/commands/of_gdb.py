@@ -11,45 +11,24 @@ from .registry import command
 if TYPE_CHECKING:
     from ..console import Console
 
-_WHERE = "gdb's own: gdb help {} says more. Native expressions only."
-
-
-async def _pass_on(console: Console, verb: str, argument: str) -> None:
-    if not argument:
-        raise CommandError(f"{verb} wants an expression", f"help {verb}")
-    gap = "" if argument.startswith("/") else " "
-    console.show(TextReport(await console.ask_gdb(f"{verb}{gap}{argument}")))
-
-
-@command("watch", "EXPRESSION", "stop where a native value changes", details=_WHERE.format("watch"))
-async def watch(console: Console, argument: str) -> None:
-    await _pass_on(console, "watch", argument)
-
-
-@command("rwatch", "EXPRESSION", "stop where a native value is read", details=_WHERE.format("rwatch"))
-async def rwatch(console: Console, argument: str) -> None:
-    await _pass_on(console, "rwatch", argument)
-
-
-@command(
-    "awatch", "EXPRESSION", "stop where a native value is read or written", details=_WHERE.format("awatch")
+_WORDS = (
+    ("watch", "EXPRESSION", "stop where a native value changes"),
+    ("rwatch", "EXPRESSION", "stop where a native value is read"),
+    ("awatch", "EXPRESSION", "stop where a native value is read or written"),
+    ("x", "[/FORMAT] ADDRESS", "show memory"),
+    ("ptype", "EXPRESSION", "show the type of a native value, with its members"),
+    ("whatis", "EXPRESSION", "show the type of a native value"),
 )
-async def awatch(console: Console, argument: str) -> None:
-    await _pass_on(console, "awatch", argument)
 
 
-@command("x", "[/FORMAT] ADDRESS", "show memory", details=_WHERE.format("x"))
-async def x(console: Console, argument: str) -> None:
-    await _pass_on(console, "x", argument)
+def _register(word: str, usage: str, summary: str) -> None:
+    @command(word, usage, summary, details=f"gdb's own: gdb help {word} says more. Native expressions only.")
+    async def pass_on(console: Console, argument: str) -> None:
+        if not argument:
+            raise CommandError(f"{word} wants an expression", f"help {word}")
+        gap = "" if argument.startswith("/") else " "
+        console.show(TextReport(await console.ask_gdb(f"{word}{gap}{argument}")))
 
 
-@command(
-    "ptype", "EXPRESSION", "show the type of a native value, with its members", details=_WHERE.format("ptype")
-)
-async def ptype(console: Console, argument: str) -> None:
-    await _pass_on(console, "ptype", argument)
-
-
-@command("whatis", "EXPRESSION", "show the type of a native value", details=_WHERE.format("whatis"))
-async def whatis(console: Console, argument: str) -> None:
-    await _pass_on(console, "whatis", argument)
+for _row in _WORDS:
+    _register(*_row)

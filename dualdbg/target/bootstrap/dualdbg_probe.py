@@ -43,9 +43,7 @@ HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
 # The tables that a type points to (tp_as_async, tp_as_number, tp_as_sequence, tp_as_mapping) and their lengths.
 TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
 HIDDEN_ROOTS = (HERE,)
-HEAR_LIMIT = (
-    2.0  # seconds for pydevd to take what the session said while gdb held the target; it needs milliseconds
-)
+HEAR_LIMIT = 2.0  # seconds for pydevd to take what was said while gdb held the target; it needs milliseconds
 
 
 # -- pydevd -------------------------------------------------------------------------------------
@@ -73,9 +71,8 @@ def arm(command: str) -> bool:
         own: FrameType | None = frame
         while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
             own = own.f_back
-        if (
-            own is not None and own is not frame
-        ):  # a library called the native code: back to who called the library
+        if own is not None and own is not frame:
+            # A library called the native code: back to who called the library.
             frame, command = own, "next" if command == "finish" else command
     name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
     number = getattr(constants, name + suffix)
@@ -116,8 +113,8 @@ class Heard:
     def __init__(self) -> None:
         self.number = 0
 
-    def listen(self) -> None:
-        """Once, before the session's first message; the number is an argument that the protocol does not know."""
+    def begin(self) -> None:
+        """Once in a process; the number is an argument that the protocol does not know."""
         from _pydevd_bundle import pydevd_process_net_command_json as processing
 
         for what in ("", "function", "exception"):
@@ -135,6 +132,15 @@ class Heard:
 
 
 heard = Heard()
+
+
+def listen(earlier: Any) -> None:
+    """Before the session's first message; ``earlier`` is the probe that was here before, whose notes go on."""
+    global heard
+    if earlier is not None and hasattr(earlier, "heard"):
+        heard = earlier.heard
+    else:
+        heard.begin()
 
 
 def hear(number: str) -> bool:

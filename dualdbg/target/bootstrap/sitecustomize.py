@@ -305,8 +305,9 @@ def load_beside(name: str) -> Any:
 
 def load_probe(pydevd: Any) -> None:
     """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
+    earlier = getattr(pydevd, "dualdbg_probe", None)  # of a parent that forked, or of a session that has left
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
-    pydevd.dualdbg_probe.heard.listen()
+    pydevd.dualdbg_probe.listen(earlier)
 
 
 def settrace(pydevd: Any, settings: dict[str, Any]) -> None:
