@@ -17,7 +17,7 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint bench vsix test-editors screenshots clean tools-run tools-dev
+.PHONY: help demo test check fast-tests lint bench vsix test-editors screenshots clean tools-run tools-dev tools-test tools-editors
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,13 +25,19 @@ help: ## this list
 demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python and C++ in one stack
 	@$(BIN)/dualdbg run $(SAMPLE_RUN)
 
-test: tools-dev $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
+test: tools-test $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
 	@echo "running all tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=8 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder \
+		$(PYTEST_ARGS)
 
-check: lint ## the linters, and the tests that take seconds
+# The linters (mypy takes its time where it has no cache) and the tests run side by side.
+check: tools-dev $(VENV)/.installed-dev ## in a minute: the linters, the tests without processes and some with them
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint fast-tests
+
+fast-tests: tools-dev $(VENV)/.installed-dev ## the tests of `make check` without its linters
 	@echo "running the fast tests"
-	@$(BIN)/python -m pytest -q -m "not slow and not torch and not vm" $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses=8 --dist worksteal \
+		-m "(pure or smoke) and not slow and not torch" $(PYTEST_ARGS)
 
 lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
 	@echo "checking style"
@@ -48,7 +54,7 @@ bench: tools-dev $(VENV)/.installed-dev ## the measurements of bench/, side by s
 vsix: ## the VS Code extension, in dist/; nothing comes from the network
 	@"$$(scripts/find-python)" scripts/make-vsix dist
 
-test-editors: tools-dev $(VENV)/.installed-dev ## a real VS Code without a screen: it is downloaded once, and takes minutes
+test-editors: tools-editors $(VENV)/.installed-dev ## a real VS Code without a screen: it is downloaded once, and takes minutes
 	@DUALDBG_TEST_EDITORS=1 $(BIN)/python -m pytest tests/vscode/editors $(PYTEST_ARGS)
 
 screenshots: tools-dev $(VENV)/.installed-dev ## the pictures of the docs, from real sessions
@@ -61,7 +67,14 @@ tools-run:
 	@scripts/ensure-tools venv gdb
 
 tools-dev:
-	@scripts/ensure-tools venv gdb g++ headers
+	@scripts/ensure-tools venv gdb g++ headers dot
+
+tools-test:
+	@scripts/ensure-tools venv gdb g++ headers dot --if-possible \
+		sudo nvim emacs tmux strace node npm python3.14
+
+tools-editors:
+	@scripts/ensure-tools venv gdb g++ headers node npm chromium
 
 $(BIN)/python:
 	@echo "making $(VENV)"

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Client:
-    """The few requests of DAP that it takes."""
+    """A client with the few requests of DAP that are needed."""
 
     def __init__(self, port: int) -> None:
         self.socket = self._connect(port)
@@ -33,7 +33,7 @@ class Client:
         self.socket.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
     def stop_at(self, script: str, *lines: int) -> int:
-        """Run to the first of the lines; the number of the thread that stopped there."""
+        """Run to the first of the lines; returns the number of the thread that stopped there."""
         self.send("initialize", {"adapterID": "debugpy"})
         self.wait("response", "initialize")
         self.send("attach", {"justMyCode": True})

@@ -1,7 +1,7 @@
 """Runs inside gdb: the first stack at a stop in libtorch_cpu, by one of the ways to prepare gdb for it.
 
-BENCH_JOB is JSON: program and arguments; the library and link-time address to stop at; ``files``, library ->
-small file, or null for gdb's own reading of all libraries. Prints one line of JSON.
+BENCH_JOB is JSON: program and arguments; the library and link-time address to stop at; ``files``, library -> small
+file, or null to let gdb read all libraries. Prints one line of JSON.
 """
 
 import json
@@ -54,16 +54,6 @@ else:
         gdb.execute(f"add-symbol-file {symbols} -o {bias(library):#x}", to_string=True)
 gdb.execute("backtrace", to_string=True)
 seconds = time.perf_counter() - started
-frame, places = gdb.newest_frame(), []
-while frame is not None:
-    places.append(frame.pc())
-    frame = frame.older()
-pairs = [
-    (row[5], pc - bias(row[5]))
-    for pc in places
-    for row in rows()
-    if row[5].startswith("/") and int(row[0].split("-")[0], 16) <= pc < int(row[0].split("-")[1], 16)
-]
 libraries = sorted({row[5] for row in rows() if row[5].startswith("/") and "x" in row[1]})
-print("BENCH " + json.dumps([seconds, resident() - memory, pairs, libraries]))
+print("BENCH " + json.dumps([seconds, resident() - memory, libraries]))
 gdb.execute("kill")

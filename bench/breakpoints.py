@@ -17,13 +17,13 @@ from bench._debugpy_client import Client, start
 from dualdbg.backends.events import NativeStopped
 from dualdbg.model import Exited, Stopped
 from dualdbg.session.start import Options, launch
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 from samples.native.build import build
 
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
 HITS = 500
-# The loop is timed by itself; the first calls, in which libraries are looked at, are not counted.
+# Only the loop is timed. The first calls, in which libraries are read, are not counted.
 LOOP = f"""\
 import os, time, sample_pybind
 add = sample_pybind.add
@@ -126,13 +126,13 @@ async def _to_stack(script: Path) -> float:
         operators,
         subscribe=lambda one: queues.append(one.subscribe()),
     )
-    judge = session.judge.verdict
+    at_breakpoint = session.hits.at_breakpoint
 
     async def timed(event: NativeStopped) -> Any:
         hit.append(time.perf_counter())
-        return await judge(event)
+        return await at_breakpoint(event)
 
-    session.judge.verdict = timed  # type: ignore[method-assign]
+    session.hits.at_breakpoint = timed  # type: ignore[method-assign]
     try:
         while not isinstance(event := await queues[0].get(), Stopped):
             if isinstance(event, Exited):
@@ -148,7 +148,7 @@ def _row(name: str, values: list[float]) -> None:
 
 
 def _took(command: list[str], environment: dict[str, str]) -> float:
-    """What the program itself measured."""
+    """The seconds that the program measured."""
     result = Path(environment["BENCH_RESULT"])
     result.unlink(missing_ok=True)
     done = subprocess.run(

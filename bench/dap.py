@@ -109,7 +109,7 @@ def first_stop(adapter: list[str], script: Path) -> float:
 
 
 def stepping(adapter: list[str], script: Path) -> tuple[list[float], list[float]]:
-    """Seconds of each step, and of the views after it; the first two, which load what is then kept, left out."""
+    """Seconds of each step, and of the views after it, without the first two, which load things that are then kept."""
     editor = Editor(adapter)
     thread = editor.start(script, 2, [], {})
     steps, views = [], []

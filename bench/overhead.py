@@ -1,4 +1,4 @@
-"""What a program with nothing to stop at takes under dualdbg, against debugpy alone: it times its own work.
+"""The time of a program without stops under dualdbg, against debugpy alone. The program times its own work.
 
 Each run under dualdbg has a run under debugpy beside it, in turns; the median of their ratios is what counts.
 """

@@ -15,7 +15,7 @@ from bench._debugpy_client import Client, start
 from dualdbg.model import Exited, Stopped
 from dualdbg.session.session import Session
 from dualdbg.session.start import Options, launch
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 from samples.native.build import build
 

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.nearest import nearest_names
-from dualdbg.symbols.unwind_file import unwind_file
+from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
+from dualdbg.symbols.nearest_names import nearest_names
+from dualdbg.symbols.objfile import Objfile
 
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
 NAMES = (
@@ -30,9 +30,9 @@ NAMES = (
 )
 _COLD = """
 import sys, time
-from dualdbg.symbols.library import Library
+from dualdbg.symbols.objfile import Objfile
 started = time.perf_counter()
-assert Library.open(sys.argv[1]).find_functions(sys.argv[2])
+assert Objfile.open(sys.argv[1]).find_functions(sys.argv[2])
 print(time.perf_counter() - started)
 """
 
@@ -82,18 +82,18 @@ def names(path: str) -> None:
 
 
 def places(path: str) -> None:
-    starts = Library.open(path).frames.starts
+    starts = Objfile.open(path).frames.starts
     chosen = starts[:: len(starts) // 20][:20]
     one: list[float] = []
     many: list[float] = []
     for _ in range(RUNS):
-        library = Library(Library.open(path).elf)  # a new object has no answers yet
+        library = Objfile(Objfile.open(path).elf)  # a new object has no answers yet
         library.symbol_at(starts[-1])
         one.append(seconds(lambda library=library: library.symbol_at(chosen[0] + 1)))  # type: ignore[misc]
         many.append(seconds(lambda library=library: library.symbols_at(p + 2 for p in chosen)))  # type: ignore[misc]
     row("an address -> its function", one)
     row("20 addresses -> their functions", many)
-    library = Library.open(path)
+    library = Objfile.open(path)
     row(
         "nearest names of at::native::radn",
         [seconds(lambda: nearest_names("at::native::radn", [library])) for _ in range(RUNS)],
@@ -102,7 +102,7 @@ def places(path: str) -> None:
 
 def unwinding(path: str) -> None:
     (kernel,) = (
-        s for s in Library.open(path).find_functions("at::native::randn") if "Generator" not in s.name
+        s for s in Objfile.open(path).find_functions("at::native::randn") if "Generator" not in s.name
     )
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
@@ -110,22 +110,18 @@ def unwinding(path: str) -> None:
         program.write_text(f"import sys\nsys.path[:] = {sys.path!r}\nimport torch\ntorch.randn(2, 3)\n")
         job = {"program": os.path.realpath(sys.executable), "arguments": str(program), "library": path}
         job |= {"vaddr": kernel.address, "files": None}
-        made = seconds(lambda: unwind_file(Library.open(path)))
-        file = unwind_file(Library.open(path))
+        made = seconds(lambda: unwind_file(Objfile.open(path)))
+        file = unwind_file(Objfile.open(path))
         assert file is not None
         row("the unwind file of libtorch_cpu, made", [made], f"{file.stat().st_size / 1e6:.1f} MB")
         row(
             "the same, from the cache",
-            [seconds(lambda: unwind_file(Library.open(path))) for _ in range(RUNS)],
+            [seconds(lambda: unwind_file(Objfile.open(path))) for _ in range(RUNS)],
         )
-        _, _, frames, libraries = in_gdb(job)
-        around = {p: [v - 1 for q, v in frames if q == p] for p in libraries}
+        _, _, libraries = in_gdb(job)
         ways = {
             "gdb reads every library": None,
-            "gdb reads the unwind files": {p: unwind_file(Library.open(p)) for p in libraries},
-            "gdb reads unwind files of these frames only": {
-                p: unwind_file(Library.open(p), around[p]) for p in libraries if around[p]
-            },
+            "gdb reads the unwind files": {p: unwind_file(Objfile.open(p)) for p in libraries},
         }
         results: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
         for _ in range(RUNS):

@@ -1,11 +1,10 @@
-"""The dashboard in a real terminal: from a stop to its whole screen, from a key to its effect, and its rest.
+"""The dashboard in a real terminal: time from a stop to the whole screen, from a key to its effect, load at rest.
 
 python -m bench.tui
 """
 
 from __future__ import annotations
 
-import os
 import statistics
 import sys
 import tempfile
@@ -13,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 from tests.tui.terminal import RealTerminal
 
@@ -82,7 +83,7 @@ def stop_to_screen(folder: Path) -> list[float]:
 
 
 def key_to_effect(folder: Path) -> tuple[list[float], float]:
-    """Seconds from a key to what it does while the program prints as fast as it can; and its lines a second."""
+    """Seconds from a key to its effect while the program prints as fast as it can; and its lines per second."""
     with dashboard(folder, NOISY) as terminal:
         terminal.until(lambda: terminal.shows("running"), "the running program")
         terminal.send("8")  # the program's pane: what it prints is drawn
@@ -132,7 +133,7 @@ def title(name: str) -> Callable[[RealTerminal], bool]:
 
 
 def last_change(terminal: RealTerminal, start: float) -> float:
-    """Seconds from ``start`` to the last thing that was drawn, once 0.3 s nothing more was."""
+    """Seconds from ``start`` to the last drawing, after which nothing was drawn for 0.3 s."""
     last = time.monotonic()
     while time.monotonic() - last < 0.3:
         size = len(terminal.raw), terminal.raw[-64:]
@@ -153,17 +154,15 @@ def wait(terminal: RealTerminal, seconds: float) -> None:
 
 
 def processor_time(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    used = psutil.Process(pid).cpu_times()
+    return used.user + used.system
 
 
 def written(terminal: RealTerminal) -> int:
     """Characters that the program has written: the write_bytes of proc(5) do not count a terminal, wchar does."""
-    children = Path(f"/proc/{terminal.pid}/task/{terminal.pid}/children").read_text().split()
-    for child in children:
-        if b"program.py" in Path(f"/proc/{child}/cmdline").read_bytes():
-            fields = dict(row.split(": ") for row in Path(f"/proc/{child}/io").read_text().splitlines())
-            return int(fields["wchar"])
+    for child in psutil.Process(terminal.pid).children():
+        if any("program.py" in word for word in child.cmdline()):
+            return int(child.io_counters().write_chars)
     raise AssertionError("the program is not there")
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
+import shlex
+import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .errors import ConfigError
-from .model import STEP_LAYERS, Layer
+from .errors import ConfigError, UsageError
+from .model import STEP_LAYERS, Layer, Notice
+from .trust import objection
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,6 +25,7 @@ else:
 
 OWN_FILE = "dualdbg.toml"
 PROJECT_FILE = "pyproject.toml"
+_MOST_OF_OTHERS = 1 << 20  # bytes that are read of a file that belongs to somebody else
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,20 @@ class PresetTable:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A configuration file that was found and is not used. ``why`` is in words."""
+
+    path: Path
+    why: str
+
+
+@dataclass(frozen=True)
 class Config:
     """What the file says; the defaults where it says nothing. ``path`` is None when there is no file.
 
-    ``breakpoints`` and the presets' are specs. ``symbols`` are entries of the symbol policy as given to
+    ``refused`` are the nearer files that are not used because they do not belong to the user.
+
+    ``breakpoints``, and those of the presets, are specs. ``symbols`` are entries of the symbol policy as given to
     ``--symbols`` (``lazy``, ``libmine*=full``). ``source_maps`` are pairs of the path in debug info and where the
     source is now. ``glue`` are patterns of function names whose frames are dimmed. ``just_my_code`` is
     debugpy's; None leaves it to the command line. ``step_into`` is where ``step`` enters an operator of PyTorch.
@@ -48,26 +64,61 @@ class Config:
     glue: tuple[str, ...] = ()
     just_my_code: bool | None = None
     step_into: Layer = Layer.BINDING
+    refused: tuple[Refused, ...] = ()
 
 
-def find_config(directory: Path) -> Config:
-    """The configuration of the nearest folder, from ``directory`` upwards, that has one.
+@dataclass(frozen=True)
+class Asked:
+    """What the user asks of a session on a command line or in ``launch.json``, besides the configuration.
+
+    ``just_my_code`` None leaves it to the configuration. ``gdb_commands`` are run once gdb holds the program;
+    ``debugpy`` are more arguments for debugpy; ``core_folder`` is where the core of a crash is kept.
+    """
+
+    breakpoints: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    just_my_code: bool | None = None
+    stop_on_entry: bool = False
+    gdb: str | None = None
+    log_dir: Path | None = None
+    core_folder: Path | None = None
+    gdb_commands: tuple[str, ...] = ()
+    debugpy: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_config(directory: Path | None = None) -> Config:
+    """The configuration of the nearest folder, from ``directory`` (the working directory) upwards, that has one.
 
     In one folder dualdbg.toml goes before pyproject.toml; a pyproject.toml without ``[tool.dualdbg]`` is passed by.
+    A file counts only if it, and each folder from it down to ``directory``, is the user's own (:mod:`.trust`): a
+    condition of a breakpoint in it runs with the rights of the user. A file that does not count is in ``refused``.
 
     :raises ConfigError: the file cannot be read, or a key or value in it is not understood.
+    :raises UsageError: the working directory is gone.
     """
-    start = directory.absolute()
+    refused: list[Refused] = []
+    objected: str | None = None  # to a folder on the way
+    start = working_directory() if directory is None else directory.resolve()
     for folder in (start, *start.parents):
+        objected = objected or _objection_to_folder(folder)
         for name, section in ((OWN_FILE, ()), (PROJECT_FILE, ("tool", "dualdbg"))):
-            table = _read_section(folder / name, section)
+            path = folder / name
+            try:
+                why = objected or objection(path)
+                path.stat()
+            except OSError:  # no such file, or not visible to us
+                continue
+            if why is not None:
+                refused += [Refused(path, why)] if not section or _mentions_us(path) else []
+                continue
+            table = _read_section(path, section)
             if table is not None:
-                return _Reader(folder / name, section).config(table)
-    return Config()
+                return replace(_Reader(path, section).config(table), refused=tuple(refused))
+    return Config(refused=tuple(refused))
 
 
 def read_config(path: Path) -> Config:
-    """The configuration in one file that the user named.
+    """The configuration in one file that the user named, whoever it belongs to.
 
     :raises ConfigError: as for :func:`find_config`; also when the file is not there.
     """
@@ -77,10 +128,68 @@ def read_config(path: Path) -> Config:
     return _Reader(path, section).config(_read_section(path, section) or {})
 
 
-def _read_section(path: Path, section: tuple[str, ...]) -> dict[str, Any] | None:
-    """The table of the file that is ours; None without the file or the table."""
+def configuration(named: str | None = None, directory: Path | None = None) -> Config:
+    """The one configuration of a command: the file that the user ``named``, else what :func:`find_config` finds."""
+    return read_config(Path(named).expanduser()) if named else find_config(directory)
+
+
+def notices(config: Config) -> tuple[Notice, ...]:
+    """What the user is told once, at the start: which file is used, and which is not."""
+    used = (Notice("info", f"configuration: {config.path}"),) if config.path is not None else ()
+    return (
+        tuple(
+            Notice(
+                "warning",
+                f"the configuration {one.path} is not used: {one.why}",
+                f"if you trust it, name it: --config {shlex.quote(str(one.path))}",
+            )
+            for one in config.refused
+        )
+        + used
+    )
+
+
+def working_directory() -> Path:
+    """The working directory. Raises UsageError when that folder was removed."""
     try:
-        data = path.read_bytes()
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError(
+            "the working directory does not exist any more", "cd to a folder that does"
+        ) from None
+
+
+def _objection_to_folder(folder: Path) -> str | None:
+    try:
+        return objection(folder)
+    except OSError as error:
+        return f"{folder} cannot be looked at: {error.strerror}"
+
+
+def _mentions_us(path: Path) -> bool:
+    """Whether a file of another user seems to have a section for dualdbg; no more of it is read."""
+    try:
+        return path.is_file() and b"dualdbg" in _read(path, _MOST_OF_OTHERS)
+    except OSError:
+        return False
+
+
+def _read(path: Path, most: int = -1) -> bytes:
+    """The content of a regular file. Raises OSError for anything that could make us wait, such as a pipe."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, os.strerror(number))
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(most)
+
+
+def _read_section(path: Path, section: tuple[str, ...]) -> dict[str, Any] | None:
+    """The table for dualdbg in the file; None without the file or the table."""
+    try:
+        data = _read(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -137,6 +246,9 @@ class _Reader:
     def source_maps(self, value: Any, key: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         if not isinstance(value, dict) or not all(isinstance(place, str) for place in value.values()):
             raise self._wrong(key, value, 'a table, for example {"/build/src" = "src"}')
+        for path in (*value, *value.values()):
+            if not path.isprintable():  # gdb takes it on one line
+                raise self._wrong(key, path, "paths without control characters")
         return tuple((built, self._here(place, key)) for built, place in value.items())
 
     def presets(self, value: Any, key: tuple[str, ...]) -> Mapping[str, PresetTable]:
@@ -163,7 +275,7 @@ class _Reader:
         """A path that the file gives, taken from the folder of the file."""
         try:
             return str(self._path.parent / Path(place).expanduser())
-        except RuntimeError as error:  # "~name" of nobody
+        except RuntimeError as error:  # "~name" with an unknown name
             raise self._wrong(key, place, "a path; the home folder in it is not known") from error
 
     def _check_keys(self, table: dict[str, Any], allowed: Mapping[str, Any], key: tuple[str, ...]) -> None:

@@ -18,11 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from dualdbg.session.attach import attach  # noqa: E402
+from dualdbg.session.attaching import attach  # noqa: E402
 from dualdbg.session.session import Session  # noqa: E402
 from dualdbg.session.start import Options  # noqa: E402
 from dualdbg.symbols.cache import cache_directory  # noqa: E402
-from dualdbg.symbols.operators import OperatorTable  # noqa: E402
+from dualdbg.symbols.torch.operators import OperatorTable  # noqa: E402
 from dualdbg.target import interpreter  # noqa: E402
 from tests.support import build_native  # noqa: E402
 from tests.tui.driver import Screen, on_screen  # noqa: E402
@@ -191,7 +191,7 @@ def hanging() -> Iterator[int]:
 
 async def save(screen: Screen, name: str) -> None:
     await screen.pilot.pause()
-    await asyncio.sleep(0.2)  # what a picture shows is not tested: the last drawing is given its time
+    await asyncio.sleep(0.2)  # nothing tells that the last drawing is done, so it is given time
     text = screen.app.export_screenshot(title="dualdbg")
     for private in {f"/{folder.parts[1]}/" for folder in (Path.home(), ROOT, Path(sys.prefix))} - {
         "/usr/",

@@ -1,25 +1,48 @@
-"""Fixtures of every test: the compiled samples, and the check that no process is left behind."""
+"""Fixtures of every test, the marks `pure` and `processes`, and the check that no process is left behind."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
 import os
+import signal
+import sys
 import uuid
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import psutil
 import pytest
 
-from tests import support
+from tests import reach, support
 
 # Every process of this run inherits it, so that it is found even when its parent has died.
 _MARK = "DUALDBG_TEST_RUN"
 os.environ[_MARK] = uuid.uuid4().hex
 
+# A shell that starts the run in the background has it ignore Ctrl-C, and so would every program of the tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says more of the machine's other work than of the code; what has to be fast is measured.
+hypothesis.settings.register_profile("dualdbg", deadline=None)
+hypothesis.settings.load_profile("dualdbg")
+
 # A process that has been killed needs a moment until it is gone.
 _GRACE_SECONDS = 3.0
+
+# Audit events (PEP 578) of everything that makes a process, or replaces ours.
+_STARTS = {
+    "subprocess.Popen",
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "pty.spawn",
+}
 
 
 @pytest.fixture(scope="session")
@@ -35,16 +58,80 @@ def torch_extension() -> Path:
     return support.build_torch_extension()
 
 
+# -- what is pure, and what starts processes ----------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to."""
+    for item in items:
+        if item.get_closest_marker("processes") is None:
+            item.add_marker("processes" if reach.starts_processes(_code_of(item)) else "pure")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        _begin_with_long_files(items)
+
+
+def _begin_with_long_files(items: list[pytest.Item]) -> None:
+    """Slow files first, then those that start the most processes: no worker is left alone with one at the end."""
+    weights: dict[Path, tuple[int, int]] = {}
+    for item in items:
+        slow, processes = weights.get(item.path, (0, 0))
+        marks = {mark.name for mark in item.iter_markers()}
+        weights[item.path] = (slow + ("slow" in marks), processes + ("processes" in marks))
+    items.sort(key=lambda item: weights[item.path], reverse=True)
+
+
+def _code_of(item: pytest.Item) -> list[object]:
+    assert isinstance(item, pytest.Function)
+    fixtures = (found for found in item._fixtureinfo.name2fixturedefs.values())  # no public way leads to them
+    return [item.obj, *(one.func for found in fixtures for one in found)]
+
+
+class _NoProcesses:
+    """Refuses to start a process while a pure test runs."""
+
+    def __init__(self) -> None:
+        self.is_on = False
+        self.refused: list[str] = []
+        sys.addaudithook(self._audit)
+
+    def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.is_on and event in _STARTS:
+            self.refused.append(f"{event} {arguments[:2]}")
+            raise PermissionError(f"a pure test starts no process: {self.refused[-1]}")
+
+
+_no_processes = _NoProcesses()
+
+
 @pytest.fixture(autouse=True)
-def leftovers() -> Iterator[None]:
+def only_what_is_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that starts processes is marked so, and leaves none behind; a pure one starts none."""
+    if request.node.get_closest_marker("processes") is not None:
+        with _nothing_left_behind():
+            yield
+        return
+    _no_processes.refused.clear()
+    _no_processes.is_on = True
+    try:
+        yield
+    finally:
+        _no_processes.is_on = False
+    if _no_processes.refused:
+        refused = "\n  ".join(_no_processes.refused)
+        pytest.fail(f"add @pytest.mark.processes to a test that starts some:\n  {refused}", pytrace=False)
+
+
+@contextlib.contextmanager
+def _nothing_left_behind() -> Iterator[None]:
     """Fails a test that leaves a process behind, child or orphan, and ends that process."""
-    before = _processes_of_this_run()
+    before = set(psutil.pids())
     yield
     left: set[psutil.Process] = set()
 
     def nothing_is_left() -> bool:
         left.clear()
-        left.update(_processes_of_this_run() - before)
+        left.update(_processes_of_this_run(set(psutil.pids()) - before))
         return not left
 
     try:
@@ -57,17 +144,26 @@ def leftovers() -> Iterator[None]:
         pytest.fail("processes left behind:\n  " + "\n  ".join(lines), pytrace=False)
 
 
-def _processes_of_this_run() -> set[psutil.Process]:
-    """Descendants, and processes with our mark in their environment; zombies are not running any more."""
-    me = os.getpid()
-    mark = f"{_MARK}={os.environ[_MARK]}".encode()
-    found = set(psutil.Process(me).children(recursive=True))
-    known = {me, *(process.pid for process in found)}
-    for pid in psutil.pids():
-        with contextlib.suppress(OSError, psutil.NoSuchProcess):
-            if pid not in known and mark in Path(f"/proc/{pid}/environ").read_bytes():
-                found.add(psutil.Process(pid))
-    return {process for process in found if support.is_running(process.pid)}
+def _processes_of_this_run(pids: set[int]) -> set[psutil.Process]:
+    """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            if support.is_running(pid) and (_has_mark(pid) or os.getpid() in map(_pid_of, process.parents())):
+                found.add(process)
+    return found
+
+
+def _has_mark(pid: int) -> bool:
+    try:
+        return f"{_MARK}={os.environ[_MARK]}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # it has ended, or is another user's
+        return False
+
+
+def _pid_of(process: psutil.Process) -> int:
+    return int(process.pid)
 
 
 def _command_line(process: psutil.Process) -> str:
@@ -75,6 +171,9 @@ def _command_line(process: psutil.Process) -> str:
         return " ".join(process.cmdline()) or process.name()
     except psutil.Error as error:
         return str(error)
+
+
+# -- skips --------------------------------------------------------------------------------------
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,10 +195,10 @@ def pytest_make_collect_report(
 
 
 def _refuse_skip_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """In CI a skip hides a missing component: it fails, unless ``require(..., outside=True)`` granted it."""
-    if not support.IN_CI or not report.skipped or hasattr(report, "wasxfail"):
+    """Where nothing may be missing a skip fails, unless ``require(..., outside=True)`` granted it."""
+    if not support.NO_SKIPS or not report.skipped or hasattr(report, "wasxfail"):
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     if support.OUTSIDE not in reason:
         report.outcome = "failed"
-        report.longrepr = f"skipped in CI, where nothing may be missing: {reason}"
+        report.longrepr = f"skipped where nothing may be missing: {reason}"

@@ -16,18 +16,23 @@ from typing import TypeVar
 import psutil
 import pytest
 
+from dualdbg import python_versions
+
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
 SHARED = ROOT.parent / "shared"
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
-OUTSIDE = "outside of this project: "  # how the reason of a skip begins that CI may grant
+NO_SKIPS = (
+    IN_CI or os.environ.get("DUALDBG_TEST_EDITORS") == "1"
+)  # components that were asked for by name: a test fails without them
+OUTSIDE = "outside of this project: "  # the beginning of the reason of a skip that is allowed in CI
 
 T = TypeVar("T")
 
 
 def require(component: T | None, reason: str, *, outside: bool = False) -> T:
-    """``component``, or no test: skipped on a user's machine, failed in CI.
+    """``component``, or no test: skipped on a user's machine, failed in CI and in `make test-editors`.
 
     ``component`` is whatever shows that it is there: ``shutil.which("gdb")``, a module spec, a bool.
     ``reason`` says what is missing. ``outside`` is for what the project cannot provide, such as
@@ -35,8 +40,8 @@ def require(component: T | None, reason: str, *, outside: bool = False) -> T:
     """
     if component:
         return component
-    if IN_CI and not outside:
-        pytest.fail(f"missing in CI: {reason}", pytrace=False)
+    if NO_SKIPS and not outside:
+        pytest.fail(f"missing {'in CI' if IN_CI else 'for what was asked for'}: {reason}", pytrace=False)
     pytest.skip(OUTSIDE + reason if outside else reason)
 
 
@@ -93,6 +98,12 @@ def find_interpreter(version: str) -> Path | None:
         if answer.returncode == 0 and answer.stdout.strip() == version:
             return candidate
     return None
+
+
+def other_interpreter(version: str) -> Path:
+    """The interpreter of this machine for ``version``. CI has all but the newest, which Debian may not have yet."""
+    found = find_interpreter(version)
+    return require(found, f"Python {version} is not installed", outside=version == python_versions.NAMES[-1])
 
 
 def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Path:

@@ -1,8 +1,8 @@
-"""The Python engine: the debugpy server (pydevd) in the target, spoken to over DAP without an adapter between.
+"""The Python engine: the debugpy server (pydevd) in the target, over DAP and without an adapter in between.
 
-The target's pydevd connects to us, so nothing listens in the target. The order of the first messages is the one of
-debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize, pydevdSystemInfo, initialize,
-attach, then breakpoints, then configurationDone.
+The target's pydevd connects to us (``target/calls.py``), so nothing listens in the target. The order of the first
+messages is the one of debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize,
+pydevdSystemInfo, initialize, attach, then breakpoints, then configurationDone.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .events import (
     PythonStopped,
 )
 from .pending import PendingRequests
+from .python import Answer, PythonRequest, breakpoint_answer
 from .wirelog import WireLog
 
-LOOPBACK = "127.0.0.1"
 DEADLINE = 20.0
 _CHUNK = 1 << 16
 
-# What pydevd understands (its on_*_request methods). Anything else is never answered, so it is never sent.
+# The requests that pydevd understands (its on_*_request methods). It never answers others, so they are never sent.
 KNOWN_REQUESTS = frozenset(
     {
         "attach",
@@ -75,7 +75,7 @@ KNOWN_REQUESTS = frozenset(
 
 @dataclass(frozen=True)
 class DebugpyOptions:
-    """What debugpy is told when it connects. ``hidden_files`` are never stopped in."""
+    """What debugpy is told when it connects. It never stops in ``hidden_files``."""
 
     launched: bool = True
     just_my_code: bool = True
@@ -109,24 +109,16 @@ class DebugpyEngine:
         self._log = log
         self._on_event = on_event
         self._pending: PendingRequests[dap.Message] = PendingRequests(self.name)
-        self._server: asyncio.base_events.Server | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._connected = asyncio.Event()
         self._initialized = asyncio.Event()
         self._hung_up = asyncio.Event()
         self._closing = False
-        self._tasks: list[asyncio.Task[None]] = []  # held, or they may be collected while they run
         self.process_id: int | None = None
         self.python_version: str | None = None
         self.configured = False
 
     # -- life ---------------------------------------------------------------------------------
-
-    async def listen(self, host: str = LOOPBACK) -> tuple[str, int]:
-        """Wait for the target on a free port of ``host``; returns the address that the target is to call."""
-        self._server = await asyncio.start_server(self._arrived, host, 0)
-        address = self._server.sockets[0].getsockname()
-        return str(address[0]), int(address[1])
 
     @property
     def connected(self) -> bool:
@@ -138,19 +130,19 @@ class DebugpyEngine:
     async def initialize(
         self, options: DebugpyOptions, session_token: str, target_token: str, deadline: float = DEADLINE
     ) -> None:
-        """Everything before the breakpoints: we show ``session_token`` and expect ``target_token`` back.
+        """Everything before the breakpoints: shows ``session_token`` and expects ``target_token`` back.
 
-        ``deadline`` is for each answer; one that gdb may hold up for as long as the user likes needs a long one.
+        ``deadline`` is in seconds for each answer. It has to be long where the user may let gdb hold the target.
 
         Raises ProtocolError when the caller is not our target.
         """
-        answer = await self.request("pydevdAuthorize", {"debugServerAccessToken": session_token}, deadline)
+        answer = await self._ask("pydevdAuthorize", {"debugServerAccessToken": session_token}, deadline)
         if not secrets.compare_digest(str(answer.get("clientAccessToken")), target_token):
             raise ProtocolError("another process connected to the debug port; it was turned away")
-        information = await self.request("pydevdSystemInfo", None, deadline)
+        information = await self._ask("pydevdSystemInfo", None, deadline)
         self.process_id = int(information["process"]["pid"])
         self.python_version = _plain_version(str(information["python"]["version"]))
-        await self.request(
+        await self._ask(
             "initialize",
             {
                 "adapterID": "debugpy",
@@ -163,29 +155,29 @@ class DebugpyEngine:
             },
             deadline,
         )
-        await self.request("launch" if options.launched else "attach", options.arguments(), deadline)
+        await self._ask("launch" if options.launched else "attach", options.arguments(), deadline)
         await asyncio.wait_for(self._initialized.wait(), deadline)
-        # A condition that has no value stops: that is for the session to tell.
-        await self.request(
+        # A condition that cannot be evaluated stops, and the session tells the user.
+        await self._ask(
             "setDebuggerProperty",
             {"skipSuspendOnBreakpointException": [], "skipPrintBreakpointException": ["BaseException"]},
             deadline,
         )
 
     async def configuration_done(self) -> None:
-        """Let the program run. The answer may come after the program's first native stop: it is not awaited."""
+        """Let the program run. The answer is not awaited: it may come only after the program's first native stop."""
         self.configured = True
-        self.post("configurationDone")
+        self.post(PythonRequest("configurationDone", None, lambda body: None))
 
     async def hang_up(self, deadline: float) -> bool:
-        """Say that nothing more comes; whether the target closed its side within ``deadline`` seconds, all put right.
+        """Close our side. Returns whether the target has cleaned up and closed its side within ``deadline`` seconds.
 
-        A target whose interpreter is held up in native code cannot, and does so when it runs Python again.
+        A target that is held up in native code does so only when it runs Python again.
         """
         if self._writer is None or self._writer.is_closing():
             return True
         self._closing = True
-        with contextlib.suppress(OSError):  # it is gone already
+        with contextlib.suppress(OSError):  # the connection is gone already
             self._writer.write_eof()
         try:
             await asyncio.wait_for(self._hung_up.wait(), deadline)
@@ -195,8 +187,6 @@ class DebugpyEngine:
 
     async def close(self) -> None:
         self._closing = True
-        if self._server is not None:
-            self._server.close()
         if self._writer is not None:
             self._writer.close()
             with contextlib.suppress(OSError):
@@ -206,14 +196,18 @@ class DebugpyEngine:
 
     # -- requests -----------------------------------------------------------------------------
 
-    async def request(
-        self, command: str, arguments: dict[str, Any] | None = None, deadline: float = DEADLINE
-    ) -> dict[str, Any]:
-        """Send a request and return the body of its answer.
+    async def request(self, request: PythonRequest[Answer], deadline: float = DEADLINE) -> Answer:
+        """Send a request and return its answer.
 
         Raises CommandError with debugpy's own words when it refuses, EngineTimeout past ``deadline`` seconds,
-        EngineLost when the connection is gone. Never to be called while gdb holds the target: debugpy is mute then.
+        EngineLost when the connection is gone, ProtocolError for an answer that cannot be read. Never to be called
+        while gdb holds the target: debugpy is mute then.
         """
+        return request.read(await self._ask(request.command, request.arguments, deadline))
+
+    async def _ask(
+        self, command: str, arguments: dict[str, Any] | None, deadline: float = DEADLINE
+    ) -> dict[str, Any]:
         token, future = self._open(command, arguments)
         try:
             answer = await asyncio.wait_for(future, deadline)
@@ -225,25 +219,24 @@ class DebugpyEngine:
 
     def post(
         self,
-        command: str,
-        arguments: dict[str, Any] | None = None,
+        request: PythonRequest[Answer],
         on_refused: Callable[[CommandError], None] | None = None,
-        on_answer: Callable[[dict[str, Any]], None] | None = None,
+        on_answer: Callable[[Answer], None] | None = None,
     ) -> None:
-        """Send a request whose answer may come at any later time, and is told to one of the two callbacks."""
-        _, future = self._open(command, arguments)
+        """Send a request. Its answer may come at any later time, and goes to one of the two callbacks."""
+        _, future = self._open(request.command, request.arguments)
 
         def answered(done: asyncio.Future[dap.Message]) -> None:
             if done.cancelled() or done.exception() is not None:
                 return
             try:
-                body = _body(command, done.result())
-            except CommandError as error:
+                answer = request.read(_body(request.command, done.result()))
+            except (CommandError, ProtocolError) as error:
                 if on_refused is not None:
-                    on_refused(error)
+                    on_refused(CommandError(error.message, error.hint))
                 return
             if on_answer is not None:
-                on_answer(body)
+                on_answer(answer)
 
         future.add_done_callback(answered)
 
@@ -262,14 +255,8 @@ class DebugpyEngine:
 
     # -- reading ------------------------------------------------------------------------------
 
-    def _arrived(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: asyncio's would print a traceback when it is cancelled (3.11, streams.py).
-        self._tasks.append(asyncio.create_task(self._serve(reader, writer), name="debugpy"))
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._writer is not None:  # one target a port
-            writer.close()
-            return
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read what the target says, until one side hangs up. The target has proved before who it is."""
         self._writer = writer
         self._connected.set()
         decoder = dap.Decoder()
@@ -323,14 +310,7 @@ class DebugpyEngine:
     def _on_breakpoint(self, body: dict[str, Any]) -> None:
         changed = body.get("breakpoint") or {}
         if "id" in changed:
-            self._on_event(
-                PythonBreakpoint(
-                    int(changed["id"]),
-                    bool(changed.get("verified")),
-                    changed.get("line"),
-                    changed.get("message"),
-                )
-            )
+            self._on_event(PythonBreakpoint(int(changed["id"]), breakpoint_answer(changed)))
 
     def _on_exited(self, body: dict[str, Any]) -> None:
         self._on_event(PythonEnded(body.get("exitCode")))
@@ -367,7 +347,7 @@ _RELEASE_LEVELS = {"alpha": "a", "beta": "b", "candidate": "rc"}
 
 
 def _plain_version(text: str) -> str:
-    """pydevd's ``3.11.7final0`` and ``3.14.0candidate2`` as everyone else writes them."""
+    """pydevd's ``3.11.7final0`` and ``3.14.0candidate2`` in the usual form."""
     match = re.fullmatch(r"(\d+(?:\.\d+)*)(alpha|beta|candidate|final)(\d+)", text)
     if match is None:
         return text

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Union
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Union
+
+from .python import BreakpointAnswer
+
+
+class StopCause(Enum):
+    """Why gdb stopped the target."""
+
+    BREAKPOINT = auto()
+    WATCHPOINT = auto()  # a write, a read or either, as it was set
+    WATCHPOINT_GONE = auto()  # the function whose variable it watched was left
+    STEPPED = auto()  # a step by lines or instructions is done
+    RETURNED = auto()  # the function that was to be finished is left
+    LOCATION_REACHED = auto()
+    SIGNAL = auto()
+    LIBRARIES = auto()  # a library was loaded or unloaded
+    EXEC = auto()  # the program replaced itself with another
+    UNSAID = auto()  # gdb gives no reason: it has attached, or a step by gdb's own command line is done
+    OTHER = auto()  # ``words`` has what gdb calls it
+
+
+@dataclass(frozen=True)
+class WatchedValue:
+    """What a watchpoint met: the expression, and its values before and after, if gdb prints them."""
+
+    expression: str
+    old: str | None
+    new: str | None
 
 
 @dataclass(frozen=True)
 class NativeStopped:
     """gdb stopped every thread.
 
-    ``reason`` is MI's own word (breakpoint-hit, end-stepping-range, function-finished, signal-received,
-    solib-event, ...; empty for an attach). ``thread`` is the OS thread id, ``gdb_thread`` gdb's number of it.
-    ``gdb_breakpoint`` is gdb's number of the breakpoint that was hit, ``watched`` the expression of a watchpoint.
-    ``libraries`` are the files that a
-    solib event added, ``signal`` the name of the signal that arrived.
+    ``thread`` is the OS thread id (None for a thread that gdb has only just found), ``gdb_thread`` gdb's number for
+    it. ``gdb_breakpoint`` is gdb's number for the breakpoint that was hit, ``signal`` the name of the signal that
+    arrived. ``words`` is gdb's name for the cause, for people.
     """
 
-    reason: str
+    cause: StopCause
     thread: int | None
     gdb_thread: int | None
     pc: int | None = None
     gdb_breakpoint: int | None = None
-    temporary: bool = False
     signal: str | None = None
     signal_meaning: str | None = None
-    libraries: tuple[str, ...] = ()
     return_value: str | None = None
-    watched: str | None = None
-    payload: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    watched: WatchedValue | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +72,7 @@ class NativeConsole:
 
 @dataclass(frozen=True)
 class NativeLog:
-    """A log point of gdb's printed; ``gdb_breakpoint`` is gdb's number of it. The target ran on."""
+    """A log point of gdb has printed its text, and the target ran on. ``gdb_breakpoint`` is gdb's number for it."""
 
     gdb_breakpoint: int
     text: str
@@ -67,7 +91,7 @@ class PythonStopped:
 
 @dataclass(frozen=True)
 class PythonContinued:
-    """debugpy let go of its threads."""
+    """debugpy let its threads run."""
 
     debugpy_thread: int | None
 
@@ -85,9 +109,7 @@ class PythonBreakpoint:
     """debugpy changed a breakpoint: it is verified now, or moved to another line."""
 
     debugpy_id: int
-    verified: bool
-    line: int | None
-    message: str | None
+    now: BreakpointAnswer
 
 
 @dataclass(frozen=True)

@@ -1,94 +1,68 @@
-"""The native engine: one gdb, spoken to over MI; its strings become numbers, paths and events here."""
+"""The native engine: one gdb. Each method asks it for one thing; its reports become events."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
-import json
-import os
 import re
-import signal
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
-from ..model import NativeFrame
+from ..errors import CommandError, EngineError, EngineLost, ProtocolError
 from ..protocol import mi
-from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeLog, NativeStopped
-from .pending import PendingRequests
-from .wirelog import WireLog
+from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
+from .gdb_events import stop_event, text_event, triggered_watchpoint
+from .gdb_helpers import GdbHelpers
+from .gdb_process import DEADLINE, GdbOptions, GdbProcess
+from .native import Access, Move
 
-OLDEST = 12  # the first gdb whose MI and Python do what the engine asks of them
-DEADLINE = 30.0  # seconds; a request that takes longer says so itself
-_CHUNK = 1 << 16
+__all__ = ["GdbEngine", "GdbOptions"]
+
+OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
+_MOST_TROUBLES = 20  # are told
+_FILE_DEADLINE = 600.0  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
-_ANSWER_MARK = "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/engine.py prints
-_LOG_MARK = "dualdbg-log:"  # what a log point prints, gdb_scripts/engine_breakpoints.py
-_PR_SET_PDEATHSIG = 1
+_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
-# No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
-# name (see docs/ARCHITECTURE.md, "Symbols").
-_SETTINGS = (
-    "mi-async on",
-    "pagination off",
-    "confirm off",
-    "width 0",
-    "height 0",
-    "auto-solib-add off",
-    "auto-load off",
-    "debuginfod enabled off",
-    "startup-with-shell off",
-    "print thread-events off",
-    "libthread-db-search-path ",
-    "breakpoint pending on",
-    "style enabled off",
-    "history save off",
-    "print inferior-events off",
-)
-
-# Signals that programs use for themselves pass without a stop; what gdb would stop for and what ends a
-# program still stops.
+# Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
 _PASSED_SIGNALS = (
     "SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGWINCH SIGURG SIGIO SIGPIPE SIGTERM SIGHUP SIGCONT "
     "SIGTTIN SIGTTOU SIGTSTP SIG32 SIG33 SIG34"
 )
 
+_MOVES = {
+    Move.CONTINUE: "-exec-continue",
+    Move.NEXT: "-exec-next",
+    Move.STEP: "-exec-step",
+    # gdb hears nothing, not even a request to stop, while -exec-until runs.
+    Move.UNTIL: '-interpreter-exec console "until &"',
+    Move.FINISH: "-exec-finish",
+    Move.STEP_INSTRUCTION: "-exec-step-instruction",
+    Move.NEXT_INSTRUCTION: "-exec-next-instruction",
+}
+_ACCESS_OPTIONS = {Access.WRITE: "", Access.READ: "-r ", Access.READ_WRITE: "-a "}
 
-@dataclass(frozen=True)
-class GdbOptions:
-    """How gdb is started: its path, the folder of our helpers, and where to log.
 
-    ``dies_with_us``: gdb is ended by the kernel when this process dies, and lets go of the target wherever it is then.
+class GdbEngine(GdbHelpers):
+    """Owns gdb. Answers come as return values, everything else through ``on_event``.
+
+    Threads and breakpoints are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb
+    refuses.
     """
-
-    executable: str
-    scripts: Path
-    log: WireLog
-    dies_with_us: bool = True
-
-
-class GdbEngine:
-    """Owns the gdb process. Answers come as return values, everything else through ``on_event``."""
 
     name = "gdb"
 
-    def __init__(self, options: GdbOptions, on_event: Callable[[EngineEvent], None]) -> None:
-        self._options = options
+    def __init__(
+        self,
+        options: GdbOptions,
+        on_event: Callable[[EngineEvent], None],
+        congested: Callable[[], bool] = lambda: False,
+    ) -> None:
+        reactions = self._on_record, self._on_trouble, self._on_end
+        super().__init__(GdbProcess(options, *reactions, _ASYNC_HANDLERS, congested))
         self._on_event = on_event
-        self._log = options.log
-        self._pending: PendingRequests[mi.Result] = PendingRequests(self.name)
-        self._process: asyncio.subprocess.Process | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._console: list[str] | None = None
-        self._console_lock = asyncio.Lock()
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
-        self._stderr_tail = b""
-        self._closing = False
-        self._exit_code: int | None = None
+        self._attached: asyncio.Future[None] | None = None
+        self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self.version: str | None = None
 
@@ -96,303 +70,245 @@ class GdbEngine:
 
     @property
     def pid(self) -> int | None:
-        return self._process.pid if self._process else None
+        """The process id of gdb itself."""
+        return self._process.pid
 
     @property
     def input(self) -> int:
         """The descriptor that gdb reads commands from."""
-        assert self._process is not None and self._process.stdin is not None
-        return int(self._process.stdin.transport.get_extra_info("pipe").fileno())
+        return self._process.input
 
     async def start(self) -> None:
         """Start gdb and set it up. Raises EngineError when there is no gdb that can be used."""
-        parent = os.getpid()
-        libc = ctypes.CDLL(None, use_errno=True)
-
-        def in_child() -> None:  # between fork and exec
-            os.setpgid(0, 0)  # Ctrl-C at the user's terminal is ours to translate, not gdb's
-            if self._options.dies_with_us:
-                libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-            if os.getppid() != parent:
-                os._exit(127)
-
-        command = [self._options.executable, "-nx", "-nh", "-q", "--interpreter=mi3"]
-        for setting in _SETTINGS:
-            command += ["-iex", f"set {setting}"]
-        for problem, answer in (
-            ("internal-error", "yes"),
-            ("internal-warning", "no"),
-        ):  # no question, no core file of gdb's own
-            command += ["-iex", f"maintenance set {problem} corefile no"]
-            command += ["-iex", f"maintenance set {problem} quit {answer}"]
-        command += ["-iex", f"source {self._options.scripts / 'engine.py'}"]
-        try:
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                preexec_fn=in_child,
-                env={**os.environ, "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1"},
-            )
-        except OSError as error:
-            raise EngineError(
-                f"gdb could not be started: {self._options.executable}: {error.strerror}",
-                "install it (apt-get install gdb), or name another with --gdb PATH",
-            ) from error
-        self._tasks = [
-            asyncio.create_task(self._read_output(), name="gdb output"),
-            asyncio.create_task(self._read_errors(), name="gdb stderr"),
-        ]
-        answer = await self.helper("version")
-        self.version = _checked_version(self._options.executable, str(answer["version"]))
-        await self.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
+        await self._process.start()
+        self.version = _checked_version(self._process.executable, await self.gdb_version())
+        await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
     async def close(self, grace: float = 2.0) -> None:
         """End gdb: ask it first, so that it detaches what it holds, then insist."""
-        self._closing = True
-        process = self._process
-        if process is None:
-            return
-        if process.returncode is None:
-            with contextlib.suppress(OSError, EngineError, asyncio.TimeoutError):
-                await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
-            try:
-                await asyncio.wait_for(process.wait(), grace)
-            except asyncio.TimeoutError:
-                with contextlib.suppress(ProcessLookupError):  # it has just ended
-                    process.kill()
-                await process.wait()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._log.close()
+        await self._process.close(grace)
 
-    # -- requests -----------------------------------------------------------------------------
+    async def user_command(self, text: str) -> str:
+        """Run a command that the user typed for gdb itself, and return what gdb printed."""
+        return await self._process.console(text)
 
-    async def command(self, command: str, deadline: float = DEADLINE) -> dict[str, Any]:
-        """Send one MI command and return the payload of its answer.
+    async def select(self, gdb_thread: int, level: int | None) -> None:
+        """Select the thread, and the frame if given, for the user's commands."""
+        await self._process.console(f"thread {gdb_thread}")
+        if level is not None:
+            await self._process.console(f"frame {level}")
 
-        Raises EngineError with gdb's own words when it refuses, EngineTimeout past ``deadline``
-        seconds, EngineLost when gdb is gone.
-        """
-        token, future = self._pending.open()
-        self._send(mi.command_line(token, command))
-        try:
-            result = await asyncio.wait_for(future, deadline)
-        except asyncio.TimeoutError:
-            self._pending.forget(token)
-            raise EngineTimeout(f"gdb did not answer {command.split()[0]} within {deadline:g} s") from None
-        if result.kind == "error":
-            raise CommandError(f"gdb: {result.payload.get('msg', 'refused ' + command)}")
-        return result.payload
-
-    async def console(self, text: str, deadline: float = DEADLINE) -> str:
-        """Run one command of gdb's own command line and return what it printed."""
-        async with self._console_lock:
-            self._console = []
-            try:
-                await self.command(f"-interpreter-exec console {mi.quote(text)}", deadline)
-                return "".join(self._console)
-            finally:
-                self._console = None
-
-    async def helper(self, name: str, *arguments: object, deadline: float = DEADLINE) -> Any:
-        """Run one of our own commands inside gdb (gdb_scripts/engine.py); its answer is JSON."""
-        words = json.dumps([name, *arguments], ensure_ascii=True)
-        text = await self.console(f"dualdbg-engine {words}", deadline)
-        _, mark, line = text.partition(_ANSWER_MARK)  # other text of gdb's may come in between
-        try:
-            answer = json.loads(line.partition("\n")[0] if mark else text)
-        except ValueError as error:
-            raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}") from error
-        if "memory" in answer:  # a long one
-            answer = json.loads(Path(answer["memory"]).read_bytes())
-        elif "file" in answer:
-            path = Path(answer["file"])
-            answer = json.loads(path.read_bytes())
-            path.unlink()
-        if "error" in answer:
-            raise CommandError(f"gdb: {answer['error']}")
-        return answer["result"]
-
-    def _send(self, line: str) -> None:
-        if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():
-            raise EngineLost("gdb is gone")
-        self._log.sent(line)
-        self._process.stdin.write(line.encode("utf-8", "surrogateescape"))
-
-    # -- what the session asks for ------------------------------------------------------------
+    # -- taking hold and letting go -----------------------------------------------------------
 
     async def attach(self, pid: int) -> None:
-        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
-
-        Raises CommandError with gdb's words when the kernel or gdb refuses.
-        """
+        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event)."""
         self._attached = asyncio.get_running_loop().create_future()
         try:
-            await self.command(f"-target-attach {pid}")
+            await self._process.command(f"-target-attach {pid}")
             await asyncio.wait_for(self._attached, DEADLINE)
         finally:
             self._attached = None
 
-    _attached: asyncio.Future[None] | None = None
+    async def stop_at_program_changes(self) -> None:
+        """From now on stop when a library is loaded or unloaded, and when the program replaces itself."""
+        for event in ("load", "unload", "exec"):
+            await self._process.console(f"catch {event}")
+
+    async def open_core(self, core: Path, program: str | None) -> None:
+        """Look at a core file instead of a process; ``program`` is the file that it ran."""
+        if program is not None:
+            await self._process.console(f'file "{program}"', _FILE_DEADLINE)
+        await self._process.console(f"core-file {core}", _FILE_DEADLINE)
+
+    async def detach(self) -> None:
+        """Let go of the target: it runs on."""
+        await self._process.command("-target-detach")
+        self.running = False
+
+    async def kill(self) -> None:
+        """End the target, or take note of its end, while it is stopped."""
+        await self._process.console("kill")
+
+    # -- running ------------------------------------------------------------------------------
 
     async def resume(self) -> None:
-        await self.command("-exec-continue")
+        """Let every thread run."""
+        await self.move(Move.CONTINUE)
+
+    async def move(self, move: Move, gdb_thread: int | None = None) -> None:
+        """Let the target run on, or begin a step of ``gdb_thread``; the stop is an event."""
+        words = _MOVES[move].split(" ", 1)
+        if gdb_thread is not None:
+            words.insert(1, f"--thread {gdb_thread}")
+        await self._process.command(" ".join(words))
+
+    async def resume_with_signal(self, name: str) -> None:
+        """Let every thread run; the selected one gets this signal."""
+        await self._process.console(f"signal {name}")
 
     async def interrupt(self) -> None:
         """Ask for a stop of every thread; it arrives as an event."""
-        await self.command("-exec-interrupt --all")
+        await self._process.command("-exec-interrupt --all")
 
-    async def execute(self, command: str, gdb_thread: int | None = None) -> None:
-        """Start an execution command (``-exec-next``, ``-exec-finish``, ...) in a thread; the stop is an event."""
-        words = command.split(" ", 1)
-        if gdb_thread is not None:
-            words.insert(1, f"--thread {gdb_thread}")
-        await self.command(" ".join(words))
+    async def handle_signal(self, name: str, stops: bool) -> None:
+        """Whether the target stops when this signal arrives; the target gets it in either case."""
+        await self._process.console(f"handle {name} {'stop print' if stops else 'nostop noprint'} pass")
 
-    async def insert_breakpoint(
-        self, location: str, *, temporary: bool = False, gdb_thread: int | None = None, hardware: bool = False
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """Insert at ``*0x...`` or at a gdb linespec; returns gdb's number and the raw places it bound."""
-        words = ["-break-insert"]
-        if temporary:
-            words.append("-t")
-        if hardware:
-            words.append("-h")
-        if gdb_thread is not None:
-            words.append(f"-p {gdb_thread}")
-        words.append(mi.quote(location))
-        answer = await self.command(" ".join(words))
-        breakpoint_ = answer["bkpt"]
-        places = breakpoint_.get("locations") or [breakpoint_]
-        return int(breakpoint_["number"]), places
+    async def signal_sender(self) -> int | None:
+        """The process that sent the signal of this stop; None when the kernel sent it, 0 when it has no number here."""
+        pid = await self._number("$_siginfo._sifields._kill.si_pid")
+        if pid:
+            return pid
+        return None if await self._number("$_siginfo.si_code") == _SI_KERNEL else 0
 
-    async def watch(self, address: int, size: int, access: str) -> int:
-        """Watch ``size`` bytes in hardware; ``access`` is write (a change), read or readWrite. Returns gdb's number."""
-        option = {"write": "", "read": "-r ", "readWrite": "-a "}[access]
+    async def _number(self, expression: str) -> int:
+        value = (await self._process.command(f"-data-evaluate-expression {expression}")).text("value") or ""
+        if not re.fullmatch(r"-?\d{1,18}", value):
+            raise CommandError(f"gdb: {expression} is {value[:100]}, no number")
+        return int(value)
+
+    # -- breakpoints --------------------------------------------------------------------------
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        """A breakpoint at an address, for one thread or for all; returns gdb's number."""
+        thread = "" if gdb_thread is None else f"-p {gdb_thread} "
+        answer = await self._process.command(f'-break-insert {thread}"*{address:#x}"')
+        return _given(answer.results("bkpt").number("number"), "-break-insert")
+
+    async def watch(self, address: int, size: int, access: Access) -> int:
+        """Watch ``size`` bytes in hardware; returns gdb's number."""
         words = f"unsigned {_WORDS[size]}" if size in _WORDS else f"unsigned char[{size}]"
-        answer = await self.command(f"-break-watch {option}{mi.quote(f'*({words} *){address:#x}')}")
-        watched: dict[str, Any] = next(answer[key] for key in _WATCHPOINTS if key in answer)
-        return int(watched["number"])
+        expression = mi.quote(f"*({words} *){address:#x}")
+        answer = await self._process.command(f"-break-watch {_ACCESS_OPTIONS[access]}{expression}")
+        return _given(triggered_watchpoint(answer).number("number"), "-break-watch")
 
     async def delete_breakpoint(self, number: int) -> None:
-        await self.command(f"-break-delete {number}")
+        await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
-        await self.command(f"-break-{'enable' if enabled else 'disable'} {number}")
+        await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
+
+    async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
+        """Stop only where the C++ expression ``condition`` is true, and only in a thread."""
+        parts = [] if gdb_thread is None else [f"$_thread == {gdb_thread}"]
+        if condition is not None:
+            parts.append(f"({condition})" if parts else condition)
+        await self._condition(number, " && ".join(parts))
+
+    async def require_stack_pointer(self, number: int, lowest: int) -> None:
+        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
+        await self._condition(number, f"(unsigned long)$sp >= {lowest}")
+
+    async def require_register(self, number: int, register: str, value: int) -> None:
+        """Stop only where the lower half of a register is ``value``, as a signed number."""
+        await self._condition(number, f"(int)${register} == {value}")
+
+    async def _condition(self, number: int, text: str) -> None:
+        await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own
+
+    async def ignore_hits(self, number: int, count: int) -> None:
+        """Pass over the next ``count`` hits; they are counted all the same."""
+        await self._process.command(f"-break-after {number} {count}")
+
+    async def hits(self, number: int) -> int:
+        """How often a breakpoint was hit, ignored hits included."""
+        answer = await self._process.command(f"-break-info {number}")
+        rows = answer.results("BreakpointTable").rows("body")
+        return _given(rows[0].number("times") if rows else None, "-break-info")
+
+    async def last_breakpoint(self) -> int:
+        """The number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 if none was set."""
+        answer = await self._process.command("-data-evaluate-expression $bpnum")
+        value = answer.text("value") or ""
+        return int(value) if value.isdecimal() else 0
+
+    # -- symbols ------------------------------------------------------------------------------
 
     async def add_symbols(self, path: Path, bias: int) -> None:
         """Give gdb a symbol file for code that lies ``bias`` bytes above its link-time addresses."""
-        await self.console(f'add-symbol-file "{path}" -o {bias:#x}')
+        await self._process.console(f'add-symbol-file "{path}" -o {bias:#x}')
 
-    async def load_library(self, path: str) -> None:
-        """Let gdb read the whole symbols of a library of the process."""
-        await self.helper("load-library", path, deadline=600.0)
+    async def remove_symbols(self, address: int) -> None:
+        """Take back the symbol file that was given for the code at ``address``."""
+        await self._process.console(f"remove-symbol-file -a {address:#x}")
 
-    async def frames(self, gdb_thread: int, limit: int = 500) -> list[NativeFrame]:
-        """The frames of one thread, innermost first, as gdb unwinds them now."""
-        rows = await self.helper("frames", gdb_thread, limit)
-        return [
-            NativeFrame(
-                level=level,
-                pc=row["pc"],
-                function=row["function"],
-                library=None,
-                file=row["file"],
-                line=row["line"],
-                sp=row["sp"],
-                inlined=row["inlined"],
-            )
-            for level, row in enumerate(rows)
-        ]
+    async def keep_index(self, folder: Path | None) -> None:
+        """Where gdb keeps its index of the debug info that it reads from now on; None for nowhere."""
+        if folder is not None:
+            await self._process.console(f"set index-cache directory {folder}")
+        await self._process.console(f"set index-cache enabled {'off' if folder is None else 'on'}")
 
-    async def threads(self) -> dict[int, int]:
-        """gdb's number of each thread -> its OS thread id, read afresh."""
-        rows = await self.helper("threads")
-        self._threads = {int(row["number"]): int(row["tid"]) for row in rows}
-        return dict(self._threads)
-
-    async def detach(self) -> None:
-        await self.command("-target-detach")
-        self.running = False
+    async def write_core(self, path: Path) -> None:
+        """Write a core file of the stopped target."""
+        await self._process.console(f"generate-core-file {path}", _FILE_DEADLINE)
 
     # -- reading ------------------------------------------------------------------------------
 
-    async def _read_output(self) -> None:
-        assert self._process is not None and self._process.stdout is not None
-        stream = self._process.stdout
-        partial = b""
-        while data := await stream.read(_CHUNK):
-            *lines, partial = (partial + data).split(b"\n")
-            for line in lines:
-                text = line.decode("utf-8", "surrogateescape")
-                self._log.received(text)
-                try:
-                    self._handle(mi.parse_line(text))
-                except ProtocolError as error:
-                    self._on_event(NativeConsole(error.message + "\n"))
-        code = await self._process.wait()
-        self._exit_code = code
-        detail = f"it was ended by signal {-code}" if code < 0 else f"it ended with status {code}"
-        if self._stderr_tail and not self._closing:
-            detail += f" ({self._stderr_tail[-300:].decode('utf-8', 'replace').strip()})"
-        self._pending.fail_all(detail)
-        if self._attached is not None and not self._attached.done():
-            self._attached.set_exception(EngineLost(f"gdb is gone: {detail}"))
-        if not self._closing:
-            self._on_event(EngineEnded(self.name, detail))
+    async def threads(self) -> dict[int, int]:
+        """gdb's number of each thread -> its OS thread id, read afresh."""
+        self._threads = await super().threads()
+        return dict(self._threads)
 
-    async def _read_errors(self) -> None:
-        assert self._process is not None and self._process.stderr is not None
-        while data := await self._process.stderr.read(_CHUNK):
-            self._stderr_tail = (self._stderr_tail + data)[-4096:]
-            self._log.received("stderr: " + data.decode("utf-8", "replace"))
+    async def run_text(
+        self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
+    ) -> None:
+        try:
+            await super().run_text(gdb_thread, ensure, run, release, text, deadline)
+        finally:
+            # gdb reports that threads run during such a call, but not that they stop again.
+            self.running = False
 
-    def _handle(self, record: mi.Record | None) -> None:
-        if isinstance(record, mi.Result) and record.token is not None:
-            if record.kind == "running":
-                self.running = True
-            self._pending.answer(record.token, record)
+    # -- what gdb reports ---------------------------------------------------------------------
+
+    def _on_record(self, record: mi.Record) -> None:
+        if isinstance(record, mi.Result) and record.kind == "running":
+            self.running = True
         elif isinstance(record, mi.Stream):
-            if self._console is not None and record.channel == "console":
-                self._console.append(record.text)
-            elif record.channel == "log" and record.text.startswith(_LOG_MARK):
-                number, text = json.loads(record.text.removeprefix(_LOG_MARK))
-                self._on_event(NativeLog(number, text))
-            elif record.channel == "target":
-                self._on_event(NativeConsole(record.text))
+            event = text_event(record)
+            if event is not None:
+                self._on_event(event)
         elif isinstance(record, mi.Async):
             handler = _ASYNC_HANDLERS.get(record.kind)
             if handler is not None:
                 handler(self, record.payload)
 
-    def _on_running(self, payload: dict[str, Any]) -> None:
+    def _on_trouble(self, error: ProtocolError) -> None:
+        self._troubles += 1
+        if self._troubles <= _MOST_TROUBLES:
+            rest = "\nmore of this is not shown" if self._troubles == _MOST_TROUBLES else ""
+            self._on_event(NativeConsole(f"{error.message}{rest}\n"))
+
+    def _on_end(self, detail: str) -> None:
+        if self._attached is not None and not self._attached.done():
+            self._attached.set_exception(EngineLost(f"gdb is gone: {detail}"))
+        if not self._process.closing:
+            self._on_event(EngineEnded(self.name, detail))
+
+    def _on_running(self, payload: mi.Results) -> None:
         self.running = True
 
-    def _on_thread_created(self, payload: dict[str, Any]) -> None:
-        self._threads.pop(int(payload["id"]), None)
+    def _on_thread_created(self, payload: mi.Results) -> None:
+        self._threads.pop(payload.number("id") or 0, None)
 
-    def _on_stopped(self, payload: dict[str, Any]) -> None:
+    def _on_stopped(self, payload: mi.Results) -> None:
         self.running = False
-        reason = payload.get("reason", "")
-        if isinstance(reason, list):  # gdb repeats the field for some combined stops
-            reason = reason[0]
-        if reason.startswith("exited"):
-            code = payload.get("exit-code")
-            self._on_event(
-                NativeExited(
-                    code=int(code, 8) if code else (0 if reason == "exited-normally" else None),
-                    signal=payload.get("signal-name"),
-                )
-            )
-            return
-        if self._attached is not None and not self._attached.done():
+        event: NativeStopped | NativeExited
+        try:
+            event = stop_event(payload, self._threads)
+        except ProtocolError as error:  # it is certain all the same that the target has stopped
+            self._on_trouble(error)
+            event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
+        if not isinstance(event, NativeExited) and self._attached is not None and not self._attached.done():
             self._attached.set_result(None)
             return
-        self._on_event(_stop_of(payload, reason, self._threads))
+        self._on_event(event)
 
 
-_WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # where MI puts the number of a watchpoint that was triggered
+_ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
+    "stopped": GdbEngine._on_stopped,
+    "running": GdbEngine._on_running,
+    "thread-created": GdbEngine._on_thread_created,
+}
 
 
 def _checked_version(executable: str, text: str) -> str:
@@ -407,52 +323,8 @@ def _checked_version(executable: str, text: str) -> str:
     return version
 
 
-def _stop_of(payload: dict[str, Any], reason: str, threads: dict[int, int]) -> NativeStopped:
-    number = payload.get("thread-id")
-    gdb_thread = int(number) if number and number.isdigit() else None
-    frame = payload.get("frame") or {}
-    watched: Any = next((payload[key] for key in _WATCHPOINTS if key in payload), {})
-    if isinstance(watched, list):
-        watched = watched[-1]  # of several at once the last was set for what is under way now
-    breakpoint_ = payload.get("bkptno") or watched.get("number")
-    added = payload.get("added") or []
-    return NativeStopped(
-        reason=reason,
-        thread=threads.get(gdb_thread) if gdb_thread is not None else None,
-        gdb_thread=gdb_thread,
-        pc=int(frame["addr"], 16) if "addr" in frame else None,
-        gdb_breakpoint=int(breakpoint_) if breakpoint_ else None,
-        temporary=payload.get("disp") == "del",
-        signal=payload.get("signal-name"),
-        signal_meaning=payload.get("signal-meaning"),
-        libraries=tuple(_library_path(entry) for entry in added),
-        return_value=payload.get("return-value"),
-        watched=watched.get("exp"),
-        payload=payload,
-    )
-
-
-def _library_path(entry: Any) -> str:
-    """A row of the ``added`` list: a bare path in gdb 12 and 13, the fields of a library later."""
-    if isinstance(entry, dict):
-        inner = entry.get("library", entry)
-        if isinstance(inner, dict):
-            return str(inner.get("host-name") or inner.get("target-name") or inner.get("id"))
-        return str(inner)
-    return str(entry)
-
-
-_ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, dict[str, Any]], None]] = {
-    "stopped": GdbEngine._on_stopped,
-    "running": GdbEngine._on_running,
-    "thread-created": GdbEngine._on_thread_created,
-}
-
-
-async def wait_until_stopped(engine: GdbEngine, deadline: float) -> None:
-    """Wait until gdb reports a stop; used where the stop event itself goes to the session."""
-    end = time.monotonic() + deadline
-    while engine.running:
-        if time.monotonic() > end:
-            raise EngineTimeout(f"gdb did not stop the target within {deadline:g} s")
-        await asyncio.sleep(0.001)
+def _given(number: int | None, command: str) -> int:
+    """A number that gdb's answer must have. Raises ProtocolError when it is missing."""
+    if number is None:
+        raise ProtocolError(f"gdb's answer to {command} has no number")
+    return number

@@ -1,11 +1,11 @@
-"""Requests that wait for their answer: one future a token, all failed together when the engine dies."""
+"""Requests that wait for their answer: one future for each token. All of them fail when the engine dies."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Generic, TypeVar
 
-from ..errors import EngineLost
+from ..errors import EngineError, EngineLost
 
 Answer = TypeVar("Answer")
 
@@ -36,6 +36,18 @@ class PendingRequests(Generic[Answer]):
         future.set_result(answer)
         return True
 
+    def fail(self, token: int, error: EngineError) -> bool:
+        """Settle a request whose answer cannot be read; False when nobody waits for this token any more."""
+        future = self._futures.pop(token, None)
+        if future is None or future.done():
+            return False
+        future.set_exception(error)
+        future.exception()  # no warning for a request that nobody awaits
+        return True
+
+    def __len__(self) -> int:
+        return len(self._futures)
+
     def forget(self, token: int) -> None:
         self._futures.pop(token, None)
 
@@ -46,4 +58,4 @@ class PendingRequests(Generic[Answer]):
         for future in futures.values():
             if not future.done():
                 future.set_exception(self._lost)
-                future.exception()  # a request that nobody awaits is no error of its own
+                future.exception()  # no warning for a request that nobody awaits

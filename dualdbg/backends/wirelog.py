@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
+from ..private_files import new_file
 
 
 class WireLog:
-    """One file an engine; ``None`` as the folder keeps nothing. Times are seconds since ``started``.
+    """One file for each engine; with ``None`` as the folder nothing is kept. Times are seconds since ``started``.
+
+    The messages hold values of the program and secrets of the session, so only the user may read the files.
 
     Raises UsageError for a folder that cannot be written.
     """
@@ -42,8 +46,9 @@ class WireLog:
 def _open(folder: Path, engine: str) -> TextIO:
     path = folder / f"{engine}.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return path.open("w", encoding="utf-8", errors="backslashreplace")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # of an earlier session: that file may be readable for others, or a link
+        return os.fdopen(new_file(path), "w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UsageError(
             f"no log can be written to {path}: {error.strerror}",

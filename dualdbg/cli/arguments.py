@@ -1,22 +1,49 @@
-"""Reading a subcommand's options, and telling them from the program and its own arguments."""
+"""Reads a subcommand's options, and separates them from the program and its arguments."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
+from ..config import Asked
 from ..errors import UsageError
 
 SEPARATOR = "--"
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with our own way to complain."""
+    """argparse with the errors of dualdbg."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{self.prog.split()[-1]}: {message}", f"{self.prog} --help lists the options")
+
+
+def add_session_options(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
+    """The options of every command with a session; :func:`asked` reads them. ``runs``: the program can run."""
+    add = parser.add_argument
+    if runs:
+        add("-b", "--break", dest="breakpoints", metavar="SPEC", action="append", default=[],
+            help="stop there: randn (an operator), a C or C++ function, FILE:LINE; repeatable")  # fmt: skip
+        add("--all-code", action="store_true", help="stop in the Python code of libraries too")
+    what = "what gdb reads: full, lazy or PATTERN=whole|unwind|skip; repeatable, the last that fits decides"
+    add("--symbols", metavar="POLICY", action="append", default=[], help=what)
+    add("--config", metavar="FILE", help="the configuration (default: the nearest dualdbg.toml of yours)")
+    add("--gdb", metavar="PATH", help="the gdb to use")
+    add("--log-dir", metavar="DIR", help="write every message of both engines there")
+
+
+def asked(given: argparse.Namespace) -> Asked:
+    """What was said with the options of :func:`add_session_options`."""
+    return Asked(
+        breakpoints=tuple(getattr(given, "breakpoints", ())),
+        symbols=tuple(given.symbols),
+        just_my_code=False if getattr(given, "all_code", False) else None,
+        gdb=given.gdb,
+        log_dir=Path(given.log_dir) if given.log_dir else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -32,8 +59,8 @@ class Program:
 def split_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[str], Program]:
     """Our options, and the program with its arguments.
 
-    Where options stand before the program, all that follows it is the program's own, unread, as with python.
-    Where none does, options of ours may follow the program, up to the first word that is none, or to ``--``.
+    Where options stand before the program, everything after it belongs to the program, as with python. Without such
+    options, options of dualdbg may follow the program, up to the first other word or to ``--``.
     """
     ours, rest = _options(parser, words)
     if rest[:1] == [SEPARATOR]:
@@ -47,7 +74,7 @@ def split_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> tupl
 
 
 def _options(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words up to the first that is no option of ``parser``, and what is left."""
+    """The options of ``parser`` at the beginning, and the words from the first other word on."""
     at = 0
     while at < len(words):
         action = _action(parser, words[at])

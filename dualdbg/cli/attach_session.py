@@ -1,4 +1,4 @@
-"""The session of ``dualdbg attach``: the stacks first, then both engines on a process that goes on living."""
+"""The session of ``dualdbg attach``: the stacks first, then both engines on a process that lives on afterwards."""
 
 from __future__ import annotations
 
@@ -11,36 +11,41 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..config import configuration
 from ..console.completion import Names
 from ..console.style import Style
-from ..session.attach import attach
+from ..session.attaching import attach
+from ..session.configured import session_options
 from ..session.session import Session
 from ..session.start import Options
-from ..symbols.image import ProcessImage
-from ..symbols.operators import OperatorTable
+from ..symbols.address_space import AddressSpace
+from ..symbols.torch.operators import OperatorTable
+from ..terminal_text import cleaned
 from . import main as entry
+from .arguments import asked
 from .dashboard import check_terminal, choose_process, converse_in_dashboard
 from .front_end import Interaction, converse
 from .sinks import sink
 
 if TYPE_CHECKING:
-    from ..snapshot.diagnose import Finding
-    from ..snapshot.report import ProcessReport
+    from ..snapshot.facts import ProcessReport
+    from ..snapshot.report.diagnose import Finding
 
 
 async def debug(options: Namespace) -> int:
     """Attach to the process of ``options`` and let the user steer; returns the exit status of dualdbg.
 
-    Raises DualdbgError when that is refused; the process runs on then.
+    Raises DualdbgError when the attach is refused; then the process runs on.
     """
+    chosen = _session_options(options)
     if not options.no_stacks:
         await asyncio.get_running_loop().run_in_executor(None, _show_stacks, options.pid, options.json)
     operators = _operators(options.pid)
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
-        return await attach(options.pid, _session_options(options), operators, entry.STARTED, subscribe)
+        return await attach(options.pid, chosen, operators, entry.STARTED, subscribe)
 
-    # A batch without commands shows every stop up to the end; here there may be neither.
+    # A batch without commands shows every stop up to the end; a process that was attached to may have neither.
     commands = options.commands or (["bt"] if options.batch and not options.breakpoints else [])
     interaction = Interaction(commands, options.batch, options.json)
     return await converse(start, interaction, sink(options.json), spec_names=_names_of(operators))
@@ -54,12 +59,13 @@ async def debug_in_dashboard(options: Namespace) -> int:
     pid = options.pid if options.pid is not None else await choose_process()
     if pid is None:
         return 0
+    chosen = _session_options(options)
     operators: OperatorTable | None = None
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
         operators = await asyncio.to_thread(_operators, pid)
-        return await attach(pid, _session_options(options), operators, entry.STARTED, subscribe)
+        return await attach(pid, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(
         options.commands,
@@ -70,17 +76,17 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
 
 def findings_in(pid: int) -> str:
-    """What is wrong, in words. Raises what makes the process unreadable."""
+    """What is wrong, in words. Raises DualdbgError when the process cannot be read."""
     from .stack_listing import StackListing
 
-    return StackListing(Style(None, True)).findings(_look(pid)[1])
+    return StackListing(Style(None, True)).findings(_look(pid, False)[1])
 
 
 def _show_stacks(pid: int, as_json: bool) -> None:
-    """Where every thread is, and what is wrong, before anything else. Raises what makes the process unreadable."""
+    """Show where every thread is, and what is wrong, first of all. Raises DualdbgError for an unreadable process."""
     from .stack_listing import StackListing, finding_to_json, process_to_json
 
-    reports, findings = _look(pid)
+    reports, findings = _look(pid, as_json)
     if as_json:
         objects = [*map(process_to_json, reports), *map(finding_to_json, findings)]
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
@@ -90,29 +96,25 @@ def _show_stacks(pid: int, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _look(pid: int) -> tuple[list[ProcessReport], list[Finding]]:
-    from ..snapshot.assemble import Assembler
+def _look(pid: int, as_json: bool) -> tuple[list[ProcessReport], list[Finding]]:
     from ..snapshot.capture import Wanted, capture
-    from ..snapshot.descriptors import with_other_ends
-    from ..snapshot.diagnose import diagnose
+    from ..snapshot.linux.descriptors import with_other_ends
+    from ..snapshot.report.assemble import Assembler
+    from ..snapshot.report.diagnose import diagnose
     from ..snapshot.take import parents_of_forks
 
     reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+    reports = reports if as_json else cleaned(reports)
     return reports, diagnose(reports, parents_of_forks(reports, stop=True))
 
 
 def _session_options(options: Namespace) -> Options:
-    return Options(
-        gdb=options.gdb,
-        log_dir=Path(options.log_dir) if options.log_dir else None,
-        just_my_code=not options.all_code,
-        breakpoints=tuple(options.breakpoints),
-    )
+    return session_options(configuration(options.config), asked(options))
 
 
 def _operators(pid: int) -> OperatorTable | None:
     """The operators of the PyTorch that the process has loaded."""
-    image = ProcessImage(pid)
+    image = AddressSpace(pid)
     image.refresh()
     for module in image.modules:
         path = Path(module.path)

@@ -1,4 +1,4 @@
-"""The dashboard as the front end of one session: is the terminal fit for it, and what happens at the end."""
+"""The dashboard as the front end of one session: the check of the terminal, and the end of the session."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..model import State
 from ..target.guard import Guard
+from ..terminal_text import cleaned
 from .front_end import TROUBLE_STATUS, StartRun, exit_status
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ async def choose_process() -> int | None:
     """The user picks one of the Python processes; None when they would rather leave."""
     import pwd
 
-    from ..snapshot.processes import PythonProcess, python_processes
+    from ..snapshot.linux.processes import PythonProcess, python_processes
     from ..tui.screens.picker import Candidate, ProcessPicker
 
     def user(number: int) -> str:
@@ -66,7 +67,7 @@ async def choose_process() -> int | None:
             one.refusal or "",
         )
 
-    return await ProcessPicker(lambda: [candidate(one) for one in python_processes()]).run_async()
+    return await ProcessPicker(lambda: [candidate(one) for one in cleaned(python_processes())]).run_async()
 
 
 async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
@@ -79,7 +80,7 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
     for name in (
         "COLUMNS",
         "LINES",
-    ):  # of a shell that exports them: they would outlive every change of the size
+    ):  # exported by some shells; with them no change of the size would be seen
         os.environ.pop(name, None)
     guard = Guard(_restoring(sys.stderr.fileno()), sys.stderr.fileno())
     app = Dashboard(start, terminal, wishes)
@@ -99,7 +100,7 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
         await app.run_async()
         status = _status(
             app
-        )  # as the user left it: what becomes of the target afterwards is no result of its own
+        )  # the state at which the user left: the end of the target after that does not count
     finally:
         for number in _SIGNALS:
             loop.remove_signal_handler(number)
@@ -115,7 +116,7 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
 
 
 def _abandon_terminal() -> None:
-    """The terminal is gone: who still writes to it (Textual does so in a thread of its own) is not to fail by that."""
+    """The terminal is gone: let later writes to it (by Textual, in a thread) go nowhere instead of failing."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
@@ -123,9 +124,9 @@ def _abandon_terminal() -> None:
 
 
 def _restoring(descriptor: int) -> str:
-    """A shell script that puts the terminal, its standard output, in order when we are killed without a chance to.
+    """A shell script that restores the terminal, its standard output, when we are killed and cannot do it ourselves.
 
-    By its descriptor: under the name of a terminal that is gone, another one may have come.
+    It uses the descriptor, because another terminal may have got the name of one that is gone.
     """
     stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
     sequences = _LEAVE.replace("\x1b", "\\033")

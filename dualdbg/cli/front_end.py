@@ -1,4 +1,4 @@
-"""The command line as the front end of one session: shows its events, runs the commands, sees to the way out."""
+"""The command line as the front end of one session: shows its events, runs the commands, and ends it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..console.completion import Names
 from ..console.console import Console, Quit
 from ..model import State
-from ..session.group import Process
+from ..session.inferiors import Process
 from ..session.session import Session
 from .interrupts import Interrupts
 from .sinks import Sink
@@ -26,7 +26,7 @@ Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
 Subscribe = Callable[["Session | Process"], None]
 
 StartRun = Callable[[Subscribe], Awaitable[Session]]
-"""The same; its argument is called with each process too that joins the run later."""
+"""Starts a session as above; its argument is also called with each process that joins the run later."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ async def converse(
         waits: list[asyncio.Future[Any]] = [subscribed, starting]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if not subscribed.done():
-            await starting  # it failed, and says why
+            await starting  # the start failed, and raises its error here
         console = subscribed.result()
         console.structured = interaction.json
         interrupts = Interrupts(console, interaction.has_prompt)
@@ -81,7 +81,7 @@ async def converse(
         waits = [starting, driving, show.broken]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
-            await starting  # it may have failed
+            await starting  # the start may have failed
         waits = [driving, show.broken]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if show.broken.done():
@@ -109,7 +109,7 @@ async def _leave(
 
 
 async def _drive(console: Console, interaction: Interaction, spec_names: Names) -> int:
-    """Everything that commands do, until the session is over or nobody has more to say."""
+    """Run all commands, until the session is over or there are no more."""
     from .script import run_commands, run_lines, show_every_stop
 
     try:

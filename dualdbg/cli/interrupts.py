@@ -14,9 +14,9 @@ _SIGNAL_BASE = 128
 
 
 class Interrupts:
-    """Handlers of one session. While the target owns the terminal Ctrl-C is its own, and gdb catches it there.
+    """Handlers of one session. While the target has the terminal, Ctrl-C goes to the target, and gdb catches it there.
 
-    ``interactive``: there is a prompt to come back to, so that Ctrl-C alone never ends the session.
+    ``interactive``: there is a prompt, so Ctrl-C alone never ends the session.
     """
 
     def __init__(self, console: Console, interactive: bool) -> None:

@@ -1,4 +1,7 @@
-"""Events and reports as JSON objects: the published form of docs/json.md. Pure."""
+"""Events and reports as JSON objects, one a line: the published form of docs/json.md. Pure.
+
+Here a report becomes text for a program; ``console/printer.py`` does that for people.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,7 @@ def line(report: Report) -> str:
 
 
 def _decoded(data: Any) -> Any:
-    """The same with bytes that came as surrogates (PEP 383) decoded as UTF-8, or written as ``\\xff``."""
+    """The text, with bytes that came as surrogates (PEP 383) decoded as UTF-8, or written as ``\\xff``."""
     if isinstance(data, str):
         raw = "".join(
             letter if "\udc80" <= letter <= "\udcff" or not _is_surrogate(letter) else "?" for letter in data
@@ -79,6 +82,7 @@ def to_json(report: Report) -> Json:
 
 
 def frame_to_json(frame: Frame | None) -> Json | None:
+    """The JSON object of one frame, null without a frame. ``address`` is the frame's pc in hexadecimal."""
     if frame is None:
         return None
     native = isinstance(frame, NativeFrame)

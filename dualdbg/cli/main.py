@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import re
 import sys
 import tempfile
 import time
@@ -12,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-STARTED = time.monotonic()  # before the imports that cost something: `seconds` of a stop count from here
+STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
 from .. import __version__  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
@@ -33,6 +34,7 @@ COMMANDS = {
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
 }
 
+_OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z-]{0,20}")
 _USAGE_STATUS = 2
 _TROUBLE_STATUS = 3
 _INTERRUPTED_STATUS = 130  # what a shell shows for SIGINT
@@ -63,9 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def tell(message: str, hint: str = "") -> None:
     """An error, the way every error of dualdbg looks."""
-    print(f"dualdbg: {message}", file=sys.stderr)
-    if hint:
-        print(f"  {hint}", file=sys.stderr)
+    from ..terminal_text import visible_text
+
+    for start, text in (("dualdbg: ", message), ("  ", hint)):
+        if text:
+            print(start + visible_text(text).replace("\n", "\n  "), file=sys.stderr)
 
 
 def _dispatch(words: list[str]) -> int:
@@ -108,18 +112,26 @@ def _nearest(word: str) -> str:
 
 def _write_report() -> str:
     """The traceback goes to a file: in the log folder, the cache, or where temporary files go."""
-    text = f"dualdbg {__version__}, Python {sys.version}\n{sys.argv}\n\n{traceback.format_exc()}"
-    name = f"dualdbg-error-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    text = f"dualdbg {__version__}, Python {sys.version}\n{_what_was_asked()}\n\n{traceback.format_exc()}"
     for folder in _report_folders():
-        path = folder / name
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", errors="backslashreplace")
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # A name that nobody can guess, and a file that only the user may read.
+            descriptor, path = tempfile.mkstemp(".txt", "dualdbg-error-", folder)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
         except OSError:
             continue
-        return str(path)
-    sys.stderr.write(text)
+        return path
+    tell(text)
     return "the text above (no folder could be written to)"
+
+
+def _what_was_asked() -> str:
+    """The command and the names of its options. Their values, and the program's arguments, may be secrets."""
+    command = [word for word in sys.argv[1:2] if word in COMMANDS]
+    options = [word.partition("=")[0] if word.startswith("--") else word[:2] for word in sys.argv[2:]]
+    return " ".join(["dualdbg", *command, *(option for option in options if _OPTION.fullmatch(option))])
 
 
 def _report_folders() -> list[Path]:
@@ -131,5 +143,5 @@ def _report_folders() -> list[Path]:
 
 
 def _abandon_stdout() -> None:
-    """Who read our output is gone: nothing more is to be written there, not even at exit."""
+    """The reader of our output is gone: write nothing more there, not even at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

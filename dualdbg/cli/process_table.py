@@ -8,7 +8,8 @@ from typing import Any
 
 from ..console.style import Style
 from ..errors import TargetError, UsageError
-from ..snapshot.processes import PythonProcess
+from ..snapshot.linux.processes import PythonProcess
+from ..terminal_text import cleaned
 
 _HEADINGS = ("PID", "PARENT", "PYTHON", "TORCH", "THREADS", "CPU", "AGE", "CAN", "COMMAND")
 
@@ -17,6 +18,7 @@ def table(processes: Sequence[PythonProcess], style: Style) -> str:
     """A row for each process; what dualdbg may not do is explained below."""
     if not processes:
         return "There is no Python process of yours.\n"
+    processes = cleaned(list(processes))
     rows = [_HEADINGS, *(_row(process) for process in processes)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
     lines = []

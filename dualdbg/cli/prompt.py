@@ -48,7 +48,7 @@ class Prompt:
         return lambda text: [*operators(text), *function_names(self._console.session, text)]
 
     async def run(self) -> None:
-        """Raises Quit when the user wants to leave."""
+        """Run until the session is over. Raises Quit when the user wants to leave."""
         await self._settle()
         while not self._console.ended:
             line = await self._read()
@@ -119,14 +119,14 @@ class _Interrupted(Exception):
 
 async def _read_line(editor: PromptSession[str], text: str) -> str:
     try:
-        # The handlers of signals and of unforeseen errors are the command line's own.
+        # The command line itself handles signals and unforeseen errors.
         return await editor.prompt_async(text, handle_sigint=False, set_exception_handler=False)
     except KeyboardInterrupt:
         raise _Interrupted from None
 
 
 def _output() -> Output:
-    """A terminal that is not asked where its cursor is: an answer that came late would be the target's input."""
+    """A terminal that is never asked where its cursor is: a late answer would become input of the target."""
 
     def size() -> Size:
         columns, rows = shutil.get_terminal_size()

@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..console.completion import Names
-from ..session.group import Process, launch_group
+from ..console.output_pipes import OutputPipes
+from ..session.configured import session_options
+from ..session.inferiors import Process, launch_group
 from ..session.session import Session
-from ..session.start import Options, launch
-from ..session.symbol_policy import SymbolPolicy, glue_patterns
+from ..session.start import launch
 from ..symbols.cache import cache_directory
-from ..symbols.operators import OperatorTable
-from ..symbols.policy import Policy
-from ..symbols.presets import available
+from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal
@@ -25,7 +24,6 @@ from . import main as entry
 from .commands.run import RunOptions
 from .dashboard import check_terminal, converse_in_dashboard
 from .front_end import Interaction, Subscribe, converse
-from .output_pipes import OutputPipes
 from .sinks import sink
 
 
@@ -54,7 +52,10 @@ async def debug(options: RunOptions) -> int:
             lend(session)
             subscribe(one)
 
-        what, chosen = _what(options, pipes), _session_options(options, terminal)
+        what, chosen = (
+            _what(options, pipes),
+            replace(session_options(options.config, options.asked), terminal=terminal),
+        )
         if options.follow is None:
             session = await launch(what, chosen, operators, entry.STARTED, subscribed)
         else:
@@ -76,7 +77,7 @@ async def debug(options: RunOptions) -> int:
 
 
 async def debug_in_dashboard(options: RunOptions) -> int:
-    """The same in the dashboard; the program gets a terminal of its own there. Raises DualdbgError likewise."""
+    """The same in the dashboard; there the program gets its own terminal. Raises DualdbgError in the same cases."""
     check_terminal()
     from ..tui.app import Wishes
     from ..tui.terminal.pty import ENVIRONMENT, ProgramTerminal
@@ -96,7 +97,7 @@ async def debug_in_dashboard(options: RunOptions) -> int:
             stderr=slave,
             own_terminal=True,
         )
-        chosen = _session_options(options, None)
+        chosen = session_options(options.config, options.asked)
         if options.follow is None:
             return await launch(what, chosen, operators, entry.STARTED, subscribe)
         return await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribe)
@@ -130,26 +131,8 @@ def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
     )
 
 
-def _session_options(options: RunOptions, terminal: Terminal | None) -> Options:
-    return Options(
-        gdb=options.gdb,
-        log_dir=options.log_dir,
-        just_my_code=options.just_my_code,
-        stop_on_entry=options.stop_on_entry,
-        breakpoints=options.breakpoints,
-        symbols=SymbolPolicy(Policy.parse(options.symbols), glue_patterns(options.config.glue)),
-        presets=available(options.config.presets),
-        terminal=terminal,
-        step_into=options.config.step_into,
-        core_folder=options.core_folder,
-        gdb_commands=tuple(
-            f'set substitute-path "{built}" "{here}"' for built, here in options.config.source_maps
-        ),
-    )
-
-
 def _operators(options: RunOptions) -> OperatorTable | None:
-    """The operators of the PyTorch that the program would import. Raises UsageError for what is no Python."""
+    """The operators of the PyTorch that the program would import. Raises UsageError for no Python."""
     environment = {**os.environ, **dict(options.env)}
     facts = interpreter.inspect(options.python, environment, options.cwd, cache_directory())
     return OperatorTable.load(Path(facts.torch)) if facts.torch else None

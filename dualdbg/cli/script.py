@@ -1,4 +1,4 @@
-"""Commands that nobody types: those of -x, of --batch, and lines of a standard input that is no terminal."""
+"""Commands that nobody types: from -x, from --batch, or from a standard input that is not a terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def show_every_stop(console: Console) -> None:
 async def run_lines(console: Console, descriptor: int) -> None:
     """Run the lines of a file or a pipe, one at each stop; the end of it ends the session.
 
-    Only as much is read as is run: the rest is there for the target, which has the same standard input.
+    Only the lines that are run are read: the rest is left for the target, which has the same standard input.
     """
     await console.settle()
     while not console.ended:

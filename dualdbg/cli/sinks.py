@@ -1,4 +1,4 @@
-"""Where reports go: text for people or JSON lines, on our standard output."""
+"""Where the command line's reports go: to our standard output, by the printer or as JSON lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..console.reports import Report
 class Sink:
     """Writes each report as soon as it is there. Made in the event loop.
 
-    ``broken`` raises the OSError of an output that nobody takes any more; what comes after it is dropped.
+    ``broken`` raises the OSError of an output that nobody reads any more; later reports are dropped.
     """
 
     def __init__(self, render: Callable[[Report], str]) -> None:

@@ -10,15 +10,17 @@ from ..console.printer import Printer
 from ..console.reports import StackReport, numbered
 from ..console.style import Style
 from ..model import Frame, Quality
-from ..snapshot.diagnose import Finding
-from ..snapshot.fold import Group, Member, fold, frame_key, ranges
-from ..snapshot.movement import Movement
-from ..snapshot.report import Failure, ProcessReport, ThreadReport
-from ..snapshot.wording import activity
+from ..snapshot.facts import Failure, ProcessReport, ThreadReport
+from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.fold import Group, Member, fold, frame_key, ranges
+from ..snapshot.report.movement import Movement
+from ..snapshot.report.wording import activity
+from ..terminal_text import cleaned
 from .json_lines import frame_to_json
 
 _SHOWN_MEMBERS = 8
 _MOST_REPEATS = 3  # equal frames in a row that are all shown
+_OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {Finding: frozenset({"text"})}
 _LONGEST_VALUE = 200  # characters of a line with a value, where no terminal sets the limit
 
 
@@ -31,7 +33,8 @@ class StackListing:
         self._all_frames = all_frames
 
     def processes(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
-        """Every process with a line of its own, then the stacks: each once, the odd one out first."""
+        """A line for each process, then the stacks: each once, the rarest first."""
+        reports = cleaned(list(reports))
         lines = [self._heading(report) for report in reports]
         groups = fold(reports) if folded else _one_by_one(reports)
         several = len(reports) > 1
@@ -45,13 +48,14 @@ class StackListing:
         if not findings:
             return "Nothing that looks wrong: no thread waits for another one that is known.\n\n"
         lines = [self._style.paint("stop", "What is seen")]
-        for finding in findings:
+        for finding in cleaned(list(findings), _OF_SEVERAL_LINES):
             first, *rest = finding.text.split("\n")
             lines += [f"- {first}", *(f"    {line}" for line in rest)]
         return "\n".join(lines) + "\n\n"
 
     def movements(self, rows: Sequence[Movement]) -> str:
         """What moved over the samples, and what did not."""
+        rows = cleaned(list(rows))
         moved = [row for row in rows if row.moved]
         samples = max((row.samples for row in rows), default=0)
         lines = [self._style.paint("stop", f"{len(moved)} of {len(rows)} threads moved in {samples} samples")]
@@ -66,6 +70,7 @@ class StackListing:
         return "\n".join(lines) + "\n\n"
 
     def failure(self, failure: Failure) -> str:
+        failure = cleaned(failure)
         text = self._style.paint("error", f"process {failure.pid}: {failure.message}")
         return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
 
@@ -89,7 +94,7 @@ class StackListing:
 
     def _stack(self, report: ThreadReport) -> str:
         stack = report.stack
-        if stack.note is None:  # a thread without Python is nothing to remark on here
+        if stack.note is None:  # a thread without Python is no problem here
             stack = replace(stack, quality=Quality.FULL)
         positions = {id(frame): position for position, frame in enumerate(stack.frames)}
         rows = numbered(stack, self._all_frames)
@@ -222,6 +227,7 @@ def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
+    """The JSON object of one finding: its kind, its text, and the threads that it is about."""
     return {
         "event": "finding",
         "kind": finding.kind,
@@ -231,6 +237,7 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
 
 
 def movement_to_json(row: Movement) -> dict[str, Any]:
+    """The JSON object of one thread's movement: at how many of the ``samples`` it was at each place."""
     return {
         "event": "movement",
         "pid": row.pid,
@@ -244,4 +251,5 @@ def movement_to_json(row: Movement) -> dict[str, Any]:
 
 
 def failure_to_json(failure: Failure) -> dict[str, Any]:
+    """The JSON object of a process that could not be read, with the reason and the hint."""
     return {"event": "error", "pid": failure.pid, "message": failure.message, "hint": failure.hint}

@@ -65,7 +65,7 @@ async def _stack_in_both(python: str, gdb: str | None, script: Path) -> Stack:
 
 
 async def _stop(events: asyncio.Queue[Event], language: Language) -> None:
-    """Wait for a stop. Raises DualdbgError for anything that comes in its place."""
+    """Wait for a stop. Raises DualdbgError when something else happens first."""
     while True:
         event = await events.get()
         if isinstance(event, Exited):

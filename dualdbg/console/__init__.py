@@ -1,1 +1,1 @@
-"""What the front ends for people share: the prompt's commands, what they report, and its text."""
+"""Shared by the front ends for people: the prompt's commands, their reports, and the text of reports."""

@@ -1,6 +1,6 @@
 """The front end's side of a run: shows its events in order, holds the selected frame, runs prompt commands.
 
-A run is one session; where children are followed, one for each process, of which one is current.
+A run is one session or, where children are followed, a session for each process; one process is current.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..model import (
     State,
     Stopped,
 )
-from ..session.group import Process
+from ..session.inferiors import Process
 from ..session.session import Session
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
@@ -96,13 +96,13 @@ class Console:
         before_event: Callable[[], None] = lambda: None,
     ) -> None:
         self.failed = False
-        self.structured = False  # what is shown goes to a program: values come with their children
-        self.leaving = False  # the session is being ended by us: how it ends is no news
+        self.structured = False  # reports go to a program: values come with their children
+        self.leaving = False  # we end the session, so its end is not reported
         self.stops_together = False  # every process stops when one does
         self._show = show
         self._command: asyncio.Future[None] | None = None
         self._pause_wanted = False  # Ctrl-C came before the target ran again
-        self._stays = False  # the user looks at a running process: another's stop does not take them away
+        self._stays = False  # the user looks at a running process: the stop of another does not change that
         self.on_event: Callable[[View, Event], None] = lambda _view, _event: None
         self._before_event = before_event
         self._shown = asyncio.Event()
@@ -127,7 +127,7 @@ class Console:
 
     @property
     def session(self) -> Session:
-        """That of the current process."""
+        """The session of the current process."""
         return self.current.session
 
     @property
@@ -165,12 +165,12 @@ class Console:
             self.current = view
             for react in (
                 view.session.after_stop if view.stopped else []
-            ):  # the terminal is ours while it stands
+            ):  # dualdbg has the terminal while the process stands still
                 react()
         self._stays = not view.stopped
 
     def turn_to_a_stop(self) -> None:
-        """Where the current process does not stand still, one that does becomes current."""
+        """When the current process runs, make one current that stands still."""
         if self.current.stopped or (self._stays and not self.current.ended):
             return
         stopped = [view for view in self.views if view.stopped]
@@ -200,7 +200,7 @@ class Console:
         return self.current.stopped
 
     async def settle(self) -> None:
-        """Wait until a process is stopped or all are gone, and everything that happened until then is shown."""
+        """Wait until a process is stopped or all have ended, and until everything that has happened is shown."""
         while True:
             await self._flushed()
             self.turn_to_a_stop()
@@ -221,7 +221,7 @@ class Console:
             await self._while_consuming(view.events.join())
 
     async def _while_consuming(self, work: Coroutine[Any, Any, object]) -> None:
-        """Await ``work``; raises what ended a task that shows events, without which it would wait for ever."""
+        """Await ``work``. Raises the error of a task that shows events: without that task it would wait for ever."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait({task, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
@@ -238,7 +238,7 @@ class Console:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close_sessions(self) -> None:
-        """End the sessions of all processes: the launched one's first, which would complain of its children's end."""
+        """End the sessions of all processes, the launched one first: else it would report the end of its children."""
         first, *others = self.views
         await first.session.close()
         await asyncio.gather(*(view.session.close() for view in others))
@@ -275,7 +275,7 @@ class Console:
         self.on_event(view, event)
 
     def _resume_paused(self) -> None:
-        """The current process runs on: so do those that stand still only because it did, or by Ctrl-C."""
+        """The current process runs on: resume those too that stand still only because it did, or by Ctrl-C."""
         for view in self.others:
             stop = view.session.stop
             if view.stopped and stop is not None and stop.reason is Reason.PAUSE:
@@ -313,9 +313,9 @@ class Console:
     # -- Ctrl-C -----------------------------------------------------------------------------------
 
     def interrupt(self) -> bool:
-        """Ctrl-C: what runs is to stop, now or as soon as it runs; a second one ends the command.
+        """Ctrl-C: stop what runs, now or as soon as it runs. A second Ctrl-C ends the command.
 
-        False when all that was asked for already, and does not come.
+        False when all of that was asked for already, and has no effect.
         """
         if not self.stopped and not self.ended:
             if all(view.pause_asked == view.session.epoch for view in self._running()):
@@ -337,7 +337,7 @@ class Console:
         return True
 
     def begin_line(self) -> None:
-        """The user is asked for a command: a Ctrl-C of before is history."""
+        """The user is asked for a command: an earlier Ctrl-C does not count any more."""
         self._pause_wanted = False
 
     def _pause(self) -> None:
@@ -373,25 +373,17 @@ class Console:
         return frames[selection.number]
 
     async def ask_gdb(self, command: str) -> str:
-        """What gdb answers to a command in the selected thread and frame; a running target is halted for it."""
+        """gdb's answer to a command in the selected thread and frame; a running target is halted for it."""
         session = self.session
 
         async def ask() -> str:
             if self.selection is not None and self.stopped:
                 number = await session.inspector.gdb_thread(self.selection.tid)
-                await session.native.console(f"thread {number}")
                 frame = await self.frame() if session.native_held.is_set() else None
-                if isinstance(frame, NativeFrame):
-                    await session.native.console(f"frame {frame.level}")
-            before = await _last_breakpoint(session)
-            answer = await session.native.console(command)
-            session.judge.of_gdb.update(range(before + 1, await _last_breakpoint(session) + 1))
+                await session.native.select(number, frame.level if isinstance(frame, NativeFrame) else None)
+            before = await session.native.last_breakpoint()
+            answer = await session.native.user_command(command)
+            session.hits.of_gdb.update(range(before + 1, await session.native.last_breakpoint() + 1))
             return answer
 
         return str(await session.interrupted(ask))
-
-
-async def _last_breakpoint(session: Session) -> int:
-    """gdb's number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 for none."""
-    answer = await session.native.command("-data-evaluate-expression $bpnum")
-    return int(answer["value"]) if str(answer["value"]).isdecimal() else 0

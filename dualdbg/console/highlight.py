@@ -1,9 +1,11 @@
-"""Source lines in colour. A file is coloured as a whole, so that a line inside a long string is seen as such."""
+"""Source lines in colour. A file is coloured as a whole, so that a line inside a long string gets its colour."""
 
 from __future__ import annotations
 
 import functools
 import linecache
+
+from ..terminal_text import visible_text
 
 _LARGEST = 400_000  # characters; a longer file is shown without colours rather than late
 
@@ -18,7 +20,7 @@ def highlight(file: str, first: int, lines: list[str]) -> list[str]:
 
 @functools.lru_cache(maxsize=8)
 def _coloured(file: str) -> tuple[str, ...]:
-    text = "".join(linecache.getlines(file))
+    text = visible_text("".join(linecache.getlines(file)))
     if not text or len(text) > _LARGEST:
         return ()
     from pygments import highlight as colour

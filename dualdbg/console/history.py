@@ -33,7 +33,7 @@ def read_history(path: Path) -> list[str]:
 
 
 def add_to_history(path: Path, command: str) -> None:
-    """Append one; where the file cannot be written the history ends with the session."""
+    """Append a command. Where the file cannot be written, the history lasts only as long as the session."""
     entry = "".join(f"+{line}\n" for line in command.split("\n"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

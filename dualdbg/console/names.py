@@ -52,7 +52,7 @@ def _operator_at(name: str, at: int) -> str:
     return ""
 
 
-# Longest first. The brackets of "(anonymous namespace)" need no care: they hold none of ours.
+# Longest first. The brackets of "(anonymous namespace)" need no care: they hold no template arguments.
 _OPERATORS = tuple(
     f"operator{symbol}" for symbol in ("<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">")
 )
@@ -67,6 +67,7 @@ def short_path(path: str, directory: str | None = None) -> str:
 
 
 def file_name(path: str | None) -> str:
+    """The last part of a path; ``?`` where the file is not known."""
     return PurePath(path).name if path else "?"
 
 

@@ -11,7 +11,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 def parameter_names(source: str, function: str, line: int) -> list[str]:
     """The parameters of the innermost function called ``function`` (its last part counts) around ``line``.
 
-    Empty where there is none: a module, a class body, source that is not what runs.
+    Empty where no such function is found: in a module, a class body, or source that does not match what runs.
     """
     try:
         tree = ast.parse(source)

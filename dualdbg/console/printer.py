@@ -1,10 +1,15 @@
-"""Events and reports as text for people. Pure: the style and the reader of source lines are given."""
+"""Events and reports as text for people. Pure: the style and the reader of source lines are given.
+
+Here a report becomes text wherever a person reads it: at the prompt, in a batch, in the dashboard's log, in an
+editor's debug console. ``cli/json_lines.py`` does the same for programs, ``dap/presentation/bodies.py`` for the rest
+of an editor.
+"""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import (
@@ -30,6 +35,7 @@ from ..model import (
     Thread,
     Value,
 )
+from ..terminal_text import cleaned, visible
 from .names import file_name, package_path, short_function
 from .reports import (
     BreakpointsReport,
@@ -68,16 +74,27 @@ class Printer:
 
     def render(self, report: Report) -> str:
         """Lines that end in a newline, or nothing for what people need not be told."""
+        file = _source_file(report)
+        shown = cleaned(report, _OF_SEVERAL_LINES)
+        if file is None or visible(file) == file:
+            return self._render(shown)
+        return replace(  # the name that is shown is not the path of the file
+            self,
+            read_line=lambda _, line: self.read_line(file, line),
+            highlight=lambda _, first, lines: self.highlight(file, first, lines),
+        )._render(shown)
+
+    def _render(self, report: Report) -> str:
         return _RENDERERS[type(report)](self, report)
 
     # -- processes ------------------------------------------------------------------------------
 
     def _of_process(self, report: OfProcess) -> str:
-        """With the process where it is not clear whose it is; what all processes have is told of one."""
+        """The text, with its process where there are several; what holds for all processes is told once."""
         inner = report.report
         if isinstance(inner, (BreakpointChanged, SessionStarted)) and not report.current:
             return ""
-        text = self.render(inner)
+        text = self._render(inner)
         if not isinstance(inner, _TOLD_WITH_PROCESS) or not text:
             return text
         blank = text[: len(text) - len(text.lstrip("\n"))]
@@ -108,7 +125,7 @@ class Printer:
         thread = f"thread {stop.thread.tid} {stop.thread.name}".rstrip()
         lines = ["", self.style.paint("stop", f"* {_why(stop)}: {language}, {thread}")]
         if stop.description:
-            lines.append(f"  {stop.description}")
+            lines.append("  " + _indented(stop.description))
         if stop.frame is not None:
             lines += self._frame_with_line(stop.frame)
         return "".join(f"{line}\n" for line in lines)
@@ -135,8 +152,9 @@ class Printer:
 
     def _complaint(self, level: str, message: str, hint: str) -> str:
         prefix = "dualdbg: " if level == "error" else f"{level}: " if level != "info" else ""
+        message = _indented(message)
         text = self.style.paint(level, prefix + message) if level != "info" else message
-        return f"{text}\n" + (f"  {hint}\n" if hint else "")
+        return f"{text}\n" + (f"  {_indented(hint)}\n" if hint else "")
 
     # -- frames ---------------------------------------------------------------------------------
 
@@ -186,7 +204,7 @@ class Printer:
             lines = [f"  {function}", "  " + self.style.paint("place", _cut(place, room, 0))]
         text = self.read_line(frame.file, frame.line) if frame.file and frame.line else None
         if text is not None and text.strip():
-            lines.append(f"  {self.style.paint('number', str(frame.line))}  {text.strip()}")
+            lines.append(f"  {self.style.paint('number', str(frame.line))}  {visible(text.strip())}")
         return lines
 
     def _frame(self, report: FrameReport) -> str:
@@ -264,7 +282,7 @@ def _why(stop: Stop) -> str:
 
 
 def _kind(frame: Frame) -> tuple[str, str]:
-    """What colour a frame has, and its tag: which language it is must be seen without colours too."""
+    """The colour of a frame, and its tag, which shows the language without colours too."""
     if frame.role is not Role.USER:
         tag = "py" if frame.language is Language.PYTHON else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
@@ -313,6 +331,24 @@ def _thread_line(thread: Thread) -> str:
     return " ".join(parts)
 
 
+def _source_file(report: Report) -> str | None:
+    """The file of which a report shows lines."""
+    if isinstance(report, OfProcess):
+        return _source_file(report.report)
+    if isinstance(report, SourceReport):
+        return report.file
+    if isinstance(report, Stopped):
+        frame = report.stop.frame
+    else:
+        frame = report.frame if isinstance(report, FrameReport) else None
+    return frame.file if frame is not None else None
+
+
+def _indented(text: str) -> str:
+    """The text with its further lines indented, so that none of them looks like a line of dualdbg."""
+    return text.replace("\n", "\n  ")
+
+
 def _signal(number: int) -> str:
     try:
         name = signal.Signals(number).name
@@ -338,6 +374,16 @@ _REASONS = {
 }
 
 _TOLD_WITH_PROCESS = (Stopped, Exited, Detached, Notice)
+
+# Texts of the program or of gdb that may have several lines. Every other text from outside has one line.
+_OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {
+    Output: frozenset({"text"}),
+    TextReport: frozenset({"text"}),
+    Value: frozenset({"value"}),
+    Stop: frozenset({"description"}),
+    Notice: frozenset({"message", "hint"}),
+    ErrorReport: frozenset({"message", "hint"}),
+}
 
 _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     SessionStarted: Printer._started,

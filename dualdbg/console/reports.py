@@ -1,4 +1,4 @@
-"""What a command has to show: plain data that the printer makes text of, and json_lines objects."""
+"""What commands report, as plain data. ``printer.py`` makes text of it, ``cli/json_lines.py`` makes JSON objects."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class ThreadsReport:
 
 @dataclass(frozen=True)
 class BreakpointsReport:
+    """The breakpoints of the session."""
+
     breakpoints: tuple[Breakpoint, ...]
 
 
@@ -81,6 +83,8 @@ class Mapped:
 
 @dataclass(frozen=True)
 class LibrariesReport:
+    """The files that are mapped in the target."""
+
     libraries: tuple[Mapped, ...]
 
 
@@ -96,7 +100,7 @@ class ProcessChanged:
 
 @dataclass(frozen=True)
 class ProcessRow:
-    """One process of a run. ``state`` is the session's word for where it is."""
+    """One process of a run. ``state`` is the state of its session."""
 
     number: int
     pid: int

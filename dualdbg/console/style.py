@@ -1,4 +1,4 @@
-"""Colours of a terminal, or none: what looks how is decided here and nowhere else."""
+"""Colours of a terminal, or no colours. Only this module decides how text looks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Style:
 
     @classmethod
     def of(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> Style:
-        """The style for a stream: colours and widths are for terminals (https://no-color.org)."""
+        """The style for a stream. Only a terminal gets colours and a width (https://no-color.org)."""
         if not stream.isatty():
             return cls()
         colour = not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"

@@ -10,10 +10,10 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import UsageError
-from ..session.group import EVERY_PYTHON
-from .arguments import Arguments
+from ..session.inferiors import EVERY_PYTHON
+from .client.arguments import Arguments
+from .client.paths import Mapping as PathMapping
 from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
-from .paths import Mapping as PathMapping
 
 _INTERPRETER_NAMES = ("python", "pypy")
 
@@ -34,9 +34,11 @@ class Program:
 class Configuration:
     """A debug configuration. ``notes`` are things to tell the user: options that mean nothing here.
 
-    ``follow`` says which children are debugged too, in the words of ``dualdbg run --follow``; empty for none.
-    ``follow_by_default``: the user has said nothing of them. ``child`` is the word by which a child of another client's
-    program is known, ``connect`` the address of the adapter that has it. ``type`` is the editor's own word.
+    ``just_my_code`` None leaves it to the configuration of the folder, or to the file that ``config`` names.
+    ``follow`` says which children are debugged too, in the words of ``dualdbg run --follow``; empty: no children.
+    ``follow_by_default``: the user has not said whether to follow. ``child`` is the token of a child of another
+    client's program, ``connect`` the address of the adapter that has it. ``type`` is the configuration's type, as the
+    editor names it.
     """
 
     program: Program | None = None
@@ -46,9 +48,10 @@ class Configuration:
     console: str = "internalConsole"
     title: str = "dualdbg"
     stop_on_entry: bool = False
-    just_my_code: bool = True
+    just_my_code: bool | None = None
     breakpoints: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
+    config: str | None = None
     gdb: str | None = None
     gdb_commands: tuple[str, ...] = ()
     log_dir: str | None = None
@@ -67,7 +70,7 @@ class Configuration:
 
 
 def read_configuration(arguments: Arguments) -> Configuration:
-    """Raises UsageError for what cannot be meant."""
+    """The configuration in the arguments of a request. Raises UsageError for values that have no meaning."""
     _check_names(arguments)
     if arguments.text("MIMode", "gdb") != "gdb":
         raise UsageError(
@@ -89,7 +92,8 @@ def read_configuration(arguments: Arguments) -> Configuration:
         console="externalTerminal" if arguments.flag("externalConsole") else console,
         title=arguments.text("consoleTitle", "dualdbg"),
         stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
-        just_my_code=arguments.flag("justMyCode", "DebugStdLib" not in flags),
+        just_my_code=_just_my_code(arguments, flags),
+        config=arguments.text("config", None),
         breakpoints=tuple(arguments.texts("breakpoints")),
         symbols=tuple(arguments.texts("symbols")),
         gdb=arguments.text("gdb", None) or arguments.text("miDebuggerPath", None),
@@ -108,6 +112,12 @@ def read_configuration(arguments: Arguments) -> Configuration:
         child=arguments.text("childToken", None),
         notes=_notes(arguments),
     )
+
+
+def _just_my_code(arguments: Arguments, flags: set[str]) -> bool | None:
+    if "justMyCode" in arguments:
+        return arguments.flag("justMyCode")
+    return False if "DebugStdLib" in flags else None
 
 
 def _check_names(arguments: Arguments) -> None:
@@ -146,7 +156,7 @@ def _program(arguments: Arguments) -> Program | None:
 
 
 def _as_typed(python: str, words: tuple[str, ...]) -> Program:
-    """A command line of Python's: how cppdbg is told of a Python program (the interpreter is its ``program``)."""
+    """A program given as for cppdbg, where ``program`` is a Python interpreter and ``args`` its command line."""
     flags: list[str] = []
     rest = list(words)
     while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
@@ -242,7 +252,7 @@ def _followed(arguments: Arguments) -> str:
 def _address(connect: Arguments) -> tuple[str, int] | None:
     port = connect.values.get("port")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
-        return None  # the editor itself connects there, and has words of its own for it
+        return None  # the editor itself connects there
     return connect.text("host", "127.0.0.1"), port
 
 

@@ -1,32 +1,47 @@
-"""One client's connection: messages in and out, in order, and what to do with a client that does not read."""
+"""One client's connection: messages in and out, in order, and the limits for a client that does not read."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineLost, ProtocolError
 from ..protocol import dap
+from .admission import Gate, NotAdmitted
 
 _CHUNK = 1 << 16
-_MAXIMUM_MESSAGE = 16 << 20  # bytes; no request of DAP's comes near
-# How much waits for a client that does not read: from the first bound on the program's output is left out (the
-# target must not be slowed down, and our memory not filled), at the second the client counts as gone.
+# Bytes; no request of DAP is nearly as large. JSON may take twenty times as much memory when it is read.
+_MAXIMUM_MESSAGE = 4 << 20
+_MAXIMUM_BEFORE_ADMISSION = 1 << 20
+# How much waits for a client that does not read. Above the first bound the program's output is left out: it must
+# neither slow down the target nor fill our memory. At the second bound the client counts as gone.
 _OUTPUT_BOUND = 8 << 20
 _CLIENT_BOUND = 64 << 20
 
 
 class Connection:
-    """Owns the two streams. ``closed`` is set when the client is gone, in whatever way."""
+    """Owns the two streams. ``closed`` is set when the client is gone, in whatever way.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, log: WireLog) -> None:
+    ``gate`` decides which messages of the client are heard. ``turned_away`` says why the client was not served to the
+    end.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        log: WireLog,
+        gate: Gate | None = None,
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._log = log
+        self.gate = gate or Gate()
+        self.turned_away = ""
         self._seq = 0
         self._waiting: dict[int, asyncio.Future[dap.Message]] = {}
         self._left_out = 0
@@ -34,9 +49,9 @@ class Connection:
 
     # -- in -------------------------------------------------------------------------------------
 
-    async def messages(self) -> AsyncIterator[dap.Message | ProtocolError]:
-        """What the client sends until it is gone; a mistake in its framing is an item of its own."""
-        decoder = dap.Decoder(_MAXIMUM_MESSAGE)
+    async def messages(self) -> AsyncIterator[dap.Message]:
+        """The client's messages until it is gone. A client that sends anything else is turned away."""
+        decoder = dap.Decoder(_MAXIMUM_MESSAGE if self.gate.is_open else _MAXIMUM_BEFORE_ADMISSION)
         gone = asyncio.ensure_future(self.closed.wait())
         try:
             while not self.closed.is_set():
@@ -48,20 +63,36 @@ class Connection:
                 data = reading.result()
                 if not data:
                     return
-                for item in decoder.feed_tolerantly(data):
-                    if isinstance(item, ProtocolError):
-                        self._log.received(f"({item.message})")
-                    else:
-                        self._log.received(json.dumps(item))
-                    yield item
+                for message in decoder.feed(data):
+                    try:
+                        admitted = self.gate.admit(message)
+                    except NotAdmitted as error:
+                        self.refuse(message, error, show=True)
+                        self._turn_away(error.message)
+                        return
+                    if self.gate.is_open:
+                        decoder.maximum = _MAXIMUM_MESSAGE
+                    self._log.received(json.dumps(admitted))
+                    yield admitted
+        except dap.Stranger as error:
+            self._writer.write(error.reply)
+            self._turn_away(error.message)
+        except ProtocolError as error:
+            text = f"dualdbg: the editor sent {error.message}: the connection is closed\n"
+            self.event("output", {"category": "important", "output": text})
+            self._turn_away(error.message)
         except OSError:
-            return  # reset by the client: gone like one that closed
+            return  # reset by the client, which is gone, as after a close
         finally:
             gone.cancel()
             self.lost()
 
+    def _turn_away(self, why: str) -> None:
+        self._log.received(f"({why})")
+        self.turned_away = why
+
     def answered(self, message: dap.Message) -> None:
-        """The client's answer to a request of ours; one that nobody waits for is passed over."""
+        """Take the client's answer to our request; an answer that nobody waits for is dropped."""
         number = message.get("request_seq")
         future = self._waiting.pop(number, None) if isinstance(number, int) else None
         if future is not None and not future.done():
@@ -69,11 +100,11 @@ class Connection:
 
     # -- out ------------------------------------------------------------------------------------
 
-    def event(self, name: str, body: dict[str, Any] | None = None) -> None:
+    def event(self, name: str, body: Mapping[str, object] | None = None) -> None:
         self._send({"type": "event", "event": name, **({} if body is None else {"body": body})})
 
     def output(self, category: str, text: str) -> None:
-        """Text for the user; left out, and said so later, while a client that does not read has too much of it."""
+        """Text for the user. While too much waits for the client, it is left out, and the client is told so later."""
         if self._waiting_bytes() > _OUTPUT_BOUND:
             self._left_out += len(text)
             return
@@ -82,7 +113,7 @@ class Connection:
             self._left_out = 0
         self.event("output", {"category": category, "output": text})
 
-    def respond(self, request: dap.Message, body: dict[str, Any] | None = None) -> None:
+    def respond(self, request: dap.Message, body: Mapping[str, object] | None = None) -> None:
         self._send(
             {
                 "type": "response",
@@ -96,7 +127,7 @@ class Connection:
     def refuse(self, request: dap.Message, error: DualdbgError, *, show: bool = False) -> None:
         """An error response. ``show``: the client may put it before the user's eyes.
 
-        What has no number of its own cannot be responded to: the client's mistake is told as output then.
+        A message without a number cannot be answered. Then the client's mistake is told as output.
         """
         text = f"{error.message} ({error.hint})" if error.hint else error.message
         if _number(request.get("seq")) < 1:
@@ -134,8 +165,8 @@ class Connection:
             }
         )
 
-    async def ask(self, command: str, arguments: dict[str, Any], deadline: float) -> dict[str, Any]:
-        """A request of ours to the client; returns the body of its answer.
+    async def ask(self, command: str, arguments: Mapping[str, Any], deadline: float) -> dict[str, Any]:
+        """Send a request to the client; returns the body of its answer.
 
         Raises EngineLost when the client refuses, does not answer within ``deadline`` seconds, or is gone.
         """
@@ -151,7 +182,7 @@ class Connection:
         return body if isinstance(body, dict) else {}
 
     def pass_on(self, message: dap.Message) -> None:
-        """A message of another adapter's to the client, under a number of ours."""
+        """Pass a message of another adapter on to the client, with our own number."""
         self._send(dict(message))
 
     def _send(self, message: dap.Message) -> int:
@@ -173,7 +204,7 @@ class Connection:
     # -- the end --------------------------------------------------------------------------------
 
     def lost(self) -> None:
-        """The client is gone: who waits for its answers hears of it."""
+        """The client is gone: requests that wait for its answers fail."""
         self.closed.set()
         waiting, self._waiting = self._waiting, {}
         for future in waiting.values():

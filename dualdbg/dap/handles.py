@@ -1,10 +1,15 @@
-"""Numbers that stand for frames and values while a stop lasts; a number of an earlier stop is refused, never reused."""
+"""Numbers that stand for frames and values while a stop lasts. Those of earlier stops are refused, never reused."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from ..errors import StaleHandle, UsageError
+from ..errors import EvaluationError, StaleHandle, UsageError
+from ..model import Frame
+from ..protocol.dap_types import SetVariableResponseBody, Variable
+from .client.arguments import Arguments
 
 Item = TypeVar("Item")
 
@@ -20,12 +25,13 @@ class Handles(Generic[Item]):
         self._last = 0
 
     def add(self, item: Item) -> int:
+        """A new number for ``item``."""
         self._last = self._last % _MAXIMUM + 1
         self._items[self._last] = item
         return self._last
 
     def get(self, number: int) -> Item:
-        """Raises StaleHandle for a number of an earlier stop, UsageError for one that never was."""
+        """What a number stands for. Raises StaleHandle for one of an earlier stop, UsageError for an unknown one."""
         if number in self._items:
             return self._items[number]
         if 0 < number <= self._last:
@@ -35,3 +41,45 @@ class Handles(Generic[Item]):
     def clear(self) -> None:
         """The target runs: every number so far is void, and stays so."""
         self._items.clear()
+
+
+@dataclass(frozen=True)
+class FrameHandle:
+    """What a frame id stands for: ``frame`` of thread ``tid`` in the stop ``epoch``."""
+
+    tid: int
+    frame: Frame
+    epoch: int
+
+
+class Container:
+    """What a variables reference stands for."""
+
+    async def rows(self, arguments: Arguments) -> Sequence[Variable]:
+        """The children, as ``variables`` is to answer them."""
+        raise NotImplementedError
+
+    async def assign(self, name: str, text: str, arguments: Arguments) -> SetVariableResponseBody:
+        """Set a child; the answer of ``setVariable``. Raises EvaluationError when it cannot be set."""
+        raise EvaluationError(
+            f"{name} cannot be set here", "set it at a Python stop, or in a frame with debug information"
+        )
+
+    async def place(self, name: str) -> tuple[int, int]:
+        """Address and size in bytes of a child. Raises EvaluationError for a child without memory of its own."""
+        raise EvaluationError(f"{name} has no place in memory of its own")
+
+
+@dataclass
+class StopHandles:
+    """The numbers that a client knows."""
+
+    frames: Handles[FrameHandle] = field(default_factory=lambda: Handles("frame"))
+    variables: Handles[Container] = field(default_factory=lambda: Handles("variables reference"))
+    calls: Handles[int] = field(default_factory=lambda: Handles("step-in target"))  # addresses of functions
+
+    def clear(self) -> None:
+        """The target runs: every number so far is void."""
+        self.frames.clear()
+        self.variables.clear()
+        self.calls.clear()

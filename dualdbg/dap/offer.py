@@ -1,16 +1,16 @@
-"""What a server offers its clients: only to listen to what they ask for, or one program of its own to attach to."""
+"""What a server offers its clients: to debug what they name, or one program of the server to attach to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import WrongState
 from .configuration import Configuration
+from .connection import Connection
+from .subprocesses.child import Child
 
-if TYPE_CHECKING:
-    from .children import Child
+_STRANGERS = 64  # clients that may be connected at once before they have shown that they may debug
 
 
 @dataclass
@@ -18,9 +18,10 @@ class Offer:
     """Shared by the clients of one server.
 
     ``program`` was given on the server's command line; it is started when a client attaches, on the server's own
-    terminal. ``program_done``: it ended, or the client let go of it; ``exit_code`` is how it ended. ``log_dir``
-    keeps every message. ``address`` is where the server listens, if it does. ``children`` wait for a client of their
-    own, by the word that it has to know; ``only_children``: there is nothing else to be had here.
+    terminal. ``program_done``: it ended, or the client let go of it; ``exit_code`` is how it ended. ``log_dir`` keeps
+    every message. ``address`` is where the server listens, if it does. ``children`` wait for their clients, by the
+    token that the client has to know. ``only_children``: clients may come only for children. ``secret`` is what a
+    client at a port has to show; without a secret, the client has to be a program of the same user.
     """
 
     program: Configuration | None = None
@@ -32,9 +33,19 @@ class Offer:
     address: tuple[str, int] | None = None
     children: dict[str, Child] = field(default_factory=dict)
     only_children: bool = False
+    secret: str | None = None
+    strangers: list[Connection] = field(default_factory=list)  # clients that have shown nothing yet
+
+    def receive(self, client: Connection) -> None:
+        """A client has come that has shown nothing yet. When there are too many such clients, the oldest has to go."""
+        self.strangers = [one for one in self.strangers if not one.gate.is_open and not one.closed.is_set()]
+        if not client.gate.is_open:
+            self.strangers.append(client)
+        if len(self.strangers) > _STRANGERS:
+            self.strangers.pop(0).lost()
 
     def take_program(self) -> Configuration:
-        """The program, for the one client that debugs it. Raises WrongState when there is none, or it is taken."""
+        """The program, for the one client that debugs it. Raises WrongState without a program, or when it is taken."""
         if self.program is None:
             raise WrongState(
                 "there is no program here to attach to",

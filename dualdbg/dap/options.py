@@ -22,7 +22,7 @@ class Option:
     description: str
     requests: tuple[str, ...] = (LAUNCH, ATTACH)
     of: str = "dualdbg"
-    hidden: bool = False  # understood, but not offered: the old or foreign spelling of another
+    hidden: bool = False  # understood, but not offered: an old or foreign spelling of another option
     default: Any = field(default=None)
 
 
@@ -109,6 +109,11 @@ OPTIONS = (
     Option(
         "port", {"type": "integer"}, "The port of `connect` (old name).", (ATTACH,), "debugpy", hidden=True
     ),
+    Option(
+        "secret",
+        _TEXT,
+        "The first line of the file of `dualdbg dap --listen PORT --secret-file FILE`, where it was started so.",
+    ),
     Option("core", _TEXT, "The core file to look at.", (CORE, ATTACH)),
     Option("coreDumpPath", _TEXT, "The core file to look at.", (LAUNCH, CORE), "cppdbg", hidden=True),
     # what to stop at
@@ -139,6 +144,12 @@ OPTIONS = (
         "symbols",
         _TEXTS,
         "What gdb reads of the libraries: `full`, `lazy`, or PATTERN=whole, unwind or skip.",
+    ),
+    Option(
+        "config",
+        _TEXT,
+        "The configuration file, instead of the nearest `dualdbg.toml` of yours from `cwd` upwards.",
+        (LAUNCH, ATTACH, CORE),
     ),
     Option("gdb", _TEXT, "The gdb to use."),
     Option("miDebuggerPath", _TEXT, "The gdb to use.", of="cppdbg", hidden=True),
@@ -206,7 +217,7 @@ OPTIONS = (
     Option("debugOptions", _TEXTS, "Options of debugpy as flags.", of="debugpy", hidden=True),
     Option("clientOS", _TEXT, "The editor's operating system.", of="debugpy", hidden=True),
     Option("redirectOutput", _FLAG, "Output always reaches the editor.", of="debugpy", hidden=True),
-    # taken, and without meaning here
+    # accepted, and without meaning here
     Option("MIMode", {"type": "string", "enum": ["gdb"]}, "gdb it is.", of="cppdbg", hidden=True),
     Option("symbolLoadInfo", _OBJECT, "See `symbols`.", of="cppdbg", hidden=True),
     Option("stopAtConnect", _FLAG, "See `stopOnEntry`.", of="cppdbg", hidden=True),

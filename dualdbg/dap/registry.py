@@ -1,42 +1,30 @@
-"""The table of requests: which function answers which command, and when it may be asked."""
+"""The table of requests: which function answers which command, and when it may be asked.
+
+The functions are in ``requests/``; importing that package fills the table.
+"""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Union
+from typing import TypeVar, Union
 
-from .arguments import Arguments
+from .adapter import Adapter
+from .client.arguments import Arguments
+from .stages import LIVE, Stage
 
-if TYPE_CHECKING:
-    from .adapter import Adapter
-
-Body = Union[dict[str, Any], None]
-Handler = Callable[["Adapter", Arguments], Awaitable[Body]]
-
-
-class Stage(IntEnum):
-    """How far a client's debug session is; the specification's "initialization" and "launch sequencing"."""
-
-    NEW = 0  # nothing was said yet
-    INITIALIZED = 1
-    STARTING = 2  # launch or attach was asked for; the engines are not ready
-    CONFIGURING = 3  # `initialized` was sent: breakpoints come now
-    LIVE = 4
-    POST_MORTEM = 5  # a core file is looked at
-    ENDED = 6
+Body = Union[Mapping[str, object], None]
+Handler = Callable[[Adapter, Arguments], Awaitable[Body]]
+_Answering = TypeVar("_Answering", bound=Handler)
 
 
 @dataclass(frozen=True)
 class Request:
     """One row.
 
-    Requests begin in the order in which they came. One that is ``aside`` is not waited for by those after it; one
-    that is ``urgent`` does not even wait for those before it. The answer of one that ``resumes`` the target is sent
-    before anything is told of what the target does then: clients take the answer as "it runs", and would forget a
-    stop that came before it.
+    Requests begin in the order in which they came. Later requests do not wait for one that is ``aside``. A request
+    that is ``urgent`` does not even wait for earlier ones. The answer to a request that ``resumes`` the target is sent
+    before any event that follows: clients take the answer as "it runs", and would forget a stop that came before it.
     """
 
     command: str
@@ -48,7 +36,7 @@ class Request:
 
     @property
     def only_looks(self) -> bool:
-        """Whether it may be cancelled while it is under way: nothing is changed by it, or by the user's own words."""
+        """Whether it may be cancelled while it is under way: it changes nothing, except by what the user typed."""
         return self.command in _LOOKING
 
 
@@ -59,26 +47,11 @@ _LOOKING = frozenset(
     }
 )
 
-LIVE = (Stage.LIVE,)
-CONFIGURABLE = (Stage.CONFIGURING, Stage.LIVE)
-ANY = tuple(Stage)
+REQUESTS: dict[str, Request] = {}
+"""Every request by its command."""
 
-_AREAS = (
-    "breakpoints",
-    "console",
-    "execution",
-    "exceptions",
-    "life",
-    "memory",
-    "movement",
-    "post_mortem",
-    "sources",
-    "stacks",
-    "start",
-    "values",
-)
-_TABLE: dict[str, Request] = {}
-_POST_MORTEM: dict[str, Handler] = {}
+OF_POST_MORTEM: dict[str, Handler] = {}
+"""The functions that answer instead while a core file is looked at, by command."""
 
 
 def request(
@@ -88,36 +61,24 @@ def request(
     aside: bool = False,
     urgent: bool = False,
     resumes: bool = False,
-) -> Callable[[Handler], Handler]:
+) -> Callable[[_Answering], _Answering]:
     """Register the function that answers ``command``."""
 
-    def register(handler: Handler) -> Handler:
-        assert command not in _TABLE, command
-        _TABLE[command] = Request(command, handler, frozenset(stages), aside, urgent, resumes)
+    def register(handler: _Answering) -> _Answering:
+        assert command not in REQUESTS, command
+        REQUESTS[command] = Request(command, handler, frozenset(stages), aside, urgent, resumes)
         return handler
 
     return register
 
 
-def post_mortem(*commands: str) -> Callable[[Handler], Handler]:
-    """Register the function that answers ``commands`` of the table while a core file is looked at."""
+def post_mortem(*commands: str) -> Callable[[_Answering], _Answering]:
+    """Register the function that answers these commands while a core file is looked at."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: _Answering) -> _Answering:
         for command in commands:
-            assert command not in _POST_MORTEM, command
-            _POST_MORTEM[command] = handler
+            assert command not in OF_POST_MORTEM, command
+            OF_POST_MORTEM[command] = handler
         return handler
 
     return register
-
-
-def of_post_mortem(command: str) -> Handler | None:
-    """What answers ``command`` while a core file is looked at."""
-    return _POST_MORTEM.get(command)
-
-
-def requests() -> dict[str, Request]:
-    """Every request by its command."""
-    for area in _AREAS:
-        importlib.import_module(f"{__package__}.requests.{area}")
-    return _TABLE

@@ -9,21 +9,24 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from socket import AF_INET, AF_INET6
 from typing import Any
 
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
-from .adapter import Adapter
+from ..target.peers import is_loopback
+from .admission import Gate, PeerGone, trouble_with_peer
 from .connection import Connection
 from .offer import Offer
+from .request_loop import RequestLoop
 
 LOOPBACK = "127.0.0.1"
 
 
-async def serve_stdio(offer: Offer) -> None:
-    """Serve the one client that started this process, until it is gone.
+async def serve_stdio(offer: Offer) -> signal.Signals | None:
+    """Serve the one client that started this process, until it is gone; returns the signal that ended this, if any.
 
-    Raises UsageError when nobody who speaks the protocol can be at the other end.
+    Raises UsageError when standard input or output is a file or the like, so that no editor can be at the other end.
     """
     reading, writing = _take_streams()
     loop = asyncio.get_running_loop()
@@ -41,11 +44,11 @@ async def serve_stdio(offer: Offer) -> None:
             "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
         ) from None
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    await _until_signalled(serve(reader, writer, offer))
+    return await _until_signalled(serve(reader, writer, offer))
 
 
 def _take_streams() -> tuple[int, int]:
-    """Our standard input and output, on other numbers: whatever else prints must not land in the protocol."""
+    """Our standard input and output, on other descriptors: other output must not get into the protocol."""
     reading, writing = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -54,10 +57,13 @@ def _take_streams() -> tuple[int, int]:
     return reading, writing
 
 
-async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str, int], None]) -> None:
-    """Serve clients on a port until the process is told to end; with a program, until that has ended.
+async def serve_socket(
+    host: str, port: int, offer: Offer, ready: Callable[[str, int], None]
+) -> signal.Signals | None:
+    """Serve clients on a port until a signal comes, which is returned; with a program, until the program has ended.
 
-    ``ready`` is called with the address once it listens. Raises UsageError when the port cannot be had.
+    ``ready`` is called with the address once it listens. Raises UsageError when the port cannot be had, or could be
+    reached from elsewhere without a secret.
     """
     over = asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
@@ -68,22 +74,24 @@ async def serve_socket(host: str, port: int, offer: Offer, ready: Callable[[str,
             over.set()
 
     def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: asyncio's would print a traceback when it is cancelled (3.11, streams.py).
+        # Our own task: the one that asyncio makes would print a traceback when it is cancelled (3.11, streams.py).
         task = asyncio.create_task(client(reader, writer), name="client")
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
     try:
-        server = await asyncio.start_server(arrived, host, port)
+        server = await asyncio.start_server(arrived, host, port, start_serving=False)
     except (OSError, OverflowError) as error:
         raise UsageError(
             _why_not_listening(host, port, error), "choose another port, or 0 for a free one"
         ) from error
+    _check_addresses(server, offer)
+    await server.start_serving()
     address = server.sockets[0].getsockname()
     offer.address = str(address[0]), int(address[1])
     ready(*offer.address)
     try:
-        await _until_signalled(over.wait())
+        return await _until_signalled(over.wait())
     finally:
         server.close()
         ending = list(tasks)
@@ -99,21 +107,64 @@ def _why_not_listening(host: str, port: int, error: Exception) -> str:
     return f"dap: cannot listen on {host}:{port}: {reason}"
 
 
+def _check_addresses(server: asyncio.base_events.Server, offer: Offer) -> None:
+    """Raises UsageError when other machines could connect without a secret."""
+    open_to_others = [one.getsockname()[0] for one in server.sockets if not is_loopback(one.getsockname()[0])]
+    if open_to_others and offer.secret is None:
+        server.close()
+        raise UsageError(
+            f"dap: whoever reaches {open_to_others[0]} could run programs here",
+            "listen on loopback and come by ssh -L, or give --secret-file FILE",
+        )
+
+
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, offer: Offer) -> None:
     """Serve one client, until it is gone."""
+    connection = writer.get_extra_info("socket")
+    if offer.secret is None and connection is not None and connection.family in (AF_INET, AF_INET6):
+        try:
+            trouble = trouble_with_peer(connection)
+        except PeerGone:
+            writer.close()
+            return
+        if trouble:
+            _say_turned_away(trouble)
+            writer.close()
+            return
     offer.clients += 1
     name = "editor" if offer.clients == 1 else f"editor-{offer.clients}"
-    connection = Connection(reader, writer, WireLog(offer.log_dir, name, time.monotonic()))
-    await Adapter(connection, offer).serve()
+    gate = Gate(offer.secret, offer.children, only_children=offer.only_children)
+    log = WireLog(offer.log_dir, name, time.monotonic())
+    client = Connection(reader, writer, log, gate)
+    offer.receive(client)
+    await RequestLoop(client, offer, serve).run()
+    if client.turned_away and not offer.only_children:
+        _say_turned_away(client.turned_away)
 
 
-async def _until_signalled(work: Coroutine[Any, Any, object]) -> None:
-    """Run ``work``; SIGTERM, SIGHUP and SIGINT end it in good order: the target is let go of first."""
+def _say_turned_away(why: str) -> None:
+    print(f"dualdbg: a client was turned away: {why}", file=sys.stderr, flush=True)
+
+
+async def _until_signalled(work: Coroutine[Any, Any, object]) -> signal.Signals | None:
+    """Run ``work``; SIGTERM, SIGHUP and SIGINT end it in good order: the target is let go of first.
+
+    Returns the first signal that came before the end of ``work``.
+    """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
+    came: list[signal.Signals] = []
+
+    def end(number: signal.Signals) -> None:
+        if task.cancel():
+            came.append(number)
+
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, end, number)
     try:
         await task
     except asyncio.CancelledError:
+        if not came:
+            raise
         sys.stderr.flush()
+    return came[0] if came else None

@@ -1,34 +1,29 @@
-"""Starts the program of a client's configuration under a session, or attaches to one that runs, and lets go of it."""
+"""Starts the program of a client's configuration under a session, or attaches to a process, and lets go of it."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..cli.commands.run import default_python
+from ..config import Asked, configuration, working_directory
 from ..errors import UsageError
+from ..in_thread import in_thread
 from ..model import State
-from ..session.attach import attach
-from ..session.group import Group
+from ..session import configured
+from ..session.attaching import attach
+from ..session.inferiors import Group
 from ..session.session import Session
 from ..session.start import Options, launch
-from ..session.symbol_policy import SymbolPolicy
 from ..symbols.cache import cache_directory
-from ..symbols.loaded_operators import operators_of
-from ..symbols.operators import OperatorTable
-from ..symbols.policy import Policy
+from ..symbols.torch.loaded_operators import operators_of
+from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch
-from .children import Children, check
+from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
-
-if TYPE_CHECKING:
-    from .adapter import Adapter
-    from .streams import Streams
+from .streams import Streams
 
 
 async def start(
@@ -40,13 +35,12 @@ async def start(
     """
 
     try:
-        loop = asyncio.get_running_loop()
-        what, options, operators = await loop.run_in_executor(None, prepare, wanted, adapter.offer.log_dir)
+        what, options, operators = await in_thread(prepare, wanted, adapter.offer.log_dir)
     except BaseException:
         streams.close()
         raise
 
-    children = Children(adapter, wanted) if check(adapter, wanted) else None
+    children = adapter.followed(wanted)
     group = None
     what = streams.launch(what)
     options = replace(options, terminal=streams.terminal)
@@ -64,7 +58,7 @@ async def start(
         if group is not None:
             group.lead(session)
             session.at_close.append(group.close)
-        adapter.process_name = what.script or (f"-m {what.module}" if what.module else "-c")
+        adapter.debuggee.name = what.script or (f"-m {what.module}" if what.module else "-c")
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
         session.interrupt_pauses = streams.interrupt_pauses
@@ -94,7 +88,7 @@ async def start(
                 group.close()
                 await children.close(kill=session.state is not State.DETACHED)
             await session.close()
-            await adapter.pump.caught_up()
+            await adapter.caught_up()
         finally:
             streams.close()
 
@@ -110,10 +104,10 @@ async def start_attached(
     """
     pid = wanted.process_id
     assert pid is not None
-    operators = await asyncio.get_running_loop().run_in_executor(None, operators_of, pid)
+    operators = await in_thread(operators_of, pid)
 
     def subscribe(session: Session) -> None:
-        adapter.process_name = _name_of(pid)
+        adapter.debuggee.name = _name_of(pid)
         session.interrupt_pauses = False  # Ctrl-C in its terminal is the program's
         adapter.begin(session)
         adapter.pump.first_stop_is_ours = not wanted.stop_on_entry
@@ -132,7 +126,7 @@ async def start_attached(
 
     async def end() -> None:
         await session.close()
-        await adapter.pump.caught_up()
+        await adapter.caught_up()
 
     adapter.end_session = end
     if not wanted.stop_on_entry and session.state is State.NATIVE_STOPPED:
@@ -143,8 +137,7 @@ async def start_attached(
 async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams) -> None:
     """Run the program without a debugger in it (``noDebug``); its end is told when it comes."""
     try:
-        loop = asyncio.get_running_loop()
-        what, _, _ = await loop.run_in_executor(None, prepare, wanted, None)
+        what, _, _ = await in_thread(prepare, wanted, None)
         target = await streams.start_target(streams.launch(what), None, terminal=streams.terminal)
     except BaseException:
         streams.close()
@@ -171,7 +164,7 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
     what = Launch(
-        python=interpreter.find(program.python or default_python(os.environ.get)),
+        python=interpreter.find(program.python or interpreter.default_python(os.environ.get)),
         script=_script(program, wanted.cwd),
         module=program.module,
         code=program.code,
@@ -187,17 +180,20 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
 
 
 def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
-    """What the configuration says of the session, apart from what is run. Raises UsageError."""
-    return Options(
-        gdb=wanted.gdb,
-        log_dir=Path(wanted.log_dir) if wanted.log_dir else log_dir,
+    """The options of the session, from ``launch.json`` and from the configuration of the folder. Raises UsageError."""
+    folder = Path(wanted.cwd).absolute() if wanted.cwd else working_directory()
+    named = str(folder / Path(wanted.config).expanduser()) if wanted.config else None
+    asked = Asked(
+        breakpoints=wanted.breakpoints,
+        symbols=wanted.symbols,
         just_my_code=wanted.just_my_code,
         stop_on_entry=wanted.stop_on_entry,
-        breakpoints=wanted.breakpoints,
-        symbols=SymbolPolicy(Policy.parse(wanted.symbols)),
-        debugpy=wanted.debugpy,
+        gdb=wanted.gdb,
+        log_dir=Path(wanted.log_dir) if wanted.log_dir else log_dir,
         gdb_commands=wanted.gdb_commands,
+        debugpy=wanted.debugpy,
     )
+    return configured.session_options(configuration(named, folder), asked)
 
 
 def _name_of(pid: int) -> str:
@@ -210,7 +206,7 @@ def _name_of(pid: int) -> str:
 
 
 def environment(wanted: Configuration) -> dict[str, str | None]:
-    """What is added to the environment, and (None) taken out of it. Raises UsageError for an unreadable envFile."""
+    """Variables for the program's environment; None removes one. Raises UsageError for an unreadable envFile."""
     added: dict[str, str | None] = {}
     if wanted.env_file:
         try:
@@ -231,7 +227,7 @@ def _script(program: Program, cwd: str | None) -> str | None:
 
 
 def _folder(wanted: Configuration, program: Program) -> str | None:
-    """debugpy's rule: the folder that is asked for, else the script's own."""
+    """The working directory by debugpy's rule: the folder that is asked for, else the script's folder."""
     if wanted.cwd:
         if not Path(wanted.cwd).is_dir():
             raise UsageError(f"launch: there is no folder {wanted.cwd}", "cwd is where the program is to run")

@@ -1,19 +1,17 @@
-"""Where the program's standard streams go: the debug console, the server's own terminal, or one of the editor's."""
+"""Where the program's standard streams go: the debug console, the server's terminal, or an editor's."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from ..cli.output_pipes import OutputPipes
+from ..console.output_pipes import OutputPipes
 from ..model import Output
 from ..session.start import StartTarget
 from ..target.launcher import Launch, spawn
 from ..target.terminal import Terminal
-
-if TYPE_CHECKING:
-    from .connection import Connection
+from .client.port import ClientPort
 
 
 class Streams(Protocol):
@@ -21,7 +19,7 @@ class Streams(Protocol):
 
     @property
     def terminal(self) -> Terminal | None:
-        """A terminal of ours that is lent to the program."""
+        """The terminal of dualdbg that is lent to the program."""
 
     @property
     def interrupt_pauses(self) -> bool:
@@ -51,7 +49,7 @@ class DebugConsole:
     interrupt_pauses = False
     start_target: StartTarget = staticmethod(spawn)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ClientPort) -> None:
         self._connection = connection
         self._pipes = OutputPipes(self._show)
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,7 +63,7 @@ class DebugConsole:
             stdin=self._null,
             stdout=self._pipes.write_ends["stdout"],
             stderr=self._pipes.write_ends["stderr"],
-            # What the program prints is to be seen when it is printed, as on a terminal.
+            # The user sees what the program prints at once, as on a terminal.
             env={"PYTHONUNBUFFERED": "1", **what.env},
         )
 

@@ -40,7 +40,7 @@ STEP_LAYERS = (Layer.BINDING, Layer.DISPATCH, Layer.KERNEL)
 
 @dataclass(frozen=True)
 class BreakpointSpec:
-    """What a user typed, understood. ``text`` is the spec as typed, without its suffixes.
+    """A spec that was understood. ``text`` is the spec as typed, without its suffixes.
 
     ``subject``: the operator, function, file, address, preset, type or signal name;
     ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators.
@@ -89,6 +89,8 @@ class Location:
 
 
 class BreakpointState(str, Enum):
+    """PENDING: no location yet. VERIFIED: an engine has set it. REJECTED: it cannot be set."""
+
     PENDING = "pending"
     VERIFIED = "verified"
     REJECTED = "rejected"

@@ -83,6 +83,8 @@ class SessionStarted:
 
 @dataclass(frozen=True)
 class Stopped:
+    """The target stopped."""
+
     stop: Stop
 
 
@@ -95,6 +97,8 @@ class Resumed:
 
 @dataclass(frozen=True)
 class BreakpointChanged:
+    """A breakpoint has other locations, another state or another hit count than before."""
+
     breakpoint: Breakpoint
 
 
@@ -108,11 +112,15 @@ class Output:
 
 @dataclass(frozen=True)
 class Exited:
+    """The target ended."""
+
     exit: Exit
 
 
 @dataclass(frozen=True)
 class Detached:
+    """The session let the process ``pid`` go, and it runs on."""
+
     pid: int
 
 

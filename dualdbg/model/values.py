@@ -12,11 +12,11 @@ from .frames import Language
 class Value:
     """A value as the user sees it.
 
-    ``reference`` asks the session for the children (0: there are none); it is valid in its
-    epoch only. ``child_count`` is the number of children where it is known. ``address`` is
-    where the value lives in the target, ``data`` a structure of plain JSON types where the
-    text was made from one (a tensor, an IValue), ``layout`` says where that layout came from.
-    ``children``: those that came with the value (None: ask for them by ``reference``), ``child_count`` of them all.
+    ``reference`` asks the session for the children (0: there are none); it is valid in its epoch only. ``child_count``
+    is the number of children where it is known. ``address`` is where the value lives in the target, ``data`` the
+    structure in plain JSON types from which the text was made, if any (a tensor, an IValue), ``layout`` says where
+    that layout came from. ``children`` are those that came with the value, of ``child_count`` (None: ask for them by
+    ``reference``).
     """
 
     name: str

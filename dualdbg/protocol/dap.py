@@ -7,23 +7,37 @@ a blank line, and that many bytes of JSON).
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import ProtocolError
 
 Message = dict[str, Any]
 
-_MAXIMUM_HEADER = 4096
-_LENGTH_FIELD = b"content-length:"
+_MAXIMUM_HEADER = 1024
+_MAXIMUM_BODY = 1 << 28
+# The first is in the base protocol; clients of the Language Server Protocol add the second.
+_FIELDS = (b"content-length", b"content-type")
+_HTTP = re.compile(rb"[A-Z]{3,16} ")
+_TLS = b"\x16\x03"  # a handshake record (RFC 8446, 5.1)
+
+
+class Stranger(ProtocolError):
+    """The other side speaks another protocol. ``reply`` is a refusal in that protocol, or empty."""
+
+    def __init__(self, message: str, reply: bytes = b"") -> None:
+        super().__init__(message)
+        self.reply = reply
 
 
 def encode(message: Message) -> bytes:
     """One message as it goes over the wire, header and body in one piece."""
-    body = json.dumps(message, separators=(",", ":")).encode("ascii")  # lone surrogates stay what they are
+    body = json.dumps(message, separators=(",", ":")).encode("ascii")  # lone surrogates stay unchanged
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def request(seq: int, command: str, arguments: dict[str, Any] | None = None) -> Message:
+def request(seq: int, command: str, arguments: Mapping[str, Any] | None = None) -> Message:
     message: Message = {"seq": seq, "type": "request", "command": command}
     if arguments is not None:
         message["arguments"] = arguments
@@ -31,53 +45,46 @@ def request(seq: int, command: str, arguments: dict[str, Any] | None = None) -> 
 
 
 class Decoder:
-    """Bytes in, whole messages out; keeps what is incomplete for the next time."""
+    """Bytes in, whole messages out; keeps what is incomplete for the next time. ``maximum`` bounds a body, in bytes.
 
-    def __init__(self, maximum: int = 1 << 30) -> None:
+    The stream has no marks at which a reader could start again, so after the first error nothing more is read.
+    """
+
+    def __init__(self, maximum: int = _MAXIMUM_BODY) -> None:
+        self.maximum = maximum
         self._buffer = bytearray()
         self._length: int | None = None
-        self._maximum = maximum
+        self._error: ProtocolError | None = None
 
-    def feed(self, data: bytes) -> list[Message]:
-        """The messages that are complete now. Raises ProtocolError for a header or a body that is not DAP."""
-        items = self.feed_tolerantly(data)
-        for item in items:
-            if isinstance(item, ProtocolError):
-                raise item
-        return [item for item in items if not isinstance(item, ProtocolError)]
+    def feed(self, data: bytes) -> Iterator[Message]:
+        """The messages that are complete now; after them ProtocolError, in each later call too, if no DAP follows."""
+        if self._error is None:
+            self._buffer += data
+        return self._messages()
 
-    def feed_tolerantly(self, data: bytes) -> list[Message | ProtocolError]:
-        """The same for a peer whose mistakes are to be told and survived: each is one ProtocolError in its place.
-
-        After a body that is no message the next header follows; after a header that is none, the next place that
-        reads like the beginning of one.
-        """
-        self._buffer += data
-        items: list[Message | ProtocolError] = []
-        while True:
+    def _messages(self) -> Iterator[Message]:
+        while self._error is None:
             try:
                 message = self._next()
             except ProtocolError as error:
-                items.append(error)
-                continue
+                self._error = error
+                self._buffer.clear()
+                break
             if message is None:
-                return items
-            items.append(message)
+                return
+            yield message
+        if self._error is not None:
+            raise self._error
 
     def _next(self) -> Message | None:
         if self._length is None:
-            end = self._buffer.find(b"\r\n\r\n")
+            _check_beginning(bytes(self._buffer[: max(map(len, _FIELDS)) + 4]))
+            end = self._buffer.find(b"\r\n\r\n", 0, _MAXIMUM_HEADER)
             if end < 0:
-                if len(self._buffer) > _MAXIMUM_HEADER:
-                    self._skip_to_header(1)
-                    raise ProtocolError("a DAP header without an end")
+                if len(self._buffer) >= _MAXIMUM_HEADER:
+                    raise ProtocolError(f"a DAP header of more than {_MAXIMUM_HEADER} bytes")
                 return None
-            header = bytes(self._buffer[:end])
-            try:
-                self._length = self._read_header(header)
-            except ProtocolError:
-                self._skip_to_header(1)
-                raise
+            self._length = self._read_header(bytes(self._buffer[:end]))
             del self._buffer[: end + 4]
         if len(self._buffer) < self._length:
             return None
@@ -86,21 +93,33 @@ class Decoder:
         self._length = None
         return _read_body(body)
 
-    def _skip_to_header(self, start: int) -> None:
-        at = self._buffer.lower().find(_LENGTH_FIELD, start)
-        if at < 0:
-            at = max(len(self._buffer) - len(_LENGTH_FIELD), start)  # it may have arrived in part
-        del self._buffer[:at]
-
     def _read_header(self, header: bytes) -> int:
+        fields: dict[bytes, bytes] = {}
         for line in header.split(b"\r\n"):
-            name, _, value = line.partition(b":")
-            if name.strip().lower() == b"content-length":
-                digits = value.strip()
-                if not digits.isdigit() or int(digits) > self._maximum:
-                    raise ProtocolError(f"a DAP message with the length {digits[:40]!r}")
-                return int(digits)
-        raise ProtocolError(f"a DAP header without Content-Length: {header[:100]!r}")
+            name, colon, value = line.partition(b":")
+            name = name.lower()
+            if not colon or name not in _FIELDS or name in fields:
+                raise ProtocolError(f"a DAP header with the line {line[:100]!r}")
+            fields[name] = value.strip()
+        digits = fields.get(_FIELDS[0])
+        if digits is None:
+            raise ProtocolError(f"a DAP header without Content-Length: {header[:100]!r}")
+        if not digits.isdigit() or int(digits) > self.maximum:
+            raise ProtocolError(f"a DAP message with the length {digits[:40]!r}")
+        return int(digits)
+
+
+def _check_beginning(head: bytes) -> None:
+    """Raises ProtocolError as soon as the first bytes of a message cannot be those of a header."""
+    begun = head.lower()
+    if any(begun[: len(field)] == field[: len(begun)] for field in _FIELDS):
+        return
+    if _HTTP.match(head):
+        why = "this port speaks the Debug Adapter Protocol, not HTTP"
+        raise Stranger("an HTTP client, such as a web browser", f"HTTP/1.1 400 {why}\r\n\r\n".encode())
+    if head.startswith(_TLS[: len(head)]):
+        raise Stranger("a TLS client, such as a web browser")
+    raise ProtocolError(f"a DAP message that begins with {head!r}")
 
 
 def _read_body(body: bytes) -> Message:

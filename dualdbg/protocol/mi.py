@@ -1,17 +1,78 @@
 """GDB/MI: one complete output line becomes one record, one command becomes one line (no I/O).
 
-The grammar is in the GDB manual, "GDB/MI Output Syntax". Only complete lines are parsed: pygdbmi's parser never
-returns on a line that was cut.
+The grammar is in the GDB manual, "GDB/MI Output Syntax"; :mod:`mi_grammar` sees to it that pygdbmi's parser gets
+nothing else, of a bounded length.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, Union
 
 from pygdbmi import gdbmiparser
 
 from ..errors import ProtocolError
+from .mi_grammar import checked_results
+
+
+@dataclass(frozen=True)
+class Results:
+    """Named values: texts, lists, and again named values. Each method raises ProtocolError for one of another type.
+
+    gdb repeats a name in some combined stops; then the last value counts, unless a method says otherwise.
+    """
+
+    values: dict[str, Any]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def text(self, name: str, which: int = -1) -> str | None:
+        """The text of this name, None where there is none; of several the last, or the one at ``which``."""
+        value = self._of(name, which)
+        if value is None or isinstance(value, str):
+            return value
+        raise ProtocolError(f"gdb wrote {name}={str(value)[:100]} where a text belongs")
+
+    def number(self, name: str) -> int | None:
+        """The decimal number of this name, None where there is none. gdb's own breakpoints have numbers below zero."""
+        text = self.text(name)
+        if text is None:
+            return None
+        if not _NUMBER.fullmatch(text):
+            raise ProtocolError(f"gdb wrote {name}={text[:100]!r} where a number belongs")
+        return int(text)
+
+    def address(self, name: str) -> int | None:
+        """The hexadecimal number of this name, None where there is none or gdb has no address, ``<unavailable>``."""
+        text = self.text(name)
+        return int(text, 16) if text is not None and _ADDRESS.fullmatch(text) else None
+
+    def results(self, name: str) -> Results:
+        """The named values of this name; empty where there is none."""
+        value = self._of(name, -1)
+        if value is None or isinstance(value, dict):
+            return Results(value or {})
+        raise ProtocolError(f"gdb wrote {name}={str(value)[:100]} where named values belong")
+
+    def rows(self, name: str) -> list[Results]:
+        """The rows of a list of named values; empty where there is none."""
+        value = self.values.get(name, [])
+        if isinstance(value, list) and all(isinstance(row, dict) for row in value):
+            return [Results(row) for row in value]
+        raise ProtocolError(f"gdb wrote {name}={str(value)[:100]} where rows belong")
+
+    def _of(self, name: str, which: int) -> Any:
+        value = self.values.get(name)
+        if isinstance(value, list):
+            return value[which] if value else None
+        return value
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
+_ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{1,16}")
 
 
 @dataclass(frozen=True)
@@ -20,7 +81,7 @@ class Result:
 
     token: int | None
     kind: str
-    payload: dict[str, Any] = field(default_factory=dict)
+    payload: Results = field(default_factory=lambda: Results({}))
 
 
 @dataclass(frozen=True)
@@ -28,7 +89,7 @@ class Async:
     """Something that happened: ``kind`` is for example stopped, running, library-loaded."""
 
     kind: str
-    payload: dict[str, Any] = field(default_factory=dict)
+    payload: Results = field(default_factory=lambda: Results({}))
 
 
 @dataclass(frozen=True)
@@ -46,34 +107,55 @@ class Prompt:
 
 Record = Union[Result, Async, Stream, Prompt]
 
-_RESULTS = {"^"}
-_ASYNC = {"*", "=", "+"}
 _STREAMS = {"~": "console", "@": "target", "&": "log"}
+_RECORD = re.compile(
+    r"(?P<token>\d{0,18})(?P<mark>[\^*=+])(?P<kind>[A-Za-z][\w-]*)(?P<results>,.*)?", re.ASCII
+)
+_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_REQUEST = re.compile(r"(\d{1,18})\^", re.ASCII)
 
 
-def parse_line(line: str) -> Record | None:
+def parse_line(line: str, wanted: Container[str] | None = None) -> Record | None:
     """The record on one complete line, without its line end; None for a blank line.
 
-    Raises ProtocolError for a line that is not MI at all.
+    ``wanted`` are the kinds of events whose results are read; other events come without results. None: all kinds.
+    Raises ProtocolError for a line that is not MI. The time that it takes is proportional to the line's length.
     """
     line = line.rstrip("\r\n")
     if not line:
         return None
-    if line.startswith("(gdb)"):
+    if line[0] in _STREAMS:
+        if not _QUOTED.fullmatch(line, 1):
+            raise ProtocolError(f"gdb wrote a line that is not MI: {line[:200]!r}")
+        return Stream(_STREAMS[line[0]], unquote(line[1:]))
+    if line.rstrip() == "(gdb)":
         return Prompt()
-    digits = len(line) - len(line.lstrip("0123456789"))
-    mark = line[digits : digits + 1]
-    if mark in _STREAMS:
-        return Stream(_STREAMS[mark], unquote(line[digits + 1 :]))
-    if mark not in _RESULTS and mark not in _ASYNC:
+    match = _RECORD.fullmatch(line)
+    if match is None:
         raise ProtocolError(f"gdb wrote a line that is not MI: {line[:200]!r}")
-    parsed = gdbmiparser.parse_response(line)
-    payload = parsed.get("payload")
-    if not isinstance(payload, dict):
-        payload = {}
-    if mark in _RESULTS:
-        return Result(int(line[:digits]) if digits else None, str(parsed["message"]), payload)
-    return Async(str(parsed["message"]), payload)
+    results, kind = match["results"], match["kind"]
+    if match["mark"] == "^":
+        return Result(int(match["token"]) if match["token"] else None, kind, _payload(results))
+    return Async(kind, _payload(results) if wanted is None or kind in wanted else Results({}))
+
+
+def _payload(results: str | None) -> Results:
+    if not results:
+        return Results({})
+    text = checked_results(results)
+    try:
+        parsed = gdbmiparser.parse_response(f"=results{text}")["payload"]
+    except (ValueError, TypeError, IndexError, RecursionError) as error:
+        raise ProtocolError(f"gdb wrote a record that cannot be read: {results[:200]!r}") from error
+    if not isinstance(parsed, dict):
+        raise ProtocolError(f"gdb wrote a record that cannot be read: {results[:200]!r}")
+    return Results(parsed)
+
+
+def request_of(line: str) -> int | None:
+    """The token of the request that a line answers, even when the rest of it cannot be read; None for no answer."""
+    match = _REQUEST.match(line)
+    return int(match[1]) if match is not None else None
 
 
 _ESCAPES = {
@@ -113,7 +195,8 @@ def unquote(text: str) -> str:
             out.append(int(text[backslash + 1 : end], 8) & 0xFF)
             position = end
         else:
-            out.append(_ESCAPES.get(following, ord(following) & 0xFF))
+            code = _ESCAPES.get(following)
+            out += bytes([code]) if code is not None else following.encode("utf-8", "surrogateescape")
             position = backslash + 2
     return out.decode("utf-8", "replace")
 

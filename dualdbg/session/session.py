@@ -1,51 +1,46 @@
-"""The owner of one target: it alone knows the state, and it alone tells either engine to go or to stop.
+"""One target: what front ends ask of it, and the one place where the loop's effects become requests and reads.
 
-Engines report into one inbox; one task takes the reports in order and changes the state. Commands of the front ends
-run in their callers' tasks and end as soon as the engine has taken them; the stop that follows is an event.
+The state is changed by the loop alone (``loop.py``, ``state.py``). Commands of front ends run in their callers' tasks,
+one at a time, and end when the engine has taken them; the stop that follows is an event.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
-import traceback
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from ..backends import events as engine
-from ..errors import CommandError, DualdbgError, EngineError, WrongState
-from ..model import (
-    Detached,
-    Event,
-    Exit,
-    Exited,
-    Language,
-    Notice,
-    Output,
-    Reason,
-    Resumed,
-    State,
-    Stop,
-    Stopped,
-    Thread,
-)
-from .breakpoint_table import BreakpointTable
+from ..backends import python as debugpy
+from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
+from ..model import Event, Exit, Notice, Output, State, Stop
+from . import effects as effect
+from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
-from .deaths import watch_death
+from .death_watch import watch_death
 from .engines import NativeEngine, PythonEngine
-from .freezing import Freezer
-from .holds import NativeHold, PythonHold
-from .inspector import Inspector
-from .judge import Judge
-from .pauses import Pauses
-from .python_stops import PythonStops
-from .stepping import Stepper
+from .inspect.inspector import Inspector
+from .loop import Loop
+from .state import OVER, Grip, TargetState
+from .stepping.freezing import Freezer
+from .stepping.stepper import Stepper
+from .stops.facts import NativeHold, PythonHold
+from .stops.native_hits import NativeHits
+from .stops.native_stops import NativeStops
+from .stops.python_stops import PythonStops
 
-INTERRUPT_DEADLINE = 10.0
+T = TypeVar("T")
+
+HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
 END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
+MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
+DEBUGPY_GRACE = 3.0  # from the end of debugpy's connection to that of the process, when it ends
 
 
 class Session:
@@ -56,146 +51,213 @@ class Session:
         self.native = native
         self.python = python
         self.started = started
-        self.state = State.STARTING
-        self.epoch = 0
-        self.stop: Stop | None = None
-        self.exit: Exit | None = None
+        self.loop = Loop(TargetState(pid, self.seconds), self._perform)
         self.breakpoints: BreakpointTable
         self.inspector: Inspector
-        self.judge: Judge
-        self.stepper = Stepper(self)
-        self.pauses = Pauses(self)
-        self.python_stops = PythonStops(self)
-        self.freezer = Freezer(self)
+        self.hits: NativeHits
+        self.native_stops: NativeStops
+        self.python_stops: PythonStops
+        self.stepper: Stepper
+        self.freezer: Freezer
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
-        self.before_native_stop: list[Callable[[Stop], Awaitable[None]]] = []  # done before it is told
         self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
         self.at_close: list[Callable[[], None]] = []
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
-        self.python_holds: dict[int, PythonHold] = {}
-        self.native_hold: NativeHold | None = None
-        self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
-        self.entry_expected = False
-        self.interrupt_pauses = True  # Ctrl-C in the target's terminal is meant for us
-        self._inbox: asyncio.Queue[engine.EngineEvent] = asyncio.Queue()
-        self._subscribers: list[asyncio.Queue[Event]] = []
-        self._command = CommandLock()
-        self._task: asyncio.Task[None] | None = None
-        self._background: set[asyncio.Task[bool]] = set()
-        self.ended = asyncio.Event()
         self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self._command = CommandLock()
+        self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
 
-    # -- events -------------------------------------------------------------------------------
+    # -- what can be seen ---------------------------------------------------------------------------
 
-    def report(self, event: engine.EngineEvent) -> None:
-        """An engine's report; called by the backends' reader tasks."""
-        self._inbox.put_nowait(event)
+    @property
+    def state(self) -> State:
+        return self.loop.state.phase
 
-    def subscribe(self) -> asyncio.Queue[Event]:
-        """A queue that gets every event from now on."""
-        queue: asyncio.Queue[Event] = asyncio.Queue()
-        self._subscribers.append(queue)
-        return queue
+    @property
+    def stop(self) -> Stop | None:
+        return self.loop.state.stop
 
-    def emit(self, event: Event) -> None:
-        for queue in self._subscribers:
-            queue.put_nowait(event)
+    @property
+    def epoch(self) -> int:
+        return self.loop.state.epoch
 
-    def run(self) -> None:
-        """Begin to take the engines' reports."""
-        self._task = asyncio.get_running_loop().create_task(self._take_reports(), name="session")
-        if self.wait_for_exit is not None:
-            self.background(self._watch_exit())
-            self.background(watch_death(self))
+    @property
+    def exit(self) -> Exit | None:
+        return self.loop.state.exit
 
-    def background(self, work: Any) -> None:
-        """Run a coroutine beside the session; its failure is told to the user, never lost."""
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+    @property
+    def interrupt_pauses(self) -> bool:
+        """Whether Ctrl-C in the target's terminal is meant for us."""
+        return self.loop.state.interrupt_pauses
 
-    async def _guarded(self, work: Awaitable[None]) -> bool:
-        """Whether the work was done; why not has been told."""
-        try:
-            await work
-            return True
-        except DualdbgError as error:
-            if not self.ended.is_set():
-                self.emit(Notice("error", error.message, error.hint))
-        except Exception as error:  # a defect of ours must not leave the target frozen without a word
-            self.log(traceback.format_exc())
-            text = f"internal error, {type(error).__name__}: {error}"
-            self.emit(Notice("error", text, "run again with --log-dir DIR: session.log says where"))
-        return False
+    @interrupt_pauses.setter
+    def interrupt_pauses(self, wanted: bool) -> None:
+        self.loop.put(TargetState.take_interrupts, wanted)
 
-    async def _take_reports(self) -> None:
-        while True:
-            event = await self._inbox.get()
-            done = await self._guarded(_HANDLERS[type(event)](self, event))
-            over = self.state in (State.EXITED, State.DETACHED, State.LOST)
-            if not done and not over and isinstance(event, engine.NativeStopped) and not self.native.running:
-                self._show_unjudged(event)
+    @property
+    def ended(self) -> asyncio.Event:
+        """Set when nothing follows any more."""
+        return self.loop.ended
 
-    def _show_unjudged(self, event: engine.NativeStopped) -> None:
-        """What a stop means could not be worked out (the user was told why): it is shown as it is."""
-        tid = event.thread or self.pid
-        self.native_hold = NativeHold(event, tid, event.gdb_thread or 1)
-        self.native_held.set()
-        self.epoch += 1
-        thread = Thread(tid, self.inspector.thread_name(tid))
-        stop = Stop(self.epoch, Language.NATIVE, Reason.PAUSE, thread, None, (), event.reason, self.seconds())
-        self.enter(State.NATIVE_STOPPED, stop)
+    @property
+    def native_held(self) -> asyncio.Event:
+        """Set while gdb shows a stop: debugpy is mute then."""
+        return self.loop.native_held
 
-    # -- state --------------------------------------------------------------------------------
+    @property
+    def native_hold(self) -> NativeHold | None:
+        return self.loop.state.native
+
+    @property
+    def python_holds(self) -> dict[int, PythonHold]:
+        """The threads that debugpy holds, by its number; to be read only."""
+        return self.loop.state.python_holds
 
     def require(self, *states: State) -> None:
         """Raises WrongState unless the target is in one of ``states``."""
-        if self.state in states:
-            return
-        if self.state in (State.RUNNING, State.STARTING):
-            raise WrongState("the target is running", "pause it first: press Ctrl-C, or type pause")
-        raise WrongState(f"the target has ended ({self.state.value})", "type quit")
+        self.loop.state.require(*states)
 
     def require_stopped(self) -> Stop:
-        self.require(State.PYTHON_STOPPED, State.NATIVE_STOPPED)
-        assert self.stop is not None
-        return self.stop
-
-    def leave(self) -> Callable[[], None]:
-        """The target is about to run; returns what takes that back when an engine refuses."""
-        previous = self.state, self.stop, self.epoch
-        self.state = State.RUNNING
-        self.stop = None
-        self.epoch += 1
-        self.inspector.forget()
-        self.native_held.clear()
-        for prepare in self.before_resume:
-            prepare()
-        self.emit(Resumed(self.epoch))
-
-        def undo() -> None:
-            self.state, self.stop, self.epoch = previous
-            if self.state is State.NATIVE_STOPPED:
-                self.native_held.set()
-
-        return undo
-
-    def enter(self, state: State, stop: Stop) -> None:
-        self.state = state
-        self.stop = stop
-        self.pauses.met()
-        for react in self.after_stop:
-            react()
-        self.emit(Stopped(stop))
+        """The stop. Raises WrongState unless the target is stopped."""
+        return self.loop.state.require_stopped()
 
     def seconds(self) -> float:
         return round(time.monotonic() - self.started, 3)
 
-    # -- commands -----------------------------------------------------------------------------
+    def subscribe(self) -> asyncio.Queue[Event]:
+        """A queue that gets every event from now on."""
+        return self.loop.subscribe()
+
+    def emit(self, event: Event) -> None:
+        self.loop.tell(event)
+
+    def background(self, work: Awaitable[Any]) -> None:
+        """Run a coroutine beside the session; its failure is told to the user, never lost."""
+        self.loop.background(work)
+
+    # -- reports of the engines -----------------------------------------------------------------------
+
+    def report(self, event: engine.EngineEvent) -> None:
+        """An engine's report; called by the backends' reader tasks."""
+        _REPORTS[type(event)](self, event)
+
+    def congested(self) -> bool:
+        """Whether more reports wait than can be taken soon: an engine that can wait is to wait."""
+        return self.loop.waiting > MANY_REPORTS
+
+    def run(self) -> None:
+        """Begin to take the engines' reports."""
+        self.loop.open()
+        if self.wait_for_exit is not None:
+            self.background(self._watch_exit())
+            self.background(watch_death(self.loop))
+
+    async def _watch_exit(self) -> None:
+        assert self.wait_for_exit is not None
+        self.loop.put(TargetState.exited, await self.wait_for_exit())
+
+    def _native_exited(self, event: engine.NativeExited) -> None:
+        if self.wait_for_exit is None:
+            self.loop.put(TargetState.exited, Exit(code=event.code, signal=_signal_number(event.signal)))
+
+    def _native_log(self, event: engine.NativeLog) -> None:
+        for id in self.breakpoints.native_owners(event.gdb_breakpoint):
+            self.breakpoints.count_hit(id)
+            self.emit(Output("console", f"{event.text}\n"))
+
+    def _engine_ended(self, event: engine.EngineEnded) -> None:
+        if event.engine == "debugpy":
+            self.loop.put(TargetState.debugpy_lost, event.detail)
+        else:
+            self.loop.put(TargetState.gdb_lost, event.detail, self.end_target is not None)
+
+    # -- effects --------------------------------------------------------------------------------------
+
+    def _perform(self, what: effect.Effect) -> None:
+        _EFFECTS[type(what)](self, what)
+
+    def _before_run(self, what: effect.BeforeRun) -> None:
+        for prepare in self.before_resume:
+            prepare()
+
+    def _after_stop(self, what: effect.AfterStop) -> None:
+        for react in self.after_stop:
+            react()
+
+    def _resume(self, what: effect.Resume) -> None:
+        self.inspector.ran()
+        self.background(self._let_run(what))
+
+    async def _let_run(self, what: effect.Resume) -> None:
+        try:
+            await (self.native.resume_with_signal("SIGINT") if what.signal else self.native.resume())
+        except DualdbgError:
+            if what.dead:
+                await self.native.close(grace=0.0)  # it holds nothing alive any more
+                return
+            self.loop.put(TargetState.resume_failed, self.inspector.plain_thread(None))
+            raise
+
+    def _interrupt(self, what: effect.Interrupt) -> None:
+        self.background(self._ask_gdb_to_stop())
+
+    async def _ask_gdb_to_stop(self) -> None:
+        try:
+            await self.native.interrupt()
+        except DualdbgError as error:
+            self.loop.put(TargetState.interrupt_failed, error)
+
+    def _post(self, what: effect.Post) -> None:
+        """A request to debugpy. Only those whose refusal would leave the state wrong listen to it."""
+        assert self.python is not None
+        heard = partial(self._refused, what) if what.pause or what.departure is not None else None
+        try:
+            self.python.post(what.request, heard)
+        except DualdbgError as error:  # its connection is gone: that is reported too
+            self.log(f"{what.request.command} was not sent: {error.message}")
+
+    def _refused(self, what: effect.Post, error: CommandError) -> None:
+        if what.pause:
+            self.loop.put(TargetState.pause_refused, error)
+        elif what.departure is not None:
+            self.loop.put(TargetState.python_refused, what.departure, what.request.command, error)
+
+    def _answer_halt(self, what: effect.AnswerHalt) -> None:
+        halted = self._halted.pop(what.halt, None)
+        if halted is None or halted.done():
+            return
+        if isinstance(what.outcome, bool):
+            halted.set_result(what.outcome)
+        else:
+            halted.set_exception(what.outcome)
+
+    def _look_later(self, what: effect.LookLater) -> None:
+        asyncio.get_running_loop().call_later(
+            what.seconds, self.loop.put, TargetState.pause_look_due, what.epoch
+        )
+
+    def _miss_debugpy(self, what: effect.MissDebugpy) -> None:
+        asyncio.get_running_loop().call_later(
+            DEBUGPY_GRACE, self.loop.put, TargetState.debugpy_missed, what.detail
+        )
+
+    def _end_target(self, what: effect.EndTarget) -> None:
+        if self.end_target is not None:
+            self.end_target()
+
+    def _repair(self, what: effect.Repair) -> None:
+        self.background(self._put_right(what.detail))
+
+    async def _put_right(self, detail: str) -> None:
+        if self.repair is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self.repair)
+        self.loop.put(TargetState.repaired, detail)
+
+    # -- commands -----------------------------------------------------------------------------------
 
     async def resume(self) -> None:
         """Let the target run on."""
@@ -217,14 +279,9 @@ class Session:
 
     async def pause(self) -> None:
         """Stop the target wherever it is: in Python where it runs Python, else natively."""
-        self.require(State.RUNNING)
-        await self.pauses.ask()
+        await self.loop.ask(TargetState.pause_wanted)
 
-    def expect_interrupt(self) -> asyncio.Future[bool]:
-        """See :meth:`Pauses.expect`."""
-        return self.pauses.expect()
-
-    async def interrupted(self, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
 
         Raises WrongState when a stop of its own came in between: that one is shown, and nothing was done.
@@ -235,26 +292,54 @@ class Session:
             if self.native_held.is_set():
                 return await work()
             self.require(State.RUNNING, State.PYTHON_STOPPED)
-            if not await self.pauses.halt(INTERRUPT_DEADLINE):
-                raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
+            halt = await self.halt()
             try:
                 await self.freezer.release()
                 return await work()
-            finally:
-                if self.state not in (State.EXITED, State.LOST):
-                    await self.freezer.park()
-                    await self.native.resume()
+            finally:  # to be done whole even when the command is given up in the middle of it
+                await asyncio.shield(asyncio.ensure_future(self._end_halt(halt)))
+
+    async def _end_halt(self, halt: effect.Halt) -> None:
+        """The work of a halt is done: the target runs on."""
+        try:
+            if self.state not in OVER:
+                await self.freezer.park()
+        finally:
+            self.loop.put(TargetState.halt_done, halt)
+
+    async def halt(self, deadline: float = HALT_DEADLINE) -> effect.Halt:
+        """Halt the running target for work of our own, until the transition ``halt_done``.
+
+        Raises WrongState when a stop of its own came first, EngineTimeout after ``deadline`` seconds.
+        """
+        halt = effect.Halt()
+        halted = self._halted[halt] = asyncio.get_running_loop().create_future()
+        self.loop.put(TargetState.halt_wanted, halt)
+        try:
+            stands = await asyncio.wait_for(asyncio.shield(halted), deadline)
+        except asyncio.TimeoutError:
+            self.loop.put(TargetState.halt_done, halt)
+            raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
+        except asyncio.CancelledError:
+            self.loop.put(TargetState.halt_done, halt)  # whether it has come or not
+            raise
+        if not stands:
+            raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
+        return halt
 
     async def detach(self) -> None:
         """Let go of the target: it runs on, without breakpoints and without us."""
         async with self._command:
             self.require(State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED)
-            if self.python is not None and self.python.connected and self.state is State.NATIVE_STOPPED:
-                self.python.post("disconnect", {"terminateDebuggee": False})
-            elif self.python is not None and self.python.connected:
-                await self.python.request("disconnect", {"terminateDebuggee": False})
-            if self.native.running:
-                await self.pauses.halt(INTERRUPT_DEADLINE)
+            python = self.python if self.python is not None and self.python.connected else None
+            if python is not None and self.native_held.is_set():
+                python.post(debugpy.disconnect())
+            elif python is not None:
+                with contextlib.suppress(WrongState):  # a native stop came first: it is heard later
+                    await self.inspector.ask(debugpy.disconnect())
+            if self.loop.state.grip is not Grip.SHOWN:
+                with contextlib.suppress(WrongState):  # a stop came by itself
+                    await self.halt()
             await self.freezer.thaw_all()
             for undo in self.before_detach:
                 await undo()
@@ -265,9 +350,7 @@ class Session:
                 self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
             if self.target is not None:
                 self.target.detach()  # it outlives us
-            self.state = State.DETACHED
-            self.emit(Detached(self.pid))
-            self.ended.set()
+            await self.loop.ask(TargetState.detached)
 
     async def kill(self) -> None:
         """End a launched target."""
@@ -284,7 +367,7 @@ class Session:
                 # The kernel tells the end to the tracer first: gdb takes note of it only where it waits for it. To let
                 # the target run may fail at a breakpoint, whose step needs the registers of a thread that is gone.
                 with contextlib.suppress(DualdbgError):
-                    await self.native.console("kill")
+                    await self.native.kill()
             await self._wait_for_end(END_LOOK)
 
     async def _wait_for_end(self, deadline: float) -> None:
@@ -298,11 +381,11 @@ class Session:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
-            await self._guarded(self.detach())
+            await self.loop.guarded(self.detach())
         await self.native.close()
         if self.python is not None:
             await self.python.close()
-        if self.end_target is not None and self._task is not None:
+        if self.end_target is not None and self.loop.is_open:
             await self._wait_for_end(END_DEADLINE)
         await self.end_tasks()
         for release in self.at_close:
@@ -310,136 +393,48 @@ class Session:
 
     async def end_tasks(self) -> None:
         """Take no more reports: the engines are gone."""
-        own = asyncio.current_task()
-        tasks = [task for task in (*self._background, self._task) if task is not None and task is not own]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    # -- reports of gdb -----------------------------------------------------------------------
-
-    async def _native_stopped(self, event: engine.NativeStopped) -> None:
-        self.inspector.reader.forget()
-        self.inspector.meet(event)
-        if await self.judge.is_internal(event):
-            verdict = await self.pauses.pass_over()
-        elif event.reason == "signal-received" and event.signal == "SIGINT":
-            verdict = await self.pauses.interrupted_by_signal(event)
-        else:
-            verdict = await self.judge.verdict(event) or await self.pauses.pass_over()
-        if verdict is None:
-            return
-        self.pauses.answer(False)
-        reason, breakpoints, description = verdict
-        gdb_thread, tid = event.gdb_thread or 1, event.thread
-        if tid is None or reason is Reason.PAUSE:
-            threads = await self.native.threads()
-            if reason is Reason.PAUSE:
-                # Any thread may have taken the SIGINT; who asks for a stop means the program.
-                gdb_thread = next((number for number, one in threads.items() if one == self.pid), gdb_thread)
-            tid = threads.get(gdb_thread, self.pid)
-        self.native_hold = NativeHold(event, tid, gdb_thread, reason in (Reason.BREAKPOINT, Reason.SIGNAL))
-        self.native_held.set()
-        self.pauses.answer(False)  # also those who asked for a halt since
-        self.epoch += 1
-        self.inspector.forget(as_read_now=reason is not Reason.PAUSE and not self.freezer.frozen)
-        if reason is Reason.PAUSE and await self.pauses.pause_in_python(tid):
-            return
-        await self.freezer.release()
-        await self.stepper.stopped_natively(reason, event)
-        thread = await self.inspector.thread(tid)
-        frame = await self.inspector.top_frame(tid)
-        stop = Stop(
-            self.epoch, Language.NATIVE, reason, thread, frame, breakpoints, description, self.seconds()
-        )
-        for work in self.before_native_stop:
-            await work(stop)
-        self.enter(State.NATIVE_STOPPED, stop)
-        self.stepper.tell_unfinished()
-
-    async def _native_exited(self, event: engine.NativeExited) -> None:
-        if self.wait_for_exit is None:
-            self._end(Exit(code=event.code, signal=self.judge.signal_number(event.signal)))
-
-    async def _watch_exit(self) -> None:
-        assert self.wait_for_exit is not None
-        self._end(await self.wait_for_exit())
-
-    def _end(self, exit: Exit) -> None:
-        if self.state in (State.EXITED, State.DETACHED):
-            return
-        self.exit = exit
-        self.pauses.answer(False)
-        lost = self.state is State.LOST
-        self.state = State.LOST if lost else State.EXITED
-        for react in self.after_stop:
-            react()
-        self.breakpoints.report_unbound()
-        self.emit(Exited(exit))
-        self.ended.set()
-
-    async def _native_console(self, event: engine.NativeConsole) -> None:
-        self.emit(Output("console", event.text))
-
-    async def _native_log(self, event: engine.NativeLog) -> None:
-        for id in self.breakpoints.native_owners(event.gdb_breakpoint):
-            self.breakpoints.count_hit(id)
-            self.emit(Output("console", f"{event.text}\n"))
-
-    # -- reports of debugpy -------------------------------------------------------------------
-
-    async def _python_output(self, event: engine.PythonOutput) -> None:
-        self.emit(Output("console", event.text))
-
-    async def _python_breakpoint(self, event: engine.PythonBreakpoint) -> None:
-        self.breakpoints.python_changed(event)
-
-    async def _python_ended(self, event: engine.PythonEnded) -> None:
-        return None  # the process itself tells how it ended
-
-    async def _engine_ended(self, event: engine.EngineEnded) -> None:
-        if self.state in (State.EXITED, State.DETACHED, State.LOST):
-            return
-        if event.engine == "debugpy":
-            self.background(self._python_lost(event.detail))
-            return
-        self.state = State.LOST
-        self.pauses.fail(EngineError(f"gdb is gone: {event.detail}"))
-        if self.end_target is not None:
-            self.emit(Notice("error", f"gdb is gone: {event.detail}; the target is ended with it", ""))
-            self.end_target()
-        else:
-            if self.repair is not None:  # gdb may have left breakpoints, and the target runs already
-                await asyncio.get_running_loop().run_in_executor(None, self.repair)
-            self.emit(Notice("error", f"gdb is gone: {event.detail}", "attach again to go on"))
-            self.ended.set()
-
-    async def _python_lost(self, detail: str) -> None:
-        """debugpy's connection closes when the process ends; when the process goes on, the user is told."""
-        try:
-            await asyncio.wait_for(self.ended.wait(), 3.0)
-        except asyncio.TimeoutError:
-            self.python_holds.clear()
-            self.emit(
-                Notice(
-                    "warning",
-                    f"debugpy is gone from the target ({detail}); the program itself runs on",
-                    "native breakpoints, stacks and steps go on working",
-                )
-            )
-            if self.state is State.PYTHON_STOPPED:
-                self.leave()
+        await self.loop.end_tasks()
 
 
-_HANDLERS: dict[type, Callable[[Session, Any], Awaitable[None]]] = {
-    engine.NativeStopped: Session._native_stopped,
+def _signal_number(name: str | None) -> int | None:
+    if name is None:
+        return None
+    try:
+        return signal.Signals[name].value
+    except KeyError:
+        return None
+
+
+_REPORTS: dict[type, Callable[[Session, Any], None]] = {
+    engine.NativeStopped: lambda session, event: session.loop.put(TargetState.native_stopped, event),
     engine.NativeExited: Session._native_exited,
-    engine.NativeConsole: Session._native_console,
+    engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
-    engine.PythonStopped: lambda session, event: session.python_stops.stopped(event),
-    engine.PythonContinued: lambda session, event: session.python_stops.continued(event),
-    engine.PythonOutput: Session._python_output,
-    engine.PythonBreakpoint: Session._python_breakpoint,
-    engine.PythonEnded: Session._python_ended,
+    engine.PythonStopped: lambda session, event: session.loop.put(TargetState.python_stopped, event),
+    engine.PythonContinued: lambda session, event: session.loop.put(TargetState.python_continued, event),
+    engine.PythonOutput: lambda session, event: session.emit(Output("console", event.text)),
+    engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
+    engine.PythonEnded: lambda session, event: None,  # the process itself tells how it ended
     engine.EngineEnded: Session._engine_ended,
+}
+
+_EFFECTS: dict[type, Callable[[Session, Any], None]] = {
+    effect.Meet: lambda session, what: session.inspector.meet(what.facts.stop),
+    effect.Forget: lambda session, what: session.inspector.forget(what.as_read_now),
+    effect.BeforeRun: Session._before_run,
+    effect.AfterStop: Session._after_stop,
+    effect.ReadNative: lambda session, what: session.background(session.native_stops.read(what)),
+    effect.PrepareNative: lambda session, what: session.background(session.native_stops.prepare(what)),
+    effect.ReadPython: lambda session, what: session.background(session.python_stops.read(what)),
+    effect.PreparePython: lambda session, what: session.background(session.python_stops.prepare(what)),
+    effect.Resume: Session._resume,
+    effect.Interrupt: Session._interrupt,
+    effect.Post: Session._post,
+    effect.AnswerHalt: Session._answer_halt,
+    effect.LookLater: Session._look_later,
+    effect.MissDebugpy: Session._miss_debugpy,
+    effect.EndTarget: Session._end_target,
+    effect.Repair: Session._repair,
+    effect.ReportUnbound: lambda session, what: session.breakpoints.report_unbound(),
+    effect.Over: lambda session, what: session.loop.ended.set(),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,27 +16,36 @@ from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
-from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, SessionStarted, State
+from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..resources import resource_directory
+from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory
-from ..symbols.image import ProcessImage
-from ..symbols.nearest import nearest_names
-from ..symbols.operator_places import behind_binding
-from ..symbols.operators import OperatorTable
-from ..symbols.presets import Preset, expand, only_in_debug_builds, shipped
+from ..symbols.locspec.presets import Preset, expand, only_in_debug_builds, shipped
+from ..symbols.nearest_names import nearest_names
+from ..symbols.torch.operator_functions import behind_binding
+from ..symbols.torch.operators import OperatorTable
+from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
-from .breakpoint_table import BreakpointTable, SpecReader
-from .crash_core import keep_core
-from .inspector import Inspector
-from .judge import Judge
-from .native_breakpoints import Candidates, NativeBreakpoints
-from .python_breakpoints import PythonBreakpoints
-from .python_names import PythonNames
+from . import preloads
+from .announcement import announce_start
+from .breakpoints.native import Candidates, NativeBreakpoints
+from .breakpoints.python import PythonBreakpoints
+from .breakpoints.python_names import PythonNames
+from .breakpoints.table import BreakpointTable, SpecReader
+from .inspect.inspector import Inspector
+from .inspect.stack_reader import StackReader
+from .inspect.symbol_policy import SymbolPolicy
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
-from .stack_reader import StackReader
-from .symbol_policy import SymbolPolicy
+from .state import TargetState
+from .stepping.crossing import Crossing
+from .stepping.freezing import Freezer
+from .stepping.stepper import Stepper
+from .stops.crash_core import keep_core
+from .stops.native_hits import NativeHits
+from .stops.native_stops import NativeStops
+from .stops.python_stops import PythonStops
 
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
 
@@ -79,6 +89,12 @@ class Options:
     core_folder: Path | None = None  # where the core of a crash is kept
     table: Callable[..., BreakpointTable] = BreakpointTable
     before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds it, breakpoints are set
+    notices: tuple[Notice, ...] = ()  # of how these options came about
+
+    def tell(self, session: Session) -> None:
+        """Tell the front end the notices, before anything else happens in the session."""
+        for notice in self.notices:
+            session.emit(notice)
 
 
 def find_gdb(chosen: str | None) -> str:
@@ -102,44 +118,58 @@ async def launch(
     configure: Callable[[Session], Awaitable[None]] | None = None,
     start_target: StartTarget | None = None,
     let_go: Callable[[], Awaitable[None]] | None = None,
+    user: int | None = None,
 ) -> Session:
     """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
 
     ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited when both
     engines are ready and before the first line of the program runs. ``start_target`` may start the process
     elsewhere, in a terminal that someone else owns. A program that is no Python waits, before its main, for ``let_go``,
-    which is awaited once gdb has it. The interpreter and gdb start side by side. Raises TargetError
-    or EngineError; whatever was started is ended then.
+    which is awaited once gdb has it. ``user`` is whose the process is, where it is not ours. The interpreter and gdb
+    start side by side. Raises TargetError or EngineError; whatever was started is ended then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
     session = Session(0, None, None, started)  # type: ignore[arg-type]  # engines follow at once
     native = GdbEngine(
-        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        GdbOptions(
+            gdb,
+            resource_directory("gdb_scripts"),
+            WireLog(options.log_dir, "gdb", started),
+            environment=await asyncio.to_thread(preloads.for_gdb),
+        ),
         session.report,
+        session.congested,
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
-    host, port = await python.listen()
-    meeting = Meeting(port, host)
+    point = MeetingPoint(python.serve)
+    meeting = await point.open(user=user)
     gdb_ready = asyncio.ensure_future(native.start())
     target: StartedTarget | None = None
     try:
         start_target = start_target or partial(spawn, cache=cache_directory() / "pycache")
         target = await start_target(what, meeting, terminal=options.terminal)
-        session.pid, session.native, session.python = target.pid, native, python
+        session.pid = session.loop.state.pid = target.pid
+        session.native, session.python = native, python
         session.wait_for_exit = target.wait
         session.end_target = target.kill
         session.target = target
-        session.log = WireLog(options.log_dir, "session", started).received
+        keep_log(session, options)
+        session.log(
+            f"(the target's Python calls at {meeting.address}{point.why_a_port and ': '}{point.why_a_port})"
+        )
+        session.at_close.append(point.close)
         furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
+        options.tell(session)
         await _start_gdb(session, native, gdb_ready, options)
         if let_go is not None:
             await _run_natively(session, native, options, configure, let_go)
         else:
-            await _start_python(session, native, python, meeting, options, configure)
+            await _start_python(session, native, python, meeting, point.failure, options, configure)
     except BaseException:
+        point.close()
         gdb_ready.cancel()
         if target is not None:
             target.kill()
@@ -150,40 +180,57 @@ async def launch(
     return session
 
 
+def keep_log(session: Session, options: Options) -> None:
+    """With a folder for logs: every decision of the session, and what it remarks besides."""
+    if options.log_dir is not None:
+        session.log = session.loop.log = WireLog(options.log_dir, "session", session.started).received
+
+
 def furnish(
     session: Session,
     options: Options,
     operators: OperatorTable | None,
     what: Launch,
-    image: ProcessImage | None = None,
+    image: AddressSpace | None = None,
+    inspect: Callable[..., Inspector] = Inspector,
 ) -> None:
-    """Give a session that has its engines all that it reads and remembers with."""
-    image = ProcessImage(session.pid) if image is None else image
+    """Give a session that has its engines the parts that read and remember for it. ``inspect`` makes its inspector."""
+    image = AddressSpace(session.pid) if image is None else image
+    loop, engine, debugpy = session.loop, session.native, session.python
+    assert debugpy is not None
     policy = options.symbols
-    hidden = (str(debugpy_package()), str(BOOTSTRAP))
-    reader = StackReader(session.pid, session.native, image, policy, hidden)
+    ours = (debugpy_package(), BOOTSTRAP)
+    hidden = (
+        *map(str, ours),
+        *map(os.path.realpath, ours),
+    )  # as Python names its files, and as the kernel does
+    reader = StackReader(session.pid, engine, image, policy, hidden)
     reader.emit = session.emit
-    native = NativeBreakpoints(session.native, image, reader, policy, _candidates_in(operators))
-    assert session.python is not None
+    inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
     names = PythonNames(what)
-    folders = _source_folders(what)
-    mine = options.just_my_code
-    python = PythonBreakpoints(session.python, folders, session.native_held, names.find, mine)
     specs = SpecReader(
         operators.is_operator if operators else None,
         partial(expand, presets=options.presets),
         only_in_debug_builds(options.presets),
+        _nearest_in(image, operators),
+        names.resolve,
     )
-    session.breakpoints = options.table(
-        session, specs, native, python, image, _nearest_in(image, operators), names.resolve
-    )
-    session.inspector = Inspector(session, reader)
-    session.stepper.step_into = options.step_into
+    native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators))
+    folders, mine = _source_folders(what), options.just_my_code
+    python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
+    breakpoints = session.breakpoints = options.table(loop, engine, inspector, specs, native, python, image)
+    freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
+    inspector.thread_list.frozen = freezer.frozen
+    crossing = Crossing(loop, engine, inspector, image)
+    stepper = session.stepper = Stepper(loop, engine, session, breakpoints, inspector, freezer, crossing)
+    stepper.step_into = options.step_into
     if operators is not None:
-        session.stepper.behind_binding = partial(behind_binding, image, operators)
+        stepper.behind_binding = partial(behind_binding, image, operators)
+    hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
+    session.native_stops = NativeStops(loop, engine, debugpy, breakpoints, inspector, hits, stepper, freezer)
+    session.python_stops = PythonStops(loop, breakpoints, inspector, stepper)
     if options.core_folder is not None:
-        session.before_native_stop.append(partial(keep_core, session, options.core_folder))
-    session.judge = Judge(session)
+        session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
 
 
 def _candidates_in(operators: OperatorTable | None) -> Candidates:
@@ -191,7 +238,7 @@ def _candidates_in(operators: OperatorTable | None) -> Candidates:
 
 
 def _nearest_in(
-    image: ProcessImage, operators: OperatorTable | None
+    image: AddressSpace, operators: OperatorTable | None
 ) -> Callable[[BreakpointSpec], list[str]]:
     """Names for a user who mistyped one: operators, and functions of what was loaded."""
 
@@ -225,11 +272,9 @@ async def _start_gdb(
         await native.attach(session.pid)
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
-    await native.console("catch load")
-    await native.console("catch unload")
-    await native.console("catch exec")
+    await native.stop_at_program_changes()
     for command in options.gdb_commands:
-        await native.console(command)
+        await native.user_command(command)
 
 
 async def _set_breakpoints(session: Session, options: Options) -> None:
@@ -238,8 +283,8 @@ async def _set_breakpoints(session: Session, options: Options) -> None:
         await session.breakpoints.add(text)
     if options.before_run is not None:
         await options.before_run(session)
-    session.state = State.RUNNING
     session.run()
+    await session.loop.ask(TargetState.begin)
 
 
 async def _run_natively(
@@ -250,7 +295,7 @@ async def _run_natively(
     let_go: Callable[[], Awaitable[None]],
 ) -> None:
     await _set_breakpoints(session, options)
-    session.emit(SessionStarted(session.pid, None, native.version))
+    announce_start(session.loop, None, native.version)
     if configure is not None:
         await configure(session)
     await let_go()
@@ -262,27 +307,36 @@ async def _start_python(
     native: GdbEngine,
     python: DebugpyEngine,
     meeting: Meeting,
+    failure: asyncio.Future[str],
     options: Options,
     configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
     session.breakpoints.hold_back()
     await _set_breakpoints(session, options)
     await native.resume()
-    await _connect(session, python, meeting, options)
-    session.emit(SessionStarted(session.pid, python.python_version, native.version))
+    await _connect(session, python, meeting, failure, options)
+    announce_start(session.loop, python.python_version, native.version)
     await session.breakpoints.python_connected()
     if configure is not None:
         await configure(session)
     await session.breakpoints.release()
-    session.entry_expected = options.stop_on_entry
+    if options.stop_on_entry:
+        await session.loop.ask(TargetState.expect_entry)
     session.inspector.thread_list.program_begins()
     await python.configuration_done()
 
 
-async def _connect(session: Session, python: DebugpyEngine, meeting: Meeting, options: Options) -> None:
-    waits: set[asyncio.Task[object]] = {
-        asyncio.create_task(python.wait_connected()),
-        asyncio.create_task(session.ended.wait()),
+async def _connect(
+    session: Session,
+    python: DebugpyEngine,
+    meeting: Meeting,
+    failure: asyncio.Future[str],
+    options: Options,
+) -> None:
+    waits: set[asyncio.Future[Any]] = {
+        asyncio.ensure_future(python.wait_connected()),
+        asyncio.ensure_future(session.ended.wait()),
+        failure,
     }
     try:
         while not (await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED))[
@@ -293,6 +347,9 @@ async def _connect(session: Session, python: DebugpyEngine, meeting: Meeting, op
     finally:
         for wait in waits:
             wait.cancel()
+    if failure.done() and not failure.cancelled():
+        session.log(failure.result())
+        raise TargetError(f"debugpy cannot be started in it: {failure.result().splitlines()[-1]}")
     if not python.connected:
         raise TargetError("the interpreter ended before the program began")
     await python.initialize(

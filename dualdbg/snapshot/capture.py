@@ -1,4 +1,4 @@
-"""Takes what is needed of a process while it stands still for a few milliseconds, and lets it go before thinking."""
+"""Copies what is needed of a process while it stands still for a few milliseconds; the evaluation comes after it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import DualdbgError, TargetError, TargetGone
-from ..symbols.elf import EM_AARCH64, ElfFile
-from ..symbols.image import Module, ProcessImage, root_of
-from ..symbols.library import Library
+from ..symbols.address_space import AddressSpace, Module, root_of
+from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
+from ..symbols.objfile import Objfile
 from ..target.permission import refusal
-from .locks import MUTEX_OWNER, LockReader, is_futex
-from .memory import Memory, ProcessMemory
-from .object_text import ObjectText, Variables
-from .procfs import (
+from .cpython.locks import MUTEX_OWNER, LockReader, is_futex
+from .cpython.object_text import ObjectText, Variables
+from .cpython.reader import (
+    Interpreter,
+    PythonReader,
+    PythonState,
+    PythonThreadState,
+    find_interpreter,
+    states_by_tid,
+)
+from .facts import Lock
+from .linux.memory import Memory, ProcessMemory
+from .linux.procfs import (
     MemoryMap,
     ProcessFacts,
     ThreadFacts,
@@ -22,25 +31,16 @@ from .procfs import (
     read_rank,
     read_threads,
 )
-from .ptrace import Hold
-from .python_reader import (
-    Interpreter,
-    PythonReader,
-    PythonState,
-    PythonThreadState,
-    find_interpreter,
-    states_by_tid,
-)
-from .registers import AARCH64, X86_64, Registers, known_stack_pointer
-from .report import Lock
-from .system_calls import MADE_LENGTH, RESTARTED, number_made
+from .linux.ptrace import Hold
+from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
+from .linux.system_calls import MADE_LENGTH, RESTARTED, number_made
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a process beside its stacks; each costs time while it stands still."""
+    """What is read of a process besides its stacks. Each of them makes the process stand still for longer."""
 
     names: bool = True
     locks: bool = False
@@ -90,7 +90,7 @@ def capture(
         raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
     if facts.state in "ZX":
         raise refusal(pid, 0)
-    image = ProcessImage(pid)
+    image = AddressSpace(pid)
     image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
@@ -159,7 +159,7 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> No
 
 
 def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
-    """Everything that must be of one moment."""
+    """Read everything that must belong to one moment."""
     _name_restarted_calls(result, memory)
     _copy_stacks(result, memory)
     reader = _read_python(result)
@@ -176,7 +176,7 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
 
 
 def _name_restarted_calls(result: Captured, memory: ProcessMemory) -> None:
-    """A wait with a time limit that a stop has interrupted has another number since, and the same arguments."""
+    """Give an interrupted wait its own number again: a stop turns a wait with a time limit into restart_syscall(2)."""
     for tid, registers in result.registers.items():
         call = registers.system_call
         if call is None or call[0] != RESTARTED or registers.architecture is not X86_64:
@@ -231,7 +231,7 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
             try:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:
-                continue  # the end of a mapping: no mutex
+                continue  # the mapping ends here, so this is no mutex
             result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
 
 
@@ -243,6 +243,6 @@ def _vdso(pid: int) -> list[Module]:
     try:
         elf = ElfFile.from_bytes(ProcessMemory(pid).read(area.start, area.end - area.start), "[vdso]")
         bias = area.start - elf.loads()[0].address
-        return [Module("[vdso]", area.start, area.end, bias, Library(elf))]
+        return [Module("[vdso]", area.start, area.end, bias, Objfile(elf))]
     except (DualdbgError, IndexError) as error:
         return [Module("[vdso]", area.start, area.end, area.start, None, str(error))]

@@ -1,4 +1,4 @@
-"""Core files: the notes and the memory of a process that is no more, for the readers that serve living ones.
+"""Core files: the notes and the memory of a process that has ended, for the readers that serve living processes.
 
 ELF gABI, chapter 5 (program headers); the notes of Linux: NT_PRSTATUS, NT_PRPSINFO, NT_FILE (linux/elfcore.h,
 fs/binfmt_elf.c). What a core leaves out, code above all, is read from the mapped files, whose build-ids are compared.
@@ -15,17 +15,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
-from ..symbols.elf import ElfFile, Section, build_id_of_notes
-from ..symbols.image import Module
-from ..symbols.library import Library
-from .assemble import Assembler
+from ..symbols.address_space import Module
+from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
+from ..symbols.objfile import Objfile
 from .capture import Captured, Wanted
-from .memory import PAGE, Memory
-from .object_text import ObjectText
-from .procfs import Mapping, MemoryMap, ProcessFacts, ThreadFacts
-from .python_reader import PythonReader, find_interpreter, states_by_tid
-from .registers import Registers, registers_from_regset
-from .report import ProcessReport
+from .cpython.object_text import ObjectText
+from .cpython.reader import PythonReader, find_interpreter, states_by_tid
+from .facts import ProcessReport
+from .linux.memory import PAGE, Memory
+from .linux.procfs import Mapping, MemoryMap, ProcessFacts, ThreadFacts
+from .linux.registers import Registers, registers_from_regset
+from .report.assemble import Assembler
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
 _NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE = 1, 3, 0x46494C45
@@ -44,7 +44,7 @@ class MappedFile:
 
 @dataclass
 class Core:
-    """What a core file says. ``threads`` in its order, the one that crashed first; ``notes`` what is amiss."""
+    """What a core file says. ``threads`` are in its order, the crashed one first; ``notes`` say what is wrong."""
 
     path: str
     pid: int = 0
@@ -57,14 +57,14 @@ class Core:
 
 
 class CoreElf(ElfFile):
-    """A core: its section headers, which gcore writes at the end and the kernel not at all, are not needed."""
+    """A core. Its section headers are not read: gcore writes them at the end, and the kernel writes none."""
 
     def _read_sections(self, offset: int, entry_size: int, count: int, names_index: int) -> list[Section]:
         return []
 
 
 class CoreMemory(Memory):
-    """The memory in a core, and that of the mapped files where the core has none."""
+    """The memory in a core; for what the core leaves out, the contents of the mapped files."""
 
     def __init__(self, elf: ElfFile, files: list[MappedFile]) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ def is_core(path: str) -> bool:
 
 
 def read_core(path: str) -> tuple[Core, ElfFile]:
-    """The facts of a core. Raises TargetError for a file that is none, SymbolError for one cut off too early."""
+    """The facts of a core. Raises TargetError for a file that is not a core, SymbolError for one that is cut off."""
     _refuse_compressed(path)
     elf = CoreElf.open(path)
     if elf.type != _ET_CORE:
@@ -187,7 +187,7 @@ def _mapped_files(body: bytes) -> list[MappedFile]:
 
 
 def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple[Captured, list[str]]:
-    """A core as if it were a process that stands still, and what is to be said about it.
+    """A core as if it were a process that stands still, and notes for the user.
 
     ``program`` stands in for the file of the program, where that has moved since.
     """
@@ -259,7 +259,7 @@ def _modules(core: Core, memory: CoreMemory) -> list[Module]:
         first = min(rows, key=lambda row: row.start)
         end = max(row.end for row in rows)
         try:
-            library = Library.open(path)
+            library = Objfile.open(path)
             bias = library.load_bias(first.start, first.offset)
         except SymbolError as error:
             if ".so" in Path(path).name or path == core.files[0].path:  # others are data
@@ -276,7 +276,7 @@ def _modules(core: Core, memory: CoreMemory) -> list[Module]:
     return modules
 
 
-def _build_id_in_memory(memory: CoreMemory, library: Library, bias: int) -> str | None:
+def _build_id_in_memory(memory: CoreMemory, library: Objfile, bias: int) -> str | None:
     """The build-id that the core itself holds: the kernel keeps the first page of every mapped ELF file."""
     for segment in library.elf.segments:
         if segment.type == _PT_NOTE:

@@ -1,14 +1,14 @@
-"""Reports of several processes, one after the other; what cannot be read is told and does not end the rest."""
+"""Reports of several processes, one after the other; a process that cannot be read does not stop the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from ..errors import DualdbgError
-from .assemble import Assembler
 from .capture import Wanted, capture
-from .procfs import is_fork_of
-from .report import Failure, ProcessReport
+from .facts import Failure, ProcessReport
+from .linux.procfs import is_fork_of
+from .report.assemble import Assembler
 
 
 def take(
@@ -25,7 +25,7 @@ def take(
 
 
 def parents_of_forks(reports: Sequence[ProcessReport], *, stop: bool) -> list[ProcessReport]:
-    """Reports of the processes that these were forked from without an exec, where they are not among them."""
+    """Reports of the processes that these were forked from without an exec, unless they are in ``reports`` already."""
     known = {report.pid for report in reports}
     parents = {report.parent for report in reports if is_fork_of(report.pid, report.parent)} - known
     return take(sorted(parents), stop=stop, wanted=Wanted(locks=True))[0]

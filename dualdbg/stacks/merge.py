@@ -20,7 +20,7 @@ def merge(
 ) -> Stack:
     """The stack of ``thread`` from both sides, each innermost first.
 
-    ``trouble`` says why one side could not be read, where that is so; it becomes the note.
+    ``trouble`` says why one side could not be read, if so; it becomes the note.
     """
     if not python:
         loops = sum(map(is_evaluation_loop, native))
@@ -59,8 +59,8 @@ def _interleave(native: list[NativeFrame], runs: list[list[PythonFrame]]) -> tup
         pairs = dict(zip(loops, runs, strict=True))
         leftover: list[list[PythonFrame]] = []
     elif any(is_base(frame) for frame in native[-3:]):
-        # The native stack is whole: count from the outermost frame. A loop without a run is one that has
-        # not made its first frame yet, or has just left it.
+        # The native stack is whole: count from the outermost frame. A loop without a run has not made its first frame
+        # yet, or has just left it.
         count = min(len(loops), len(runs))
         pairs = dict(zip(loops[len(loops) - count :], runs[len(runs) - count :], strict=True))
         leftover = runs[: len(runs) - count]

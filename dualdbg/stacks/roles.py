@@ -1,4 +1,4 @@
-"""What a frame is to the reader: the user's own, binding glue, or the interpreter's plumbing."""
+"""What a frame is to the reader: the user's own code, binding glue, or the interpreter's plumbing."""
 
 from __future__ import annotations
 
@@ -7,48 +7,27 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
+from ..known.binding_layers import GLUE_PATTERNS
+from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
-
-# Functions of binding layers: they carry a call across and do nothing of their own.
-GLUE_PATTERNS = (
-    r"THPVariable_",
-    r"THPModule_\w+_wrap",
-    r"torch::autograd::(\(anonymous namespace\)::)?THPVariable_",
-    r"torch::(autograd::)?TypeError_to_NotImplemented_",
-    r"pybind11::",
-    r"void pybind11::",
-    r"pybind11_(?!init_|exec_)",
-    r"nanobind::",
-    r"nb_func_vectorcall|nb_method_vectorcall",
-    r"c10::impl::(wrap_kernel_functor|make_boxed_from_unboxed|BoxedKernelWrapper|call_functor_with_args)",
-    r"c10::(KernelFunction|BoxedKernel|Dispatcher|OperatorHandle|TypedOperatorHandle)\b",
-    r"at::_ops::[^:]+::(redispatch|call)\b",
-    r"at::\(anonymous namespace\)::\(anonymous namespace\)::wrapper_",
-    r"at::\(anonymous namespace\)::wrapper_",
-    r"torch::(autograd::VariableType|ADInplaceOrView|TraceType)::",
-    r"std::(function|_Function_handler|__invoke)",
-    r"__Pyx_",
-)
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
 EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
 
-# What runs at the bottom of a thread.
+# The functions at the bottom of a thread's stack.
 BASE_FUNCTIONS = re.compile(
     r"^(_start|__libc_start_main(_impl|@@\S+)?|__libc_start_call_main|main|start_thread|(__)?clone3?|thread_start|"
     r"pythread_wrapper|thread_run|t_bootstrap)\b"
 )
 
-_STANDARD_LIBRARY = re.compile(r"^<frozen |/python3\.\d+/(?!site-packages/|dist-packages/)")
-
 
 @dataclass(frozen=True)
 class RoleRules:
-    """What belongs to the interpreter and to ourselves in this target, and the user's own glue patterns.
+    """What belongs to the interpreter and to dualdbg in this target, and the user's own patterns for glue.
 
     ``interpreter_libraries``: the files that hold the interpreter (its executable, libpython).
-    ``hidden_files``: files and folders of ours and of debugpy's, never shown.
+    ``hidden_files``: files and folders of dualdbg and of debugpy, never shown.
     """
 
     interpreter_libraries: frozenset[str] = frozenset()
@@ -72,15 +51,17 @@ class RoleRules:
 
 
 def is_evaluation_loop(frame: NativeFrame) -> bool:
+    """Whether the frame is the interpreter's evaluation loop, which runs Python frames."""
     return frame.function is not None and EVALUATION_LOOP.match(frame.function) is not None
 
 
 def is_base(frame: NativeFrame) -> bool:
+    """Whether the frame's function is one that runs at the bottom of a thread."""
     return frame.function is not None and BASE_FUNCTIONS.match(frame.function) is not None
 
 
 class _Hiding(Enum):
-    """Why the frames called from here are folded away, while they are."""
+    """Why the frames that are called from here are folded away."""
 
     START = "the interpreter's own start"
     OURS = "debugpy's work or ours"
@@ -89,8 +70,8 @@ class _Hiding(Enum):
 def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
     """The same frames with their roles; ``frames`` is innermost first.
 
-    Plumbing is what lies between one frame of the user's and the next: frames of the interpreter's own file, what
-    runs below the outermost Python frame of the user, and what debugpy does in the user's thread.
+    Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what runs below the
+    user's outermost Python frame, and what debugpy does in the user's thread.
     """
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
@@ -126,7 +107,7 @@ def _is_import_machinery(frame: PythonFrame) -> bool:
 
 
 def _is_standard_library(frame: PythonFrame) -> bool:
-    return frame.file is None or _STANDARD_LIBRARY.search(frame.file) is not None
+    return frame.file is None or is_standard_library(frame.file)
 
 
 def _is_thread_start(frame: PythonFrame) -> bool:

@@ -1,4 +1,4 @@
-"""Where dualdbg keeps files that it can make again: a folder of the user's own, or one for this process only."""
+"""Where dualdbg keeps files that it can make again: a folder of the user, or one for this process only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LIMIT = 1 << 30
 def cache_directory() -> Path:
     """The folder, which exists and can be written.
 
-    ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that is ours:
-    not in a read-only home, and not in another user's (sudo keeps HOME). Else a private folder that
+    ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that folder is ours.
+    It is not ours in a read-only home, nor in the home of another user (sudo keeps HOME). Else a private folder that
     goes when this process ends.
     """
     return _directory(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", ""))
@@ -49,7 +49,7 @@ def _bases(cache_home: str, home: str) -> Iterable[Path]:
 
 
 def _is_ours(folder: Path, *, may_be_shared: bool = False) -> bool:
-    """True when we may write there and nobody else could put a file of his in place of ours."""
+    """True when we may write there and nobody else could replace our files."""
     try:
         status = folder.stat()
     except OSError:
@@ -72,7 +72,7 @@ def store(name: str, chunks: Iterable[bytes | memoryview]) -> Path:
     """Write a file into the cache, whole or not at all; returns its path.
 
     Where the cache cannot take it (a full disk, a quota), it goes into the private folder.
-    :raises OSError: that has no room either.
+    :raises OSError: the private folder has no room either.
     """
     content = list(chunks)
     try:

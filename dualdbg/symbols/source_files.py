@@ -1,9 +1,9 @@
 """The source file a function of a release wheel was compiled from, without debug info.
 
-The symbol table lists the local symbols of one object file behind the name of its source (STT_FILE). A function
-that other libraries see is not among them, but its ``.cold`` part is; without one, the local functions right before
-and behind it tell when they agree. The name has no folders; these are in the texts that the file's checks
-(``TORCH_CHECK``) print, one of which the code of the same object file refers to.
+The symbol table lists the local symbols of one object file behind the name of its source (STT_FILE). A function that
+other libraries see is not among them, but its ``.cold`` part is. A function without such a part belongs to the file
+of the local functions right before and behind it, when these two agree. The name has no folders. The folders are in
+the texts that the file's checks (``TORCH_CHECK``) print; code of the same object file refers to one of these texts.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import struct
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 
-from .code_references import targets
-from .library import Library, Symbol
+from .elf.code_references import targets
+from .objfile import Objfile, Symbol
 
 _SYMBOL = struct.Struct("<IBBHQQ")
 _STT_FUNC, _STT_FILE, _STB_LOCAL = 2, 4, 0
 _PATH = re.compile(rb"(?<=\0)(/[\x20-\x7e]+\.(?:cpp|cc|cu))\0")
-# Files of the linker's own; what they frame belongs to others.
+# Files that the linker itself adds; the functions between them belong to other files.
 _NO_SOURCE = re.compile(r"crtstuff\.c|offloadstuff\.c|.*\.[sS]|")
 _MAX_SCANNED = 400
 
@@ -27,7 +27,7 @@ _MAX_SCANNED = 400
 class SourceFiles:
     """The sources of one library's functions; empty where its symbol table is stripped."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Objfile) -> None:
         self._library = library
 
     def path_of(self, function: Symbol) -> str | None:
@@ -103,7 +103,7 @@ class SourceFiles:
 
     @cached_property
     def _paths(self) -> dict[int, str]:
-        """Address -> path of a source, for the texts of the library that are one."""
+        """Address -> path, for the texts of the library that are the path of a source."""
         section = self._library.elf.section(".rodata")
         if section is None:
             return {}

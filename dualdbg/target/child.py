@@ -1,4 +1,4 @@
-"""A process that somebody else has started, and that a session debugs as if it had been launched by us."""
+"""A process that somebody else has started, and that a session debugs as if dualdbg had launched it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GRACE = 2.0  # seconds in which gdb says how the process ended
 
 
 class Child:
-    """Held by a pidfd (pidfd_open(2)), so that its number is never another's. Raises TargetGone when it has ended."""
+    """Held by a pidfd (pidfd_open(2)), so that its number stays its own. Raises TargetGone when it has ended."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -35,18 +35,18 @@ class Child:
         self._gone.set()
 
     def joined(self) -> None:
-        """From now on it is the session's: it does not outlive dualdbg."""
+        """From now on it belongs to the session: it does not outlive dualdbg."""
         self._guard = Guard(KILL_TARGET)
         os.write(self._guard.pipe, f"{self.pid}\n".encode())
 
     async def wait(self) -> Exit:
-        """Waits for its end; how it ended is for its parent to know, and for gdb."""
+        """Waits for its end. How it ended only its parent and gdb can know."""
         await self._gone.wait()
         self.detach()
         return Exit(signal=signal.SIGKILL) if self._killed else _exit_of_zombie(self.pid)
 
     async def watch(self, ended: asyncio.Event, tell: Callable[[Exit], None]) -> None:
-        """``tell`` its end where gdb, which knows more of it, does not: ``ended`` is set then."""
+        """Call ``tell`` at its end, unless gdb reports the end, of which it knows more: then ``ended`` is set."""
         found = await self.wait()
         if not self._killed:
             try:
@@ -56,7 +56,7 @@ class Child:
         tell(found)
 
     def kill(self) -> None:
-        """Ends it. One that has not joined yet runs on instead: its connection closes."""
+        """Ends it. A process that has not joined yet runs on, and its connection closes."""
         if self._guard is None or self._gone.is_set():
             return
         self._killed = True

@@ -1,4 +1,4 @@
-"""What stands in the way of a session on this machine, looked up without starting one: one line a finding."""
+"""What stands in the way of a session on this machine, found without starting one; each finding is one line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
+from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError
+from dualdbg.python_versions import warning_of
 
 from . import interpreter as interpreters
-from . import permission, ptrace
+from . import permission, ptrace, whole_state
 from .interpreter import Interpreter
 from .launcher import debugpy_package, naming_us_as_tracer
+from .preload import COMPILERS
 
 GDB_OLDEST, GDB_NEWEST = 12, 17  # what dualdbg is made for
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
@@ -29,6 +32,8 @@ SectionNames = Callable[[str], Collection[str]]
 
 
 class Status(str, Enum):
+    """How well it is with one thing that was looked at."""
+
     OK = "ok"
     WARNING = "warning"  # works, with a limit that the text names
     ERROR = "error"  # a session cannot start, or shows nothing
@@ -65,12 +70,12 @@ def examine(python: str | None, gdb: str | None, cache: Path, section_names: Sec
 
 
 def check_gdb(chosen: str | None) -> list[Finding]:
-    """gdb: is it there, is it one of the versions we know, can it run our scripts."""
+    """gdb: whether it is there, has a version that is known, and can run our scripts."""
     path = shutil.which(chosen or "gdb")
     if path is None:
         return [Finding("gdb", Status.ERROR, f"{chosen or 'gdb'} was not found", "apt-get install gdb")]
     try:
-        shown = _output([path, "--version"])
+        shown = _output([path, "--version", "-nx", "-nh"])
         script = "import gdb, sys; print('dualdbg', *sys.version_info[:2])"
         scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -93,11 +98,17 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         ]
     if int(version[2]) > GDB_NEWEST:
         return [Finding("gdb", Status.WARNING, f"{name}: newer than any that dualdbg was tried with")]
+    compiler = any(map(shutil.which, COMPILERS))
+    if int(version[2]) < whole_state.FIXED and whole_state.needed() and not compiler:
+        text = f"{name}: cannot write the vector registers of this processor, so it calls nothing in programs"
+        return [
+            Finding("gdb", Status.WARNING, text, f"apt-get install gcc, or {whole_state.WHOLE_STATE.without}")
+        ]
     return [Finding("gdb", Status.OK, f"{name}, with Python {python[1]}.{python[2]}")]
 
 
 def check_ptrace() -> list[Finding]:
-    """May gdb trace a program that we start: tried on a child that names us as its tracer, like a target."""
+    """Whether gdb may trace a program that we start; tried on a child that names us as its tracer, like a target."""
     scope = permission.yama_scope()
     where = "no Yama" if scope is None else f"ptrace_scope {scope}"
     if permission.in_container():
@@ -131,11 +142,14 @@ def check_interpreter(interpreter: Interpreter, section_names: SectionNames) -> 
         names = section_names(binary)
     except SymbolError as error:
         return [Finding("python", Status.ERROR, f"{text}: {error.message}", error.hint)]
-    return [Finding("python", Status.OK, f"{text}; {Path(binary).name} has {_symbols(names)}")]
+    text = f"{text}; {Path(binary).name} has {_symbols(names)}"
+    if warning := warning_of(interpreter.version_text):
+        return [Finding("python", Status.WARNING, f"{text}. {warning[0]}", warning[1])]
+    return [Finding("python", Status.OK, text)]
 
 
 def check_debugpy(interpreter: Interpreter) -> list[Finding]:
-    """debugpy that we bring along: its tracer is compiled for one version of Python, and slow in others."""
+    """The debugpy that dualdbg brings along: its tracer is compiled for one version of Python, and slow in others."""
     try:
         package = debugpy_package()
     except DualdbgError as error:
@@ -156,7 +170,7 @@ def check_debugpy(interpreter: Interpreter) -> list[Finding]:
 
 
 def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[Finding]:
-    """PyTorch: version, kind of build, ABI, symbols, and what the dynamic loader would miss."""
+    """PyTorch: version, kind of build, ABI, symbols, and the libraries that the dynamic loader would not find."""
     if interpreter.torch is None:
         return [
             Finding(
@@ -194,12 +208,18 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
 def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
     """What the dynamic loader does not find when the interpreter loads ``extension``, in the loader's words.
 
-    Asked of the loader itself, as ldd(1) does, but in the interpreter's process, whose own RPATH counts too.
+    The loader itself is asked, as by ldd(1), but in the interpreter's process, because the interpreter's RPATH counts
+    too.
     """
-    env = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1", "LD_WARN": "1", "LD_PRELOAD": f"./{extension.name}"}
+    env = {
+        **for_questions(os.environ),
+        "LD_TRACE_LOADED_OBJECTS": "1",
+        "LD_WARN": "1",
+        "LD_PRELOAD": f"./{extension.name}",
+    }
     try:
         done = subprocess.run(
-            [interpreter.executable],
+            [interpreter.executable, "-I", "-c", ""],  # for a loader that runs the program all the same
             cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
             env=env,
             stdin=subprocess.DEVNULL,
@@ -214,7 +234,7 @@ def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
 
 
 def check_disk(cache: Path) -> list[Finding]:
-    """The cache folder: may we write there, and is there room."""
+    """The cache folder: whether we may write there, and whether there is room."""
     try:
         cache.mkdir(parents=True, exist_ok=True)
         probe = cache / f".write-test-{os.getpid()}"
@@ -233,7 +253,10 @@ def check_disk(cache: Path) -> list[Finding]:
 
 
 def _output(command: list[str]) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+    """What gdb prints, started as a session starts it."""
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, env=for_gdb(os.environ)
+    )
     return done.stdout.decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""A small shell of its own session that does one thing when dualdbg is gone, however it went.
+"""A small shell in a separate session. It does one thing when dualdbg has ended, in whatever way.
 
 It waits on a pipe whose other end only dualdbg holds: the kernel closes that end even after `kill -9`.
 """
@@ -46,7 +46,7 @@ class Guard:
         try:
             os.write(self.pipe, b"released\n")
         except BrokenPipeError:
-            pass  # somebody ended the shell: then it does nothing either
+            pass  # somebody ended the shell, so it does nothing
         self.close()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Runs in a terminal that is not dualdbg's: starts the program there, and tells dualdbg how it fares.
+"""Runs in a terminal that does not belong to dualdbg: starts the program there, and tells dualdbg how it ends.
 
 ``python in_terminal.py SOCKET TOKEN``. An editor runs this in its terminal for us (DAP's runInTerminal). It asks the
 session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
@@ -17,12 +17,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":  # run by its path: the terminal's folder and environment are the user's
+if __name__ == "__main__":  # run by its path: dualdbg need not be importable there
     sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
 
 from dualdbg.errors import DualdbgError
 from dualdbg.target.launcher import Launch, Meeting, Target, spawn
 from dualdbg.target.terminal import Terminal
+from dualdbg.terminal_text import visible_text
 
 _TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128
@@ -46,7 +47,7 @@ async def run(path: str, token: str) -> int:
         )
     except DualdbgError as error:
         _send(writer, {"error": error.message, "hint": error.hint})
-        print(f"dualdbg: {error}", file=sys.stderr)
+        print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
         return _TROUBLE_STATUS
     _send(writer, {"pid": target.pid})
     obeying = asyncio.create_task(_obey(reader, target))
@@ -63,7 +64,7 @@ async def run(path: str, token: str) -> int:
 
 
 async def _obey(reader: asyncio.StreamReader, target: Target) -> None:
-    """Do what the session says; a session that is gone takes its program with it, unless it was detached."""
+    """Do what the session says. When the session is gone, the program ends too, unless it was detached."""
     while line := await reader.readline():
         order = json.loads(line)
         if order.get("detach"):

@@ -1,4 +1,4 @@
-"""Finds the target's Python interpreter and says what it is, without running it for long."""
+"""Finds the target's Python interpreter and its facts: version, folders, libraries."""
 
 from __future__ import annotations
 
@@ -10,31 +10,61 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dualdbg.environment import for_questions
 from dualdbg.errors import UsageError
+from dualdbg.in_thread import started
+from dualdbg.python_versions import OLDEST, RANGE
 
-OLDEST, NEWEST = (3, 8), (3, 14)
 SECONDS_TO_ANSWER = 10.0  # a cold interpreter on a network file system takes its time
-LONGEST_ANSWER = 200_000  # bytes; what prints more is not an interpreter that answers our question
+_KNOWN = f"dualdbg debugs {RANGE}."
+LONGEST_ANSWER = 200_000  # bytes; a program that prints more is not an interpreter that answers our question
 
-# Runs in the interpreter asked about, which may be any Python at all: even Python 2 must read it.
-QUESTION = """
-import json, sys
+# Begins every question. The interpreter is isolated, so what the program's environment adds to its search path is
+# added here, where modules are looked for and none is imported: PYTHONPATH (of the program, and what a wrapper of the
+# interpreter adds) goes before everything. The user's site-packages go before those of the interpreter (site.py).
+# PYTHONHOME would replace the interpreter's own modules; only its site-packages are searched.
+SEARCH = """
+import json, os, site, sys, sysconfig
+from importlib.machinery import PathFinder
+added = json.loads(sys.argv[1])
+first = [folder for folder in os.environ.get("PYTHONPATH", "").split(":") if folder] + added["pythonpath"]
+own = [folder for folder in sys.path if folder]
+if added["home"]:
+    version = "python%d.%d" % sys.version_info[:2]
+    own.append(os.path.join(added["home"], "lib", version, "site-packages"))
+if added["user_site"] and (sys.prefix == sys.base_prefix or sys.base_prefix in site.PREFIXES):
+    if added["user_base"]:
+        os.environ["PYTHONUSERBASE"] = added["user_base"]
+        site.USER_BASE = site.USER_SITE = None
+    mine = site.getusersitepackages()
+    places = [at for at, folder in enumerate(own) if folder.endswith(("site-packages", "dist-packages"))]
+    if os.path.isdir(mine):
+        own.insert(min(places) if places else len(own), mine)
+search_path = list(dict.fromkeys(first + own))
 def find(name):
     try:
-        from importlib.util import find_spec
-        spec = find_spec(name)
-        return spec.origin and spec.origin.rsplit("/", 1)[0] if spec else None
+        spec = PathFinder.find_spec(name, search_path)
     except Exception:
         return None
-import sysconfig
+    for finder in [] if spec else sys.meta_path:  # an editable installation has a finder of its own
+        try:
+            spec = spec or finder.find_spec(name, None)
+        except Exception:
+            continue
+    return spec
+"""
+
+QUESTION = """
 get = sysconfig.get_config_var
+torch = find("torch")
 print("\\ndualdbg:" + json.dumps({
     "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "version": list(sys.version_info[:3]),
@@ -42,19 +72,19 @@ print("\\ndualdbg:" + json.dumps({
     "extension_suffix": get("EXT_SUFFIX") or "",
     "prefix": sys.prefix,
     "base_prefix": getattr(sys, "base_prefix", sys.prefix),
-    "search_path": [folder for folder in sys.path if folder],
+    "search_path": search_path,
     "libpython": get("LDLIBRARY") if get("Py_ENABLE_SHARED") else None,
     "libpython_folder": get("LIBDIR"),
     "debug_build": bool(get("Py_DEBUG")),
     "free_threaded": bool(get("Py_GIL_DISABLED")),
-    "torch": find("torch"),
+    "torch": torch.origin.rsplit("/", 1)[0] if torch and torch.origin else None,
 }))
 """
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Facts about one interpreter, as it answered them itself in the environment of the program.
+    """Facts about one interpreter, as it answered them itself.
 
     ``path`` is what to execute (a venv's link, not what it points to, or a wrapper); ``executable`` the program
     that runs then; ``search_path`` its sys.path without the script's folder; ``extension_suffix`` how the names
@@ -68,7 +98,6 @@ class Interpreter:
     version: tuple[int, int, int]
     extension_suffix: str
     prefix: str
-    base_prefix: str
     search_path: tuple[str, ...]
     libpython: str | None
     debug_build: bool
@@ -88,7 +117,7 @@ def find(name: str | None = None) -> str:
     for candidate in [name] if name else ["python", "python3"]:
         found = shutil.which(_expanded(candidate))
         if found:
-            return str(Path.cwd() / found)  # not resolved: a venv is known by its link
+            return str(Path.cwd() / found)  # the link is not followed: it is what tells the venv
     if not name:
         raise UsageError("There is no python on PATH.", "Give the interpreter with --python PATH.")
     path = Path(name).expanduser()
@@ -100,8 +129,22 @@ def find(name: str | None = None) -> str:
     raise UsageError(f"{name} is not an interpreter: {where}.", "Give a Python interpreter: --python PATH.")
 
 
+def default_python(environment: Callable[[str], str | None]) -> str:
+    """The interpreter of the active virtual environment; without one, the one that dualdbg is installed in.
+
+    pipx and uv give a tool an environment of its own, where no program lives: there it is ``python`` on PATH.
+    """
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        folder = environment(name)
+        if folder and (python := Path(folder) / "bin" / "python").exists():
+            return str(python)
+    if Path(sys.prefix).parts[-2:] in (("venvs", "dualdbg"), ("tools", "dualdbg")):
+        return find()
+    return sys.executable
+
+
 def _expanded(name: str) -> str:
-    """``~`` replaced; otherwise as typed, since ``./python`` and ``python`` are two things."""
+    """The name with ``~`` replaced; else as typed, because ``./python`` and ``python`` mean different things."""
     return str(Path(name).expanduser()) if name.startswith("~") else name
 
 
@@ -110,52 +153,74 @@ def inspect(
 ) -> Interpreter:
     """Asks the interpreter at ``path`` for its facts, or remembers them from last time.
 
-    ``env`` and ``cwd`` are the program's; ``cache`` is the folder of the memory, whose entries hold as long as the
-    executable and the folders that it searches are as old as they were. Takes 0.3 ms, or 20 to 100 ms.
-    Raises UsageError when it is not a Python that can be debugged.
+    ``env`` and ``cwd`` are the program's. ``cache`` is the folder with remembered facts. They hold as long as the
+    executable and the folders that it searches have not changed. Takes 0.3 ms, or 20 to 100 ms. Raises UsageError when
+    the interpreter is not a Python that can be debugged.
     """
-    env = dict(os.environ if env is None else env)
-    if env.get("PYTHONPATH"):
-        folders = env["PYTHONPATH"].split(os.pathsep)
-        env["PYTHONPATH"] = os.pathsep.join(str(Path.cwd() / (cwd or "") / folder) for folder in folders)
+    environ = dict(os.environ if env is None else env)
+    added = _added(environ, cwd)
     memory = cache / "interpreters.json" if cache else None
-    key = json.dumps([path, env.get("PYTHONPATH"), env.get("PYTHONHOME"), zlib.crc32(QUESTION.encode())])
+    key = json.dumps([path, added, zlib.crc32((SEARCH + QUESTION).encode())])
     facts = _remembered(memory, key)
     if facts is None:
-        facts = _ask(path, env)
+        facts = ask(path, QUESTION, environ, cwd)
         _remember(memory, key, facts)
     return _checked(path, facts)
 
 
-def _ask(path: str, env: dict[str, str]) -> dict[str, Any]:
+def _added(environ: Mapping[str, str], cwd: str | None) -> dict[str, Any]:
+    """What an environment adds to the search path of an interpreter, as SEARCH reads it."""
+    folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    return {
+        "pythonpath": [str(Path.cwd() / (cwd or "") / folder) for folder in folders],
+        "home": environ.get("PYTHONHOME", "").partition(os.pathsep)[0],
+        "user_site": not environ.get("PYTHONNOUSERSITE"),
+        "user_base": environ.get("PYTHONUSERBASE", ""),
+        "user_home": environ.get("HOME", ""),
+    }
+
+
+def ask(
+    path: str, question: str, env: Mapping[str, str] | None = None, cwd: str | None = None
+) -> dict[str, Any]:
+    """The answer of an interpreter to ``question``: Python code that prints ``dualdbg:`` and an object in JSON.
+
+    The code runs after SEARCH, isolated: with ``-I``, in the root folder, and in an environment that runs nothing.
+    No module of the program, of the working directory or of the user is imported; ``search_path`` and ``find``
+    tell where the program, with ``env`` and ``cwd``, would find them. Raises UsageError when there is no answer.
+    """
+    environ = dict(os.environ if env is None else env)
+    command = [path, "-I", "-c", SEARCH + question, json.dumps(_added(environ, cwd))]
+    clean = for_questions(environ)
+    answer = _output(path, command, clean)
+    found = re.findall(rb"^dualdbg:(\{.*\})$", answer, re.MULTILINE)
+    if found:
+        facts: dict[str, Any] = json.loads(found[-1])
+        return facts
+    old = re.search(rb"^Python (\d+\.\d+\.\d+)", _output(path, [path, "-V"], clean, subprocess.STDOUT))
+    if old is not None:  # it knows no -I (Python 3.4), or cannot start with it
+        _check_version(path, tuple(map(int, old[1].split(b"."))))
+    raise _no_interpreter(path)
+
+
+def _output(path: str, command: list[str], env: dict[str, str], errors: int = subprocess.DEVNULL) -> bytes:
+    """What the command prints, until it is enough or the time is over."""
     try:
-        process = subprocess.Popen(
-            [path, "-c", QUESTION],
+        with started(
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",  # its modules are searched first: not those of a folder that happens to have a json.py
+            stderr=errors,
+            cwd="/",  # the root folder is searched for modules first: another folder might have a json.py
             env=env,
-        )
+        ) as process:
+            return _read(process)
     except OSError as error:
         reason = {errno.ENOEXEC: "it is not a program", errno.ENOENT: "what it needs to run is missing"}
         why = reason.get(error.errno or 0, error.strerror)
         raise UsageError(
             f"{path} cannot be started: {why}.", "Give another interpreter: --python PATH."
         ) from error
-    with process:
-        try:
-            answer = _read(process)
-        finally:
-            process.kill()
-    found = re.findall(rb"^dualdbg:(\{.*\})$", answer, re.MULTILINE)
-    if not found:
-        raise UsageError(
-            f"{path} is not a Python interpreter: it did not answer as one.",
-            f"Try what this prints: {path} -c 'import sys, json, sysconfig; print(sys.version)'",
-        )
-    facts: dict[str, Any] = json.loads(found[-1])
-    return facts
 
 
 def _read(process: subprocess.Popen[bytes]) -> bytes:
@@ -172,20 +237,32 @@ def _read(process: subprocess.Popen[bytes]) -> bytes:
     return answer
 
 
+def _no_interpreter(path: str) -> UsageError:
+    return UsageError(
+        f"{path} is not a Python interpreter: it did not answer as one.",
+        f"Try what this prints: {path} -I -c 'import sys, json, sysconfig; print(sys.version)'",
+    )
+
+
 def _checked(path: str, facts: dict[str, Any]) -> Interpreter:
+    """Raises UsageError for what is no CPython that is known, or answers what no interpreter does."""
+    try:
+        return _read_facts(path, facts)
+    except (KeyError, TypeError, IndexError):
+        raise _no_interpreter(path) from None
+
+
+def _read_facts(path: str, facts: dict[str, Any]) -> Interpreter:
     version = tuple(facts["version"])
-    known = f"dualdbg debugs CPython {'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}."
     if facts["implementation"] != "cpython":
-        raise UsageError(f"{path} is {facts['implementation']}, not CPython.", known)
-    if not OLDEST <= version[:2] <= NEWEST:
-        raise UsageError(f"{path} is Python {'.'.join(map(str, version))}.", known)
+        raise UsageError(f"{path} is {facts['implementation']}, not CPython.", _KNOWN)
+    _check_version(path, version)
     return Interpreter(
         path=path,
         executable=str(Path(facts["executable"]).resolve()),
         version=(version[0], version[1], version[2]),
         extension_suffix=facts["extension_suffix"],
         prefix=facts["prefix"],
-        base_prefix=facts["base_prefix"],
         search_path=tuple(facts["search_path"]),
         libpython=_libpython(facts),
         debug_build=facts["debug_build"],
@@ -194,8 +271,13 @@ def _checked(path: str, facts: dict[str, Any]) -> Interpreter:
     )
 
 
+def _check_version(path: str, version: tuple[int, ...]) -> None:
+    if version[:2] < OLDEST:  # a version newer than the known ones is tried
+        raise UsageError(f"{path} is Python {'.'.join(map(str, version))}.", _KNOWN)
+
+
 def _libpython(facts: dict[str, Any]) -> str | None:
-    """The path of the shared libpython. An interpreter that was moved after it was built names a folder of old."""
+    """The path of the shared libpython. An interpreter that was moved after it was built names its old folder."""
     name = facts["libpython"]
     if not name:
         return None
@@ -206,7 +288,7 @@ def _libpython(facts: dict[str, Any]) -> str | None:
 
 
 def _stamps(path: str, facts: dict[str, Any]) -> dict[str, int]:
-    """The times of change of all that the facts depend on: the executable, and where torch may be installed."""
+    """Modification times of what the facts depend on: the executable, and the folders where torch may be."""
     stamps = {}
     for place in [path, *facts["search_path"]]:
         try:
@@ -223,7 +305,7 @@ def _remembered(memory: Path | None, key: str) -> dict[str, Any] | None:
         entry = json.loads(memory.read_text())[key]
         facts: dict[str, Any] = entry["facts"]
         return facts if entry["stamps"] == _stamps(json.loads(key)[0], facts) else None
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or not of our making: ask again
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not written by dualdbg: ask again
         return None
 
 

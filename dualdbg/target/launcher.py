@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Union
+from typing import Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
@@ -31,10 +31,10 @@ SETTINGS = "DUALDBG_TARGET"  # the name that bootstrap/sitecustomize.py knows
 PR_SET_PTRACER = 0x59616D61  # linux/prctl.h; Documentation/admin-guide/LSM/Yama.rst
 
 Stream = Union[Literal["inherit", "pipe"], int]
-"""What a standard stream of the target is: dualdbg's own, a pipe to us, or an open descriptor (a pty)."""
+"""A standard stream of the target: dualdbg's own, a pipe to us, or an open descriptor (a pty)."""
 
-# Options that keep `site` or PYTHONPATH from being read, and so keep the bootstrap out; they may be
-# joined with others that take no value (-IB).
+# Options with which the interpreter does not read `site` or PYTHONPATH, and so not the bootstrap. They may be joined
+# with other options that take no value (-IB).
 FLAGS_WITHOUT_SITE = re.compile(r"-[^-cmWX]*[SEI]")
 
 
@@ -44,7 +44,7 @@ class Launch:
 
     ``env`` is added to dualdbg's own environment (None takes a variable out of it); ``flags`` are options of the
     interpreter (``-X dev``).
-    ``own_terminal``: its standard input is a terminal that is the program's alone, and becomes the controlling one.
+    ``own_terminal``: its standard input is a terminal that only the program uses; it becomes the controlling terminal.
     """
 
     python: str
@@ -61,7 +61,7 @@ class Launch:
     own_terminal: bool = False
 
     def command(self) -> list[str]:
-        """The command line, the very one that a user would type without dualdbg."""
+        """The command line that a user would type without dualdbg."""
         what = {"-m": self.module, "-c": self.code, "": self.script}
         given = [(option, value) for option, value in what.items() if value is not None]
         if len(given) != 1:
@@ -74,11 +74,11 @@ class Launch:
 class Meeting:
     """Where the target's pydevd finds the session, and the two secrets by which they know each other.
 
-    The session sends ``session_token`` in its `pydevdAuthorize` request and expects ``target_token`` back.
+    ``address`` is the path of a Unix socket, or a host and a port. The target shows ``target_token`` with its first
+    line, before anything is said to it. Then the session shows ``session_token``, and pydevd obeys it.
     """
 
-    port: int
-    host: str = "127.0.0.1"
+    address: Union[str, tuple[str, int]]
     session_token: str = field(default_factory=lambda: secrets.token_hex(32))
     target_token: str = field(default_factory=lambda: secrets.token_hex(32))
 
@@ -111,7 +111,7 @@ class Target:
         return self._end.result() if self._end.done() else None
 
     def kill(self) -> None:
-        """Ends the target, and with it what it started in its own process group; daemons stay."""
+        """Ends the target and the processes that it started in its own process group; daemons stay."""
         if self._process.returncode is None:
             try:
                 (os.killpg if self._own_group else os.kill)(self.pid, signal.SIGKILL)
@@ -136,8 +136,8 @@ async def spawn(
     ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
     process group of its own and the foreground, as a shell would do. It does not outlive dualdbg,
     unless detached: a guard ends it, which unlike PR_SET_PDEATHSIG can be called off from outside.
-    ``tracer`` is the process that is to debug it, when that is not this one.
-    Raises TargetError when the process cannot be started, UsageError for what cannot be debugged.
+    ``tracer`` is the process that is to debug the target, when it is not this process.
+    Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
     """
     command = launch.command()
     for flag in launch.flags:
@@ -195,11 +195,10 @@ def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[st
     return env
 
 
-def settings_for(meeting: Meeting, cache: Path | None) -> dict[str, str | int | None]:
+def settings_for(meeting: Meeting, cache: Path | None) -> dict[str, Any]:
     """What the bootstrap has to know to connect pydevd to the session."""
     return {
-        "host": meeting.host,
-        "port": meeting.port,
+        "address": meeting.address,
         "session_token": meeting.session_token,
         "target_token": meeting.target_token,
         "debugpy": str(debugpy_package()),
@@ -227,7 +226,7 @@ def naming_us_as_tracer(tracer: int | None = None) -> Callable[[], None]:
     prctl = ctypes.CDLL(None).prctl
 
     def name_us() -> None:
-        prctl(PR_SET_PTRACER, us, 0, 0, 0)  # EINVAL without Yama, where nobody asks for it
+        prctl(PR_SET_PTRACER, us, 0, 0, 0)  # EINVAL without Yama, which nobody then asks
 
     return name_us
 
@@ -235,7 +234,7 @@ def naming_us_as_tracer(tracer: int | None = None) -> Callable[[], None]:
 def _between_fork_and_exec(
     guard: int, terminal: Terminal | None, own_terminal: bool, tracer: int | None
 ) -> Callable[[], None]:
-    """What the child does to itself. Everything that imports is done here, before the fork."""
+    """A function that the child calls. Everything that needs an import is done here, before the fork."""
     name_us = naming_us_as_tracer(tracer)
     ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
     reset = ignored - IGNORED_AT_START

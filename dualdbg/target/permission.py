@@ -27,8 +27,8 @@ CONTAINER_HINT = (
 class Situation:
     """What decides whether we may trace a process. ``yama`` is None where the kernel has no Yama.
 
-    ``owner`` is the process's user, ``shown_owner`` that of its files in /proc: root for a process that is not
-    dumpable. ``capable`` is true when we have CAP_SYS_PTRACE. ``state`` is the letter of proc(5).
+    ``owner`` is the user of the process. ``shown_owner`` is the user of its files in /proc: root for a process that is
+    not dumpable. ``capable`` is true when we have CAP_SYS_PTRACE. ``state`` is the letter of proc(5).
     """
 
     pid: int

@@ -1,4 +1,4 @@
-"""May we trace that process? Asks the kernel beforehand, and lowers Yama's ptrace_scope for a moment if told to.
+"""Whether we may trace a process: asks the kernel beforehand, and lowers Yama's ptrace_scope for a moment if told to.
 
 Documentation/admin-guide/LSM/Yama.rst. Under scope 1 a process may be traced by its ancestors, and by the
 process that it named with PR_SET_PTRACER and that one's descendants (`ptracer_exception_found` in
@@ -22,9 +22,9 @@ from .permission import YAMA_SCOPE, refusal, yama_scope
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h
 BY_HAND = "sudo sysctl kernel.yama.ptrace_scope=0"
 
-# Runs as root. It holds a lock while the setting is changed, so that of two of us the second sees the true old
-# value; no signal of the terminal ends it; and it puts the old value back when its input ends, which the kernel sees
-# to even when dualdbg is killed.
+# Runs as root. It holds a lock while the setting is changed, so that a second dualdbg sees the true old value. No
+# signal of the terminal ends it. It puts the old value back when its input ends; the kernel ends the input even when
+# dualdbg is killed.
 LOWER_AND_RESTORE = """
 trap '' HUP INT QUIT TERM
 exec 9< "$1"
@@ -63,7 +63,7 @@ def probe(pid: int) -> int:
 def scope_lowered() -> Iterator[None]:
     """Sets ptrace_scope to 0, with sudo where we are not root, and puts the old value back at the end.
 
-    Keep it short: until then every process of the system may be traced by its user's others. Blocks while sudo
+    Keep it short: until then every process of the system may be traced by all processes of its user. Blocks while sudo
     asks for a password. Does nothing where the scope is 0 already. Raises PermissionRefused when it cannot be
     changed, or could not be put back.
     """

@@ -1,4 +1,4 @@
-"""Lends the controlling terminal to the target while it runs, with the modes that each side left it in."""
+"""Lends the controlling terminal to the target while it runs, with the modes that each side has set."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DEVICE = "/dev/tty"  # the controlling terminal, wherever the standard streams p
 class Terminal:
     """The controlling terminal that dualdbg was started on in the foreground.
 
-    Made by :meth:`open`. When a process of another group begins to read the terminal, the kernel stops its whole
-    group (SIGTTIN), so whoever is to read must be given it first. A read that has begun goes on: a target that
+    Made by :meth:`open`. When a process of a background group begins to read the terminal, the kernel stops its whole
+    group (SIGTTIN). So a process must get the terminal before it reads. A read that has begun goes on: a target that
     waits in one and is not held by gdb gets the next line.
     """
 
@@ -30,7 +30,7 @@ class Terminal:
 
     @classmethod
     def open(cls) -> Terminal | None:
-        """The terminal, or None when there is none to lend: no terminal at all, or we run in the background."""
+        """The terminal, or None when it cannot be lent: there is no terminal, or we run in the background."""
         try:
             descriptor = os.open(DEVICE, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
         except OSError:  # ENXIO: no controlling terminal; ENOENT or EACCES: a bare container

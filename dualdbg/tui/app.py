@@ -17,21 +17,22 @@ from ..console.console import Console
 from ..console.history import add_to_history
 from ..errors import ConfigError, DualdbgError
 from ..model import State
-from . import palette, settings, words
+from . import command_palette, settings
 from .actions.breaking import Breaking
 from .actions.looking import Looking
 from .base import STOPPED, Start, Wishes
-from .keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
-from .keys_line import KeysLine
+from .driver_signals import resume_only_after_suspension
+from .model import status_text
+from .model.global_keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
 from .panes.prompt import PromptView
-from .signals import resume_only_after_suspension
 from .terminal.pty import ProgramTerminal
+from .widgets.keys_line import KeysLine
 
 __all__ = ["Dashboard", "Start", "Wishes"]
 
 
 class DashboardScreen(Screen[None]):
-    """A screen that is not drawn as a whole whenever the focus moves: those that gain and lose it draw themselves."""
+    """A screen that is not drawn as a whole when the focus moves: the two widgets concerned draw themselves."""
 
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
@@ -82,7 +83,7 @@ class Dashboard(Breaking, Looking):
         self.run_worker(self._run(), name="session")
 
     def _handle_exception(self, error: Exception) -> None:
-        """A defect of ours: the caller is told of it, not the user's screen."""
+        """A defect of dualdbg: the caller is told of it; nothing is drawn."""
         if self.is_headless:  # a test is to see where it happened
             super()._handle_exception(error)
             return
@@ -116,7 +117,7 @@ class Dashboard(Breaking, Looking):
             await self.execute(await self.lines.get())
 
     async def close_session(self) -> None:
-        """After the dashboard has ended: the engines go, and what the session decides of the target happens."""
+        """After the dashboard has ended: end the engines, and let the session end the target or let go of it."""
         if self.follower is not None:
             await self.follower.close()
         if self.console_ is not None:
@@ -124,7 +125,7 @@ class Dashboard(Breaking, Looking):
             await self.console_.close()
 
     def refresh_status(self) -> None:
-        """Say again what holds."""
+        """Draw the status line again."""
         session, follower = self.session, self.follower
         if session is None or follower is None:
             return
@@ -132,7 +133,7 @@ class Dashboard(Breaking, Looking):
         which = f"process {console.current.process.number}: " if len(console.views) > 1 else ""
         room = self.size.width - 2 - len(follower.work) - len(which)
         has_python = session.python is not None and session.python.connected
-        self.status.text = which + words.status(
+        self.status.text = which + status_text.status(
             session.state, session.stop, session.exit, follower.thread, has_python, room
         )
         self.status.work = follower.work
@@ -153,7 +154,7 @@ class Dashboard(Breaking, Looking):
         self.show_pane("source", read=False)
 
     def offer_command(self, command: Command) -> None:
-        """A command of the prompt: run, or put into the line when it wants to know more."""
+        """Run a command of the prompt, or put it into the command line when it needs arguments."""
         self.show_pane("prompt", read=False)
         if command.usage and not command.usage.startswith("["):
             self.views.prompt.line.value = f"{command.name} "
@@ -167,7 +168,7 @@ class Dashboard(Breaking, Looking):
         self.views.prompt.log_.clear()
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        return palette.commands(self)
+        return command_palette.commands(self)
 
     def get_key_display(self, binding: Binding) -> str:
         return shown_key(binding.key)

@@ -23,11 +23,11 @@ from ..console.reports import ErrorReport, OfProcess, Report
 from ..console.style import Style
 from ..errors import DualdbgError
 from ..model import Notice, Progress, State
-from ..session.group import Process
+from ..session.inferiors import Process
 from ..session.session import Session
+from ..terminal_text import visible_text
 from . import settings
-from .follower import Follower
-from .looks import visible_text
+from .model.layout_presets import PRESETS
 from .panes.all import Views
 from .panes.breakpoints import BreakpointsView
 from .panes.memory import MemoryView
@@ -38,11 +38,11 @@ from .panes.source import SourceView
 from .panes.stack import StackView
 from .panes.threads import ThreadsView
 from .panes.variables import VariablesView
-from .presets import PRESETS
-from .search_bar import SearchBar
-from .status_line import StatusLine
+from .stop_loader import Follower
 from .terminal.pty import ProgramTerminal
-from .workspace import Workspace
+from .widgets.search_bar import SearchBar
+from .widgets.status_line import StatusLine
+from .widgets.workspace import Workspace
 
 Subscribe = Callable[["Session | Process"], None]
 Start = Callable[[Subscribe], Awaitable[Session]]
@@ -68,7 +68,7 @@ class Wishes:
 
 
 class Base(App[None]):
-    """``failure`` is why the session could not be started, or what ended the dashboard against its will."""
+    """``failure`` is why the session could not be started, or the error that ended the dashboard."""
 
     def __init__(self, start: Start, terminal: ProgramTerminal | None, wishes: Wishes | None = None) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class Base(App[None]):
         self._printer = Printer(Style(80, True))
         self._said: list[str] = []
         self._saying = False
-        self._acting: list[Worker[None]] = []  # what keys have asked for
+        self._acting: list[Worker[None]] = []  # the work that keys have asked for
         self._last: tuple[str, Command] | None = None
         self.lines: asyncio.Queue[str] = asyncio.Queue()  # typed, and not yet run
         completions = Completions(self.wishes.names, INFO_WORDS)
@@ -132,7 +132,7 @@ class Base(App[None]):
         self._acting = [one for one in (*self._acting, worker) if not one.is_finished]
 
     def cancel(self) -> bool:
-        """Give up what takes long: a command, what a key asked for, what the panes wait for. False for nothing."""
+        """Give up what takes long: a command, the work of a key, the reading of the panes. False when nothing does."""
         acting = [one for one in self._acting if not one.is_finished]
         for one in acting:
             one.cancel()
@@ -167,7 +167,7 @@ class Base(App[None]):
     # -- what is said and asked -------------------------------------------------------------------
 
     def show(self, report: Report) -> None:
-        """A report of the session or of a command: in the log, and over the panes when nobody would see it there."""
+        """Show a report of the session or of a command in the log, and over the panes when the log is not visible."""
         inner = report.report if isinstance(report, OfProcess) else report
         if isinstance(inner, Progress):
             return
@@ -206,7 +206,7 @@ class Base(App[None]):
         self.show(ErrorReport(error.message, error.hint))
 
     def refresh_status(self) -> None:
-        """Say again what holds."""
+        """Draw the status line again."""
         raise NotImplementedError
 
     def turned(self) -> None:
@@ -214,7 +214,7 @@ class Base(App[None]):
         raise NotImplementedError
 
     def ask(self, question: str, answered: Callable[[str], None], text: str = "") -> None:
-        """A question in the line at the bottom; an empty answer and escape are none."""
+        """Ask in the line at the bottom. Nothing happens for an empty answer or escape."""
         back = self.focused
 
         def entered(answer: str | None) -> None:
@@ -227,9 +227,9 @@ class Base(App[None]):
 
 
 def _only_looks(line: str) -> bool:
-    """Whether a command can have changed nothing that is shown."""
+    """Whether a command only looks, so that nothing on the screen can have changed."""
     try:
-        return find_command(split_line(line)[0]).area in ("general", "sources", "threads", "execution")
+        return find_command(split_line(line)[0]).area in ("general", "sources", "threads", "run_control")
     except DualdbgError:
         return True
 

@@ -1,4 +1,4 @@
-"""What the dashboard remembers between sessions, and what the user has configured of it."""
+"""What the dashboard remembers between sessions, and what the user has configured."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from .arrangement import Node, all_panes, from_data, to_data
-from .presets import AUTOMATIC, PANES, PRESETS
+from .model.arrangement import Node, all_panes, from_data, to_data
+from .model.layout_presets import AUTOMATIC, PANES, PRESETS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,7 +47,7 @@ def keys_path() -> Path:
 
 
 def load(path: Path) -> Settings:
-    """What was remembered; the defaults for whatever is not there or not understood."""
+    """What was remembered; the default for every value that is missing or not understood."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def load(path: Path) -> Settings:
 
 
 def save(path: Path, settings: Settings) -> None:
-    """Where it cannot be written, nothing is remembered: that must not disturb a session."""
+    """Remember the settings. A file that cannot be written must not disturb a session: then nothing is remembered."""
     data = {
         "layout": settings.layout,
         "theme": settings.theme,
@@ -97,7 +97,7 @@ def _sound(tree: Any) -> Node | None:
 def load_keys(path: Path, known: Mapping[str, str]) -> dict[str, str]:
     """The user's own keys: ``[keys]`` of the file, name of an action to keys with commas between them.
 
-    Raises ConfigError for a file that cannot be read and for an action that there is not.
+    Raises ConfigError for a file that cannot be read, and for an unknown action.
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

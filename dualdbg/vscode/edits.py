@@ -15,7 +15,7 @@ _BLANKS = " \t\r\n"
 
 @dataclass(frozen=True)
 class Addition:
-    """New last entries of an object or array. A text has no indentation of its own, and four spaces a level."""
+    """New last entries of an object or array. Each text has no indentation of its own, and four spaces for a level."""
 
     container: Node
     texts: Sequence[str]
@@ -23,14 +23,14 @@ class Addition:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A new value for one that is there."""
+    """A new value in place of an existing one."""
 
     node: Node
     value: Any
 
 
 def apply(text: str, root: Node, edits: Sequence[Addition | Replacement]) -> str:
-    """``text``, which is read as ``root``, with all of ``edits``."""
+    """``text`` with all of ``edits`` applied; ``root`` is what :func:`.jsonc.parse` made of ``text``."""
     unit = _unit(text, root)
     changes: list[tuple[int, int, str]] = []
     for edit in edits:
@@ -58,7 +58,7 @@ def _added(text: str, edit: Addition, unit: str) -> list[tuple[int, int, str]]:
         lines = (_with_unit(line, unit) for line in new.split("\n"))
         rows.append(newline.join(inner + line if line else line for line in lines))
     closing = node.end - 1
-    # A comment may follow the last value: what is new comes behind it, on a line of its own.
+    # A comment may follow the last value: new entries come behind it, on a separate line.
     start = len(text[:closing].rstrip(_BLANKS))
     changes = [(start, closing, newline + f",{newline}".join(rows) + "," * node.comma + newline + outer)]
     if node.children and not node.comma:

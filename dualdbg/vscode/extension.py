@@ -16,12 +16,13 @@ from xml.sax.saxutils import quoteattr
 
 from .. import __version__
 from ..dap.options import ATTACH, LAUNCH, of_request
+from ..environment import own_module
 from ..errors import TargetError
 from ..resources import resource_directory
 
 FOLDER = "extension_package"
 
-# VS Code and what is made of its source: all take --install-extension.
+# VS Code and editors made from its source: all take --install-extension.
 EDITORS = ("code", "code-insiders", "codium", "code-oss", "cursor", "windsurf", "code-server")
 
 _INSTALL_SECONDS = 180
@@ -67,7 +68,7 @@ def package_json(source: Path, command: Sequence[str]) -> dict[str, Any]:
 
 
 def install(editor: str | None) -> str:
-    """Have VS Code install the extension, for the adapter of this very installation. Returns its command.
+    """Have VS Code install the extension, for the adapter of this installation. Returns the command of VS Code.
 
     Raises TargetError when VS Code's command is not there, or refuses.
     """
@@ -94,9 +95,9 @@ def install(editor: str | None) -> str:
 
 
 def own_adapter() -> list[str]:
-    """The command of this installation: found whatever PATH VS Code has been started with."""
+    """The command of this installation, with which VS Code finds it whatever its PATH is."""
     script = Path(sys.executable).with_name("dualdbg")
-    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-m", "dualdbg"]
+    return [str(script)] if os.access(script, os.X_OK) else own_module("dualdbg")
 
 
 def _editor(wanted: str | None) -> str:

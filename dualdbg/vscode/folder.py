@@ -1,4 +1,4 @@
-"""The ``.vscode`` folder of a project: how it differs from a profile, and what is written there."""
+"""The ``.vscode`` folder of a project: compares it with a profile, and writes it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .profiles import USERS_OWN
 
 @dataclass(frozen=True)
 class File:
-    """One file: what is there (None: nothing), and what the profile makes of it."""
+    """One file: its present text (None: no file), and its text with the profile."""
 
     path: Path
     before: str | None
@@ -78,7 +78,7 @@ def read(path: Path) -> str | None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write the file so that nobody ever sees half of it; a link stays a link, and the permissions stay."""
+    """Write the file in one step: nobody sees half of it. A link stays a link, and the permissions stay."""
     place = path.resolve()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reads JSON with comments, as VS Code's settings files are written, and tells where in the text each value stands."""
+"""Reads JSON with comments, the format of VS Code's settings files, and notes where in the text each value stands."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..errors import ConfigError
 _GAP = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _WORD = re.compile(r"-?[0-9][0-9.eE+-]*|true|false|null")
-_DEEPEST = 200  # nested values: below what Python's recursion allows
+_DEEPEST = 200  # nested values; fewer than Python's limit of recursion
 
 
 @dataclass(frozen=True)
 class Node:
     """A value and its place: ``text[start:end]``.
 
-    ``value`` is what json would give for it. An object has ``members`` (of a name that stands twice, the last
-    one counts, as in VS Code), an array has ``items``; ``comma`` says that a comma follows the last value.
+    ``value`` is what json would give for it. An object has ``members`` (if a name stands twice, the last one counts,
+    as in VS Code), an array has ``items``; ``comma`` says that a comma follows the last value.
     """
 
     start: int
@@ -37,7 +37,7 @@ class Node:
 
 
 def parse(text: str, where: str) -> Node | None:
-    """The one value of ``text``; None when there is nothing but space and comments.
+    """The one value of ``text``; None when the text holds only space and comments.
 
     ``where`` names the text in messages. Raises ConfigError with line and column.
     """
@@ -130,7 +130,7 @@ class _Parser:
 
     def _skip(self) -> None:
         found = _GAP.match(self.text, self.at)
-        assert found is not None  # it matches the empty text too
+        assert found is not None  # the pattern also matches the empty text
         self.at = found.end()
         if self.text.startswith("/*", self.at):
             raise self._wrong("this comment is not closed")

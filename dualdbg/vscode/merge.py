@@ -1,4 +1,4 @@
-"""Pure: what a generated file has that the user's lacks, and the user's with that added; theirs stays as it is."""
+"""Pure: adds to a user's file what a generated one has and the user's lacks; the user's own text stays as it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from .edits import Addition, apply
 from .jsonc import Node, parse
 
-# By what VS Code itself tells the entries of a list apart: configurations and compounds, tasks, inputs.
+# The member by which VS Code distinguishes the entries of a list: configurations and compounds, tasks, inputs.
 _IDENTITIES = ("name", "label", "id")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """``path`` is the place in the file. ``missing``: it can be added; otherwise the user's stays as it is."""
+    """``path`` is the place in the file. ``missing``: the entry can be added; otherwise the user's value stays."""
 
     path: str
     missing: bool
@@ -68,7 +68,7 @@ class _Comparison:
         self.differences: list[Difference] = []
 
     def compare(self, ours: Node, theirs: Node, path: str) -> None:
-        """Note what ``theirs`` lacks, down to where one of the two is no object and no list of named entries."""
+        """Note what ``theirs`` lacks. Goes down as long as both values are objects, or both lists of named entries."""
         if ours.members is not None and theirs.members is not None:
             self._compare_objects(ours, theirs, path)
         elif _is_list_of_named(ours) and theirs.items is not None:
@@ -105,7 +105,7 @@ class _Comparison:
         self.differences.append(Difference(path, False, detail))
 
     def _text(self, node: Node) -> str:
-        """The template's lines of an entry, with the comment lines above it, and without their indentation.
+        """The lines of an entry in the template, with the comment lines above it, and without indentation.
 
         In a template an entry that can be added begins on a line of its own.
         """

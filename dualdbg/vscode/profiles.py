@@ -6,23 +6,23 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import TargetError
 from ..resources import resource_directory
+from ..target import interpreter
+from ..trust import objection
 from .merge import merge
 
 FILES = ("launch.json", "tasks.json", "settings.json", "c_cpp_properties.json")
 
-# Settings that the user fills in: what stands in the file is right, whatever it is.
+# Settings that the user fills in: any value in the file is right.
 USERS_OWN = frozenset({"dualdbg.remote.host", "dualdbg.remote.folder", "dualdbg.remote.command"})
 
-# Of what a task prints. They stand in the files whole: names such as $gcc exist only with an extension that has them.
+# Problem matchers for the output of a task. They are written out: a name such as $gcc needs an extension.
 _MATCHERS = ("ready", "gcc")
 
 _NATIVE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".cxx", ".cu", ".pyx"})
@@ -32,7 +32,7 @@ _DEEPEST = 3  # folders below the project in which native sources are looked for
 
 @dataclass(frozen=True)
 class Profile:
-    """``folders`` of the templates: the first's entries come first. ``breakpoint``: what is offered to stop at."""
+    """``folders`` of the templates, whose entries come in this order. ``breakpoint``: a place offered to stop at."""
 
     description: str
     folders: tuple[str, ...]
@@ -86,7 +86,7 @@ def generate(profile: str, values: Values) -> dict[str, str]:
 
 
 def own_command(folder: Path) -> str:
-    """How a task of the project in ``folder`` starts this dualdbg: by name where that finds it, else by its path."""
+    """The command that starts this dualdbg in a task of the project in ``folder``: by name where that finds it."""
     script = Path(sys.executable).with_name("dualdbg")
     by_name = shutil.which("dualdbg", path=_path_without_environment())
     if by_name is not None and (not script.exists() or Path(by_name).samefile(script)):
@@ -94,41 +94,36 @@ def own_command(folder: Path) -> str:
     return within(folder, script) if script.exists() else by_name or "dualdbg"
 
 
-def interpreter_of(folder: Path, otherwise: str) -> str:
-    """The interpreter of the project's own environment, or ``otherwise``."""
+def interpreter_of(folder: Path, otherwise: str) -> tuple[str, str]:
+    """The interpreter of the project's own environment, or ``otherwise``; and why the project's one is not used.
+
+    The interpreter will be run, so the environment and the project's folder have to belong to the user.
+    """
     for name in (".venv", "venv", "env"):
         python = folder / name / "bin" / "python"
         if python.exists():
-            return str(python)
-    return otherwise
+            places = (folder, folder / name, python.parent, python)
+            why = next((why for why in map(objection, places) if why is not None), "")
+            return (otherwise, f"{python} is not used: {why}") if why else (str(python), "")
+    return otherwise, ""
 
 
 _ASK = """
-import importlib.util, json, pathlib, sysconfig
 folders = [sysconfig.get_path("include")]
 for name in ("torch", "pybind11"):
-    spec = importlib.util.find_spec(name)
+    spec = find(name)
     for place in (spec.submodule_search_locations or []) if spec else []:
-        include = pathlib.Path(place) / "include"
-        api = include / "torch" / "csrc" / "api" / "include"
-        folders += [str(each) for each in (include, api) if each.is_dir()]
-print(json.dumps(folders))
+        include = os.path.join(place, "include")
+        api = os.path.join(include, "torch", "csrc", "api", "include")
+        folders += [each for each in (include, api) if os.path.isdir(each)]
+print("\\ndualdbg:" + json.dumps({"folders": folders}))
 """
 
 
 def include_path(folder: Path, python: str) -> tuple[str, ...]:
-    """Where the C++ extension finds headers: the project, Python, PyTorch, pybind11. Raises TargetError."""
-    try:
-        done = subprocess.run([python, "-c", _ASK], stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise TargetError(f"{python} cannot be asked for its headers: {error}", "--python PATH") from error
-    if done.returncode != 0:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise TargetError(
-            f"{python} cannot be asked for its headers: {''.join(last)}",
-            "name the project's interpreter: --python PATH",
-        )
-    return ("${workspaceFolder}/**", *(within(folder, Path(each)) for each in json.loads(done.stdout)))
+    """Where the C++ extension finds headers: the project, Python, PyTorch, pybind11. Raises UsageError."""
+    folders = interpreter.ask(interpreter.find(python), _ASK)["folders"]
+    return ("${workspaceFolder}/**", *(within(folder, Path(each)) for each in folders))
 
 
 def within(folder: Path, path: Path) -> str:

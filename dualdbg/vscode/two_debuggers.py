@@ -1,4 +1,4 @@
-"""Starts a program for debugpy and cppdbg side by side: both know it without a picker, and gdb may attach."""
+"""Starts a program for debugpy and cppdbg side by side: both find it without a picker, and gdb may attach."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PID_SETTING = "dualdbg.pid"  # vscode_templates/two-debuggers/launch.json reads 
 
 
 def start(python: str, port: int, settings: Path, script: str, args: tuple[str, ...]) -> NoReturn:
-    """Become the program: this process's id is the one that ``settings`` gets. Raises DualdbgError."""
+    """Become the program, after writing this process's id into ``settings``. Raises DualdbgError."""
     if not Path(script).is_file():
         raise UsageError(f"vscode: there is no file {script}", "name the Python file to run")
     debugpy = importlib.util.find_spec("debugpy")

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _traced(seconds: float) -> bool:
-    """Whether a debugger has attached before the time is over. While it holds this process, time stands still here."""
+    """Whether a debugger has attached before the time is over."""
     deadline = time.monotonic() + seconds
     while _tracer() == 0:
         if time.monotonic() > deadline:

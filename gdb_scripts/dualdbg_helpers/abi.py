@@ -22,7 +22,7 @@ def architecture(name):
     return AARCH64 if name.startswith("aarch64") else None
 
 
-# The instructions with which compilers begin a function, and which leave the argument registers alone.
+# Instructions with which compilers begin a function; they do not change the argument registers.
 _X86_PROLOGUE = re.compile(
     rb"(?:"
     rb"\xf3\x0f\x1e\xfa"  # endbr64
@@ -81,7 +81,7 @@ def split_function(demangled):
 
 
 def _without_result(name):
-    """A function's name without the type of its result, which templates have in front."""
+    """A function's name without the type of its result, with which the names of templates begin."""
     depth = 0
     for i in range(len(name) - 1, -1, -1):
         depth += {")": 1, ">": 1, "}": 1, "(": -1, "<": -1, "{": -1}.get(name[i], 0)

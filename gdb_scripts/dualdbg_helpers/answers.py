@@ -55,7 +55,7 @@ _CONTROL = {i: f"\\x{i:02x}" for i in [*range(32), 127] if chr(i) not in "\n\t"}
 
 
 def printable(text, encoding):
-    """``text`` without what a terminal would obey or gdb cannot print in ``encoding``: both become escapes."""
+    """``text`` with escapes for what a terminal would obey and for what gdb cannot print in ``encoding``."""
     return text.translate(_CONTROL).encode(encoding, "backslashreplace").decode(encoding)
 
 

@@ -6,8 +6,6 @@ are constants here: ``std::string``, ``std::vector``, ``std::list``, ``std::unor
 
 from .errors import Implausible, Unreadable
 
-IVALUE_SIZE = 16
-
 
 class Containers:
     """``memory`` reads; ``cxx11_abi`` tells which of the two layouts ``std::string`` has."""

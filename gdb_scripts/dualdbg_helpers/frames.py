@@ -3,12 +3,12 @@
 from collections import namedtuple
 
 import gdb
+from dualdbg_shared.cpython import TUPLE
 
 from . import abi
 from .errors import HelperError, Implausible, Unreadable
 from .inferior import MASK, demangle, register
 from .locate import is_stack
-from .python.layout import TUPLE
 from .python.names import Types
 
 Found = namedtuple("Found", "address how")
@@ -42,7 +42,7 @@ def is_stack_type(text):
 
 
 def function_of(target, frame):
-    """The :class:`Function` of ``frame``, by gdb's symbols or by those of the mapped file; None when there are none."""
+    """The :class:`Function` of ``frame``, by gdb's symbols or by the mapped file's; None where neither knows it."""
     pc = frame.pc()
     found = target.mappings.function_around(pc)
     if found is not None:
@@ -64,7 +64,7 @@ def function_of(target, frame):
 def find_stack(target, frame):
     """The Stack of ``frame`` or of the nearest frame above that has one visible.
 
-    Raises :class:`HelperError` that says for the selected frame why it has none.
+    Raises :class:`HelperError`, which says why the selected frame has none.
     """
     reason, level = None, 0
     while frame is not None and level < MAX_FRAMES:
@@ -94,7 +94,7 @@ def _variable(frame):
                     value = symbol.value(frame)
                     address = _address(value)
                 except gdb.error:
-                    continue  # optimised out: another may be there
+                    continue  # optimised out: another variable may be readable
                 if address is not None:
                     kind = "argument" if symbol.is_argument else "variable"
                     return Found(address, f"{kind} `{symbol.print_name}`")
@@ -156,8 +156,8 @@ def _at_entry(target, frame):
 def python_arguments(target, frame):
     """The Python tuple among the arguments of the function that ``frame`` has just entered, or None.
 
-    ``(Found, index of the first element that counts, number of them or None for all)``. A ``pybind11::args`` is passed
-    by address, by value or not (Itanium C++ ABI, 3.1.2.3); a ``tuple_slice`` is one with the ends of the part that
+    ``(Found, index of the first element that counts, number of elements or None for all)``. A ``pybind11::args`` is
+    always passed by address (Itanium C++ ABI, 3.1.2.3). A ``tuple_slice`` is a tuple and the ends of the part that
     counts (torch/csrc/jit/python/pybind_utils.h).
     """
     function = function_of(target, frame)
@@ -230,7 +230,7 @@ def _positions(name, parameters, suffix):
     """Numbers of the registers that may hold the Stack, likeliest first.
 
     The mangled name does not tell a member function from a static one, nor a hidden first argument for a
-    returned object, nor what an ``.isra`` clone has left of its arguments; so each register is looked at.
+    returned object, nor which arguments an ``.isra`` clone still has. So each register is looked at.
     """
     expected = abi.position_of(parameters, is_stack_type)
     if "[clone" in suffix or expected is None:

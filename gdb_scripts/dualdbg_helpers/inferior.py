@@ -17,8 +17,8 @@ MASK = (1 << 64) - 1
 def require_inferior(formatting=False):
     """The selected inferior; raises :class:`HelperError` when there is nothing to read.
 
-    ``formatting``: gdb is about to print a value, so that it can read, also where a breakpoint's ``stop`` method
-    decides whether the threads, which gdb still calls running, stand still.
+    ``formatting``: gdb is about to print a value, so it can read memory. This is so even in a breakpoint's ``stop``
+    method, where gdb still calls the threads running.
     """
     inferior = gdb.selected_inferior()
     if not inferior.is_valid() or not inferior.threads():
@@ -54,7 +54,7 @@ def _quietly(command):
 
 
 def memory(inferior, mapped):
-    """Memory of ``inferior``; where it has none (read-only data left out of a core file), the mapped file's."""
+    """Memory of ``inferior``; read-only data that a core file leaves out comes from the mapped file."""
 
     def read(address, size):
         try:

@@ -6,9 +6,9 @@ from .errors import OutOfTime
 
 
 class Limits:
-    """``max_depth`` levels of nesting, ``max_length`` elements of a container, ``max_string`` bytes of a
-    string, ``seconds`` for one command; 0 means no limit, except for the depth. ``python_version`` is what
-    the user says the inferior's CPython is (None: to be told from the process)."""
+    """``max_depth`` levels of nesting, ``max_length`` elements of a container, ``max_string`` bytes of a string,
+    ``seconds`` for one command; 0 means no limit, except for the depth. ``python_version`` is the version of the
+    inferior's CPython as the user gives it (None: read it from the process)."""
 
     def __init__(self, max_depth=20, max_length=200, max_string=2000, seconds=10.0, python_version=None):
         self.max_depth = max_depth

@@ -1,7 +1,7 @@
 """What a C++ expression refers to: a tensor, an IValue, a stack or a Python object, and at which address.
 
-The declared type decides where it says enough; a plain address is looked at, and what was taken for what
-is part of the answer.
+The declared type decides where it is precise enough. At a plain address memory is looked at, and the answer says what
+it was taken for.
 """
 
 from collections import namedtuple

@@ -5,7 +5,9 @@ import re
 from collections import namedtuple
 from pathlib import Path
 
-from .elf import ElfFile, NotElf
+from dualdbg_shared.elf import ElfError
+
+from .elf import ElfFile
 
 Mapping = namedtuple("Mapping", "start end offset path")
 """One mapped range: ``[start, end)`` shows ``path`` from ``offset`` on (bytes)."""
@@ -56,9 +58,9 @@ def _open(path):
         key = (status.st_ino, status.st_mtime_ns, status.st_size)
         known = _files.get(path)
         if known is None or known[0] != key:
-            _files[path] = known = (key, ElfFile(path))
+            _files[path] = known = (key, ElfFile.open(path))
         return known[1]
-    except (OSError, ValueError, NotElf):
+    except (OSError, ElfError):
         return None
 
 
@@ -79,9 +81,9 @@ def deleted_files(pid, rows):
 class Mappings:
     """The libraries of an inferior, and its symbols by address and by name.
 
-    ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be
-    found (a container's root), tried after the path itself. ``files`` says by path where a file is that
-    is found in neither way: one that was deleted.
+    ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be found (a container's
+    root), tried after the path itself. ``files`` gives, by path, the place of a file that is found in neither way
+    because it was deleted.
     """
 
     def __init__(self, rows, roots=(), files=None):
@@ -142,7 +144,7 @@ class Mappings:
         """The address of ``symbol`` (mangled) in the libraries whose file name starts with one of ``prefixes``."""
         for library in self.libraries:
             if library.elf is not None and (not prefixes or library.name.startswith(prefixes)):
-                value = library.elf.find(symbol)
+                value = library.elf.find_symbol(symbol)
                 if value is not None:
                     return library.base + value
         return None
@@ -150,4 +152,4 @@ class Mappings:
     def file_bytes(self, address, size):
         """What the mapped file holds for ``address`` (read-only data that a core file left out), or None."""
         library = self.library_at(address)
-        return library.elf.contents(address - library.base, size) if library and library.elf else None
+        return library.elf.contents_at(address - library.base, size) if library and library.elf else None

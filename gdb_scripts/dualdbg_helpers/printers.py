@@ -1,4 +1,4 @@
-"""Pretty printers: ``print`` and ``info locals`` show the objects of PyTorch and Python as those print them."""
+"""Pretty printers: ``print`` and ``info locals`` show objects as PyTorch and Python print them."""
 
 import itertools
 import re
@@ -112,7 +112,7 @@ def _dict(target, address):
 
 
 def _holder(target, address, tag):
-    """A ``c10::List`` or ``c10::Dict``: a pointer, as the payload of an IValue with that tag is one."""
+    """A ``c10::List`` or ``c10::Dict``: a pointer like the payload of an IValue with that tag."""
     value = target.decoder(IValues).payload(tag, address)
     return f"{value.type} {value.text}"
 

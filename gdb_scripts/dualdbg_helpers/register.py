@@ -1,5 +1,7 @@
 """Makes settings, commands, printers and MI commands known to gdb, once."""
 
+from __future__ import annotations
+
 from . import context, printers, settings
 from .commands import about, dispatch, jit, registry, sides, values
 
@@ -9,7 +11,7 @@ COMMAND_MODULES = (about, dispatch, jit, sides, values)
 _done = []
 
 
-def register():
+def register() -> None:
     """Registers everything; a second call does nothing."""
     if _done:
         return

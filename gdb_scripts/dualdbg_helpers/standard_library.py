@@ -1,7 +1,7 @@
 """GCC's own printers for the types of the C++ library, found where its packages put them.
 
-gdb loads them by itself when it reads libstdc++; a session of dualdbg reads no library before it must, and none of the
-scripts that lie beside libraries.
+gdb loads them itself when it reads libstdc++. But a session of dualdbg reads libraries as late as possible, and never
+the scripts beside libraries.
 """
 
 import re
@@ -28,7 +28,7 @@ def register():
         from libstdcxx.v6 import register_libstdcxx_printers
 
         register_libstdcxx_printers(None)
-    except Exception as error:  # code of another project's, for another version of gdb perhaps
+    except Exception as error:  # code of another project, perhaps for another version of gdb
         gdb.write("dualdbg: GCC's printers in %s do not work: %s\n" % (folder, error), gdb.STDERR)
 
 

@@ -4,7 +4,7 @@
 class Value:
     """One value that was read.
 
-    ``kind`` is what it is in its own world ("Tensor", "Int", "dict"), ``text`` the whole of it for
+    ``kind`` is its kind in PyTorch's or Python's words ("Tensor", "Int", "dict"), ``text`` the whole of it for
     people, ``data`` its structure in plain JSON types, ``children`` a list of ``(name, Value)`` (None:
     not a container), ``total`` the number of children there are, of which ``children`` may show fewer.
     """
@@ -26,7 +26,7 @@ class Value:
 
     @classmethod
     def invalid(cls, why, address=None):
-        """A place that does not hold what was looked for; ``why`` says so."""
+        """The value of a place that does not hold what was expected; ``why`` gives the reason."""
         return cls("invalid", f"<{why}>", address=address)
 
     def structure(self):

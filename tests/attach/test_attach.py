@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from tests.snapshot.test_command import dualdbg
-from tests.support import build_native, find_interpreter, read_ready, require, wait_until
+from tests.support import build_native, other_interpreter, read_ready, wait_until
 
 PROGRAM = Path(__file__).parent / "programs" / "states.py"
-VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
 
 
 @contextmanager
@@ -55,9 +55,9 @@ def answer_of(process: subprocess.Popen[str]) -> str:
     return output
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", python_versions.NAMES)
 def test_python_control_of_a_busy_program(version: str) -> None:
-    python = require(find_interpreter(version), f"Python {version}", outside=True)
+    python = other_interpreter(version)
     with in_state("busy", python) as process:
         done = attach(process.pid, "-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1")
         assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
@@ -221,7 +221,7 @@ def test_our_death_while_threads_meet_a_breakpoint() -> None:
 @pytest.mark.parametrize("was_stopped", [False, True])
 def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
     """gdb's own SIGSTOP, not yet taken when gdb dies, would stop the process for good."""
-    from dualdbg.snapshot.repair import repair
+    from dualdbg.snapshot.linux.repair import repair
 
     with in_state("busy") as process:
         process.send_signal(signal.SIGSTOP)
@@ -236,7 +236,7 @@ def state_of(pid: int) -> str:
 
 
 def traps_in(pid: int) -> int:
-    from dualdbg.snapshot.repair import find_traps
+    from dualdbg.snapshot.linux.repair import find_traps
 
     return len(find_traps(pid))
 
@@ -285,6 +285,7 @@ def test_a_program_without_python() -> None:
             process.kill()
 
 
+@pytest.mark.smoke
 def test_a_batch_without_commands_looks_and_leaves() -> None:
     with in_state("asleep") as process:
         done = attach(process.pid)

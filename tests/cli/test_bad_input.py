@@ -54,7 +54,7 @@ def test_a_script_that_does_not_exist(folder: Path) -> None:
         ("plain.txt", "may not be executed"),
         ("./python2", "is Python 2.7.18"),
         ("./python37", "is Python 3.7.9"),
-        ("./python320", "is Python 3.20.0"),
+        ("./python320", "not a Python interpreter"),
         ("./pypy", "is pypy, not CPython"),
         ("./broken", "cannot be started"),
         ("./chatty", "not a Python interpreter"),

@@ -55,6 +55,7 @@ def test_commands_run_in_order_and_each_waits_for_its_stop(program: Path) -> Non
     assert (frame["frame"]["function"], frame["frame"]["line"]) == ("<module>", 11)
 
 
+@pytest.mark.smoke
 def test_a_native_stop_and_a_python_stop_in_one_stack(program: Path) -> None:
     done = dualdbg(
         "run", "--batch", "--json", "--stop-on-entry", "-x", "tbreak PyOS_FSPath", "-x", "continue", "-x", "bt",

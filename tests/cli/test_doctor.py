@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.driver import dualdbg
-from tests.support import find_interpreter, require
+from tests.support import other_interpreter
 
 
 def test_all_is_well_here_and_a_session_proves_it() -> None:
@@ -46,7 +46,7 @@ def test_an_interpreter_that_is_none() -> None:
 
 @pytest.mark.parametrize("version", ["3.8", "3.10", "3.13"])
 def test_another_interpreter_with_nothing_installed_in_it(version: str) -> None:
-    python: Path = require(find_interpreter(version), f"Python {version}")
+    python: Path = other_interpreter(version)
     done = dualdbg("doctor", "--json", "--python", python)
     session = done.of("finding")[-1]
     assert (session["area"], session["status"]) == ("session", "ok"), done

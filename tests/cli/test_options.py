@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.cli.arguments import Program
-from dualdbg.cli.commands.run import default_python, jit_log_level, read_options
+from dualdbg.cli.commands.run import jit_log_level, read_options
 from dualdbg.errors import UsageError
+from dualdbg.target.interpreter import default_python
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_everything_after_the_program_is_its_own(script: str) -> None:
     options = read_options(["--break", "randn", "-x", "bt", "train.py", "-b", "64", "--json", "--", "x"])
-    assert options.breakpoints == ("randn",)
+    assert options.asked.breakpoints == ("randn",)
     assert options.commands == ("bt",)
     assert not options.json
     assert options.program == Program(script="train.py", args=("-b", "64", "--json", "--", "x"))
@@ -29,14 +30,14 @@ def test_everything_after_the_program_is_its_own(script: str) -> None:
 
 def test_without_options_before_it_ours_may_follow_the_program(script: str) -> None:
     options = read_options(["train.py", "-b", "randn", "-bmm", "--break=add", "--batch", "data", "-b", "64"])
-    assert options.breakpoints == ("randn", "mm", "add")
+    assert options.asked.breakpoints == ("randn", "mm", "add")
     assert options.batch
     assert options.program == Program(script="train.py", args=("data", "-b", "64"))
 
 
 def test_two_dashes_end_our_options_behind_the_program(script: str) -> None:
     options = read_options(["train.py", "-b", "randn", "--", "-b", "64"])
-    assert options.breakpoints == ("randn",)
+    assert options.asked.breakpoints == ("randn",)
     assert options.program.args == ("-b", "64")
 
 

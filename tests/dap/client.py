@@ -22,7 +22,7 @@ from dualdbg.protocol import dap
 from tests.support import ROOT, SHARED
 
 SCHEMA = SHARED / "schemas" / "debugAdapterProtocol.json"
-SECONDS = 30.0
+SECONDS = 90.0
 
 Message = dict[str, Any]
 

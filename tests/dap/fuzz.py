@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dualdbg.dap.registry import requests
+from dualdbg.dap import requests  # noqa: F401 (fills the table)
+from dualdbg.dap.registry import REQUESTS
 from dualdbg.protocol import dap
 
 from .client import Client
@@ -53,7 +54,7 @@ while time.monotonic() < end:
         file.write(str(count))
 """
 
-_WRECKS = (
+_NO_MESSAGES = (  # each ends the connection
     b"garbage\r\n\r\n",
     b"Content-Length: many\r\n\r\n",
     b"Content-Length: -5\r\n\r\n",
@@ -64,6 +65,10 @@ _WRECKS = (
     b"Content-Length: 6000\r\n\r\n" + b"[" * 6000,
     b"x" * 5000 + b"\r\n\r\n",
     b"Content-Length: 2\r\nContent-Type: x\r\n\r\n{}",
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"\x16\x03\x01",
+)
+_WRECKS = (
     dap.encode({"type": "event", "seq": 1, "event": "x"}),
     dap.encode({"type": "response", "seq": 1, "request_seq": 3, "success": True, "command": "x"}),
     dap.encode({"type": "request", "seq": "one", "command": "threads"}),
@@ -177,6 +182,11 @@ class Fuzzer:
         waiting: dict[int, str] = {}
         for _ in range(count):
             self.sent += 1
+            if self.chance.random() < 0.002:
+                self.client.send_quietly(self.chance.choice(_NO_MESSAGES))
+                self.ended = True
+                assert self.client.wait(lambda: self.client.ended, SECONDS), self.client.tail()
+                return
             if self.chance.random() < 0.05:
                 self.client.send_quietly(self.chance.choice(_WRECKS))
                 continue
@@ -229,7 +239,7 @@ class Fuzzer:
 
     def _message(self) -> tuple[str, Any]:
         chance = self.chance
-        command = chance.choice(sorted(requests()))
+        command = chance.choice(sorted(REQUESTS))
         if command in _ENDING and chance.random() < 0.97:
             command = chance.choice(("threads", "stackTrace", "continue", "next", "stepIn"))
         if chance.random() < 0.02:

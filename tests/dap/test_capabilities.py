@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.dap.capabilities import CAPABILITIES
-from dualdbg.dap.registry import of_post_mortem, requests
+from dualdbg.dap import requests
+from dualdbg.dap.client.capabilities import CAPABILITIES
+from dualdbg.dap.registry import OF_POST_MORTEM, REQUESTS, Request
+from dualdbg.protocol import dap_types
 
 SHOWN_BY = {
     "supportsConfigurationDoneRequest": "test_robustness.test_requests_before_their_time",
@@ -102,13 +104,19 @@ def test_the_test_exists(name: str) -> None:
 
 
 def test_every_request_is_announced() -> None:
-    assert set(requests()) - ALWAYS == set(ANNOUNCED)
+    assert set(REQUESTS) - ALWAYS == set(ANNOUNCED)
     assert all(CAPABILITIES[capability] is True for capability in ANNOUNCED.values())
 
 
 def test_every_module_of_requests_is_registered() -> None:
-    folder = Path(importlib.import_module("dualdbg.dap.requests").__file__ or "").parent
-    handlers = [row.answer for row in requests().values()]
-    handlers += [handler for handler in map(of_post_mortem, requests()) if handler is not None]
+    folder = Path(requests.__file__).parent
+    handlers = [*(row.answer for row in REQUESTS.values()), *OF_POST_MORTEM.values()]
     registered = {handler.__module__.rpartition(".")[2] for handler in handlers}
     assert registered == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize("row", REQUESTS.values(), ids=lambda row: row.command)
+def test_every_answer_has_the_type_that_the_protocol_gives_it(row: Request) -> None:
+    """mypy compares what a function returns with its annotation; this compares the annotation with the protocol."""
+    annotated = row.answer.__annotations__["return"].removeprefix("dap.")
+    assert annotated in (allowed := dap_types.ANSWERS[row.command], *allowed.split(" | "))

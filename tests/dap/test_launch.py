@@ -68,6 +68,7 @@ def test_other_things_to_run(client: Client, arguments: dict[str, Any], expected
     client.wait_output(expected)
 
 
+@pytest.mark.smoke
 def test_stop_on_entry_is_before_the_first_line(client: Client, program: Write) -> None:
     path = program('"""A docstring."""\nx = 1\n')
     client.start({"program": str(path), "stopOnEntry": True})

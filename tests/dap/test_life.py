@@ -293,6 +293,29 @@ def test_several_sessions_on_one_port(server: Server, program: Write) -> None:
         client.wait_end()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("listening", [True, False])
+def test_the_status_says_which_signal_ended_the_adapter(
+    listening: bool, number: signal.Signals, program: Write
+) -> None:
+    """128 + N, as docs/command-line.md promises; the program is ended first."""
+    if listening:
+        server = Server()
+        process, client = server.process, connect(server.port)
+    else:
+        adapter = StdioAdapter()
+        process, client = adapter.process, adapter.client
+    client.start({"program": str(program(RUNS_ON))})
+    pid = process_id(client)
+    client.wait_output("running")
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    gone(pid)
+    client.wait_end()
+    errors = server.close()[1] if listening else adapter.close()
+    assert errors == ""
+
+
 def test_the_server_ends_its_programs_when_it_is_ended(program: Write) -> None:
     server = Server()
     client = connect(server.port)

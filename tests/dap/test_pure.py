@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualdbg.dap.arguments import Arguments
+from dualdbg.dap.client.arguments import Arguments
+from dualdbg.dap.client.paths import Mapping, PathMap
 from dualdbg.dap.configuration import Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
 from dualdbg.dap.options import OPTIONS
-from dualdbg.dap.paths import Mapping, PathMap
 from dualdbg.errors import SpecError, StaleHandle, UsageError
-from dualdbg.session.exception_filters import exception_arguments
-from dualdbg.session.hit_conditions import check_hit_condition, hit_counts
+from dualdbg.session.breakpoints.exception_filters import exception_arguments
+from dualdbg.session.breakpoints.hit_conditions import check_hit_condition, hit_counts
 from tests.support import ROOT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -38,15 +39,6 @@ def unharmed(client: Client, thread: int) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"garbage\r\n\r\n",
-        b"Content-Length: many\r\n\r\n",
-        b"Content-Length: 99999999999\r\n\r\n",
-        b"Content-Length: 3\r\n\r\nabc",
-        b"Content-Length: 2\r\n\r\n[]",
-        b"Content-Length: 2\r\n\r\n{}",
-        b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc",
-        b"Content-Length: 40000\r\n\r\n" + b"[" * 40000,
-        b"x" * 10000 + b"\r\n\r\n",
         dap.encode({"type": "event", "seq": 1, "event": "x"}),
         dap.encode({"type": "nonsense", "seq": 1}),
         dap.encode({"type": "request", "seq": 1}),
@@ -62,6 +54,37 @@ def unharmed(client: Client, thread: int) -> None:
 def test_malformed_messages(client: Client, stopped: int, data: bytes) -> None:
     client.send_raw(data)
     unharmed(client, stopped)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"garbage\r\n\r\n",
+        b"Content-Length: many\r\n\r\n",
+        b"Content-Length: 99999999999\r\n\r\n",
+        b"Content-Length: 3\r\n\r\nabc",
+        b"Content-Length: 2\r\n\r\n[]",
+        b"Content-Length: 2\r\n\r\n{}",
+        b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc",
+        b"Content-Length: 40000\r\n\r\n" + b"[" * 40000,
+        b"x" * 10000 + b"\r\n\r\n",
+    ],
+    ids=lambda data: repr(data[:40]),
+)
+def test_what_is_no_message_ends_the_session(program: Write, data: bytes) -> None:
+    """It says so, and the program that it launched ends with it."""
+    adapter = StdioAdapter()
+    client = adapter.client
+    client.start({"program": str(program("import time; print('on', flush=True); time.sleep(60)"))})
+    client.wait_output("on")
+    pid = process_id(client)
+    client.send_raw(data + dap.encode(dap.request(1000, "threads")))
+    client.wait_output("the connection is closed")
+    client.wait_end()
+    gone(pid)
+    assert not client.has_answer(1000)
+    errors = adapter.close()
+    assert errors.startswith("dualdbg: a client was turned away: ") and errors.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -211,7 +234,7 @@ def test_a_client_that_vanishes_in_the_middle_of_starting(program: Write) -> Non
     read_until(connection, b'"initialized"')
     connection.close()
     status, errors = server.close()
-    assert errors == "" and status == 0
+    assert errors == "" and status == 128 + signal.SIGTERM
 
 
 def test_a_client_that_never_reads(program: Write) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.session.group import Caller, is_wanted
+from dualdbg.session.inferiors import Caller, is_wanted
 from tests.cli.driver import SECONDS, Done, dualdbg, json_run
-from tests.support import SAMPLES, find_interpreter, require
+from tests.support import SAMPLES, other_interpreter
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
@@ -59,7 +59,7 @@ def test_a_child_stops_at_a_breakpoint_that_was_set_before_it_ran(way: str, proc
 
 @pytest.mark.parametrize("version", ["3.8", "3.12", "3.13"])
 def test_a_fork_of_another_interpreter_joins(version: str) -> None:
-    python = require(find_interpreter(version), f"Python {version}", outside=True)
+    python = other_interpreter(version)
     done = dualdbg(
         "run", "--json", "--follow", "python", "-b", AT_WORK, "--batch", "--python", python,
         "-x", "next", "-x", "p doubled", "-x", "continue", CHILDREN, "mp-fork",
@@ -81,6 +81,7 @@ def test_a_process_is_chosen_and_a_new_breakpoint_is_one_of_all() -> None:
     assert ends(done) == {1: 0, 2: 8, 3: 8}
 
 
+@pytest.mark.smoke
 def test_processes_stop_together_and_run_on_together() -> None:
     with json_run("--follow", "python", "-b", AT_WORK, CHILDREN, "mp-fork") as run:
         run.next("stopped")
@@ -168,9 +169,9 @@ def native_and_python(done: Done) -> list[tuple[str, int | None]]:
 
 
 def test_what_is_wanted() -> None:
-    worker = Caller(5, 4, "fork", "Process-1 app.load", "python", ("python", "train.py"), "/")
+    worker = Caller(5, 0, 1, 4, "fork", "Process-1 app.load", "python", ("python", "train.py"), "/")
     helper = "from multiprocessing.resource_tracker import main;main(3)"
-    tracker = Caller(6, 4, "exec", "", "python", ("python", "-c", helper), "/")
+    tracker = Caller(6, 0, 1, 4, "exec", "", "python", ("python", "-c", helper), "/")
     assert is_wanted("python", worker)
     assert not is_wanted("python", tracker)
     assert is_wanted("resource_tracker", tracker)

@@ -39,10 +39,10 @@ def break_like(library, *parts):
     found = inferior.mappings(inferior.require_inferior()).library_named(library)
     table = found.elf.tables[0]
     addresses = set()
-    for index in range(len(table.values)):
-        name = table.name(index)
-        if all(part in name for part in parts) and ".cold" not in name and table.kind(index) == 2:
-            addresses.add(found.base + table.values[index])
+    for entry in table.functions():
+        name = table.name(entry).decode()
+        if all(part in name for part in parts) and ".cold" not in name:
+            addresses.add(found.base + entry.value)
     assert addresses, parts
     for address in addresses:
         gdb.execute(f"break *{address:#x}")

@@ -82,6 +82,7 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
     found.end()
 
 
+@pytest.mark.smoke
 def test_python_object(machine: Machine) -> None:
     address = json.loads(machine.published.read_text())["addresses"]["values"]
     answer = machine.ask(f"-dualdbg-pyobject {address} --limit 3")

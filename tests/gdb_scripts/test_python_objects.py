@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
-from tests.support import find_interpreter, require
-
-VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
+from tests.support import other_interpreter
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=python_versions.NAMES)
 def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Every object of the target, by name, as ``dualdbg-json pyobject`` describes it."""
-    outside = request.param == "3.14"  # not to be had where the tests of this project were written
-    python = require(find_interpreter(request.param), f"Python {request.param}", outside=outside)
+    python = other_interpreter(request.param)
     program = [executable(python), HERE / "targets" / "python_values.py"]
     tmp_path = tmp_path_factory.mktemp("objects")
     names = names_of(program, tmp_path)

@@ -14,7 +14,7 @@ from dualdbg.console.commands.registry import all_commands, find_command
 from dualdbg.console.commands.torch import _WORDS
 from dualdbg.console.completion import Completions
 from dualdbg.errors import EvaluationError
-from dualdbg.session.memory_values import path_of
+from dualdbg.session.inspect.python_objects import path_of
 from tests.cli.driver import Done, dualdbg
 from tests.gdb_scripts.gdb_run import HERE
 from tests.support import ROOT, SAMPLES

@@ -1,10 +1,13 @@
-"""The checks that every test relies on find what they are meant to find: leftovers, and skips in CI."""
+"""The checks that every test relies on find what they are meant to find: leftovers, marks, and skips in CI."""
 
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ print(child.pid)
 """
 
 
-def run_test(folder: Path, body: str, ci: bool = False) -> tuple[int, str]:
+def run_test(folder: Path, body: str, ci: bool = False, options: Sequence[str] = ()) -> tuple[int, str]:
     """The exit status and the output of pytest for a test file, under our conftest."""
     test_file = folder / "test_it.py"
     test_file.write_text(
@@ -32,7 +35,7 @@ def run_test(folder: Path, body: str, ci: bool = False) -> tuple[int, str]:
     if ci:
         environment["CI"] = "true"
     done = subprocess.run(
-        [*command, "--rootdir", str(folder), str(test_file)],
+        [*command, *options, "--rootdir", str(folder), str(test_file)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -58,6 +61,7 @@ def test_it():
     wait_until(lambda: not is_running(pid))
 
 
+@pytest.mark.smoke
 def test_an_orphan_left_behind_is_found(tmp_path: Path) -> None:
     status, output = run_test(
         tmp_path,
@@ -73,6 +77,54 @@ def test_it():
     wait_until(lambda: not is_running(pid))
 
 
+# How a test starts a process: in its own code, in a fixture, in a class that it names, and so that no code tells.
+STARTS = {
+    "itself": """
+def test_it(): subprocess.run(["true"])
+""",
+    "by a fixture": """
+@pytest.fixture
+def started(): return subprocess.run(["true"])
+@pytest.fixture
+def thing(started): return started
+def test_it(thing): pass
+""",
+    "by a class": """
+from tests.cli.driver import JsonRun
+def test_it(): JsonRun
+""",
+    "by a function of dualdbg": """
+from dualdbg.target import doctor
+def test_it(): doctor.check_gdb(None)
+""",
+    "unseen": """
+import importlib
+def test_it(): importlib.import_module("sub" + "process").run(["true"])
+""",
+    "unseen, and keeps quiet about it": """
+import contextlib, importlib
+def test_it():
+    with contextlib.suppress(OSError):
+        importlib.import_module("sub" + "process").run(["true"])
+""",
+    "unseen, with the mark": """
+import importlib
+@pytest.mark.processes
+def test_it(): importlib.import_module("sub" + "process").run(["true"])
+""",
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_only_what_is_marked_starts_processes(tmp_path: Path, how: str) -> None:
+    status, output = run_test(tmp_path, STARTS[how], options=["-m", "pure"])
+    if how.startswith("unseen") and "mark" not in how:
+        assert status == 1, output
+        assert "add @pytest.mark.processes to a test that starts some:\n  subprocess.Popen" in output
+    else:
+        assert "1 deselected" in output
+
+
 @pytest.mark.parametrize(
     ("body", "ci", "status", "said"),
     [
@@ -86,12 +138,63 @@ def test_it():
         ),
         ("def test_it(): assert require('there', 'a thing') == 'there'", True, 0, "1 passed"),
         ("def test_it(): pytest.skip('not here')", False, 0, "SKIPPED"),
-        ("def test_it(): pytest.skip('not here')", True, 1, "skipped in CI"),
-        ("@pytest.mark.skipif(True, reason='not here')\ndef test_it(): pass", True, 1, "skipped in CI"),
-        ("pytest.importorskip('no_such_module')", True, 2, "skipped in CI"),
+        ("def test_it(): pytest.skip('not here')", True, 1, "skipped where nothing may be missing"),
+        (
+            "@pytest.mark.skipif(True, reason='not here')\ndef test_it(): pass",
+            True,
+            1,
+            "skipped where nothing may be missing",
+        ),
+        ("pytest.importorskip('no_such_module')", True, 2, "skipped where nothing may be missing"),
         ("@pytest.mark.xfail\ndef test_it(): assert False", True, 0, "1 xfailed"),
     ],
 )
 def test_missing_components(tmp_path: Path, body: str, ci: bool, status: int, said: str) -> None:
     actual, output = run_test(tmp_path, body, ci)
     assert (actual, said in output) == (status, True), output
+
+
+def test_every_area_has_a_few_quick_tests_with_real_processes() -> None:
+    """The folders whose tests start processes have some in `make check`, and not many."""
+    tests = ROOT / "tests"
+    folders = {path.parent for path in tests.rglob("test_*.py")} - {tests / "vscode" / "editors"}
+    for folder in folders - {
+        tests / area for area in ("console", "known", "protocol", "shared", "specs", "stacks")
+    }:
+        marks = sum(path.read_text().count("\n@pytest.mark.smoke\n") for path in folder.glob("test_*.py"))
+        assert 1 <= marks <= 3, f"{folder}: {marks} smoke tests"
+
+
+def test_workers_begin_with_what_takes_long(tmp_path: Path) -> None:
+    quick, busy, slow = (
+        "def test_it(): pass\n",
+        f"{STARTS['itself']}",
+        "@pytest.mark.slow\ndef test_it(): pass\n",
+    )
+    for name, text in {"test_a.py": quick, "test_b.py": busy, "test_c.py": slow}.items():
+        (tmp_path / name).write_text("import pytest, subprocess\n" + text)
+    options = ["-vv", "-n", "1", "--dist", "loadfile", "--no-loadscope-reorder"]
+    _, output = run_test(tmp_path, "def test_it(): pass", options=[*options, str(tmp_path)])
+    assert re.findall(r"PASSED (?:\S*/)?test_(\w+)\.py", output) == ["c", "b", "a", "it"], output
+
+
+def test_what_was_asked_for_by_name_is_not_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUALDBG_TEST_EDITORS", "1")
+    status, output = run_test(tmp_path, "def test_it(): require(None, 'chromium')")
+    assert (status, "missing for what was asked for: chromium" in output) == (1, True), output
+
+
+def test_programs_of_tests_can_be_interrupted_in_a_run_that_a_shell_started_in_the_background(
+    tmp_path: Path,
+) -> None:
+    body = """
+def test_it():
+    shown = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    assert subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True).stdout == "True\\n"
+"""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status, output = run_test(tmp_path, body)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 0, output

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SpecError
-from dualdbg.symbols import derivatives
-from dualdbg.symbols.operator_chain import Chain, Station, Step, TorchInstallation, trace
-from dualdbg.symbols.operator_report import as_data, as_text
+from dualdbg.symbols.torch import derivatives
+from dualdbg.symbols.torch.operator_chain import Chain, Station, Step, TorchInstallation, trace
+from dualdbg.symbols.torch.operator_report import as_data, as_text
 from tests.operators.counting import run
 
 pytestmark = pytest.mark.torch

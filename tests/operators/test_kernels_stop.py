@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Layer
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.nested_calls import Arrival, continues_call
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.objfile import Objfile
+from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests.operators.counting import run, run_with_stacks
 
 HERE = Path(__file__).parent
@@ -91,7 +91,7 @@ def test_one_stop_a_call(
 
 def _reported(hits: list[dict[str, Any]], own: set[str], mapped: dict[str, int]) -> int:
     """How many of the arrivals the user would see."""
-    libraries = {path: Library.open(path) for path, _, _ in (place.rpartition("+") for place in own)}
+    libraries = {path: Objfile.open(path) for path, _, _ in (place.rpartition("+") for place in own)}
     kernels = {
         mapped[path] + int(address, 16) for path, _, address in (place.rpartition("+") for place in own)
     }
@@ -105,7 +105,7 @@ def _reported(hits: list[dict[str, Any]], own: set[str], mapped: dict[str, int])
     return count
 
 
-def _starts(pc: int, libraries: dict[str, Library], mapped: dict[str, int]) -> list[int]:
+def _starts(pc: int, libraries: dict[str, Objfile], mapped: dict[str, int]) -> list[int]:
     found = []
     for path, library in libraries.items():
         symbol = library.symbol_at(pc - mapped[path]) if pc > mapped[path] else None
@@ -120,6 +120,6 @@ def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: L
     for candidate in table.symbols_for(operator, layer):
         path = torch_directory / "lib" / f"{candidate.library}.so"
         if path.exists():
-            functions = Library.open(path).find_functions(f"::{candidate.name}")
+            functions = Objfile.open(path).find_functions(f"::{candidate.name}")
             found |= {f"{path}+{one.address:#x}" for one in candidate.pick(functions)}
     return found

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from dualdbg.errors import SymbolError
-from dualdbg.symbols.native_entries import NativeEntry, Resolved, find_entries
+from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
 from tests import support
 from tests.operators.counting import run
 
 
 def resolve(names: list[str], folder: Path | None = None, setup: str | None = None) -> dict[str, Resolved]:
-    environment = {**os.environ, "PYTHONPATH": str(folder or "")}
-    answers = find_entries(sys.executable, names, setup=setup, environment=environment)
+    answers = find_entries(sys.executable, names, setup=setup, search_path=[str(folder)] if folder else [])
     assert [answer.name for answer in answers] == names
     return {answer.name: answer for answer in answers}
 
@@ -26,6 +25,7 @@ def functions(answer: Resolved) -> list[tuple[str, str | None]]:
     return [(entry.role, entry.function) for entry in answer.entries]
 
 
+@pytest.mark.smoke
 def test_built_in_functions_methods_and_slots() -> None:
     answers = resolve(
         ["math.sin", "len", "str.join", "int.__add__", "property.fget", "int", "functools.partial"]
@@ -101,12 +101,12 @@ def test_pybind11(native_samples: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.12", "3.13"])
+@pytest.mark.parametrize("version", python_versions.NAMES)
 def test_other_interpreters(version: str) -> None:
-    python = support.require(support.find_interpreter(version), f"Python {version}")
+    python = support.other_interpreter(version)
     folder = support.build_native(python)
     names = ["math.sin", "str.join", "int", *PYBIND11, "sample_capi.add"]
-    answers = find_entries(python, names, environment={**os.environ, "PYTHONPATH": str(folder)})
+    answers = find_entries(python, names, search_path=[str(folder)])
     first = {answer.name: functions(answer)[0] for answer in answers}
     assert first["math.sin"] == ("function", "math_sin")
     assert first["str.join"] == ("function", "unicode_join")

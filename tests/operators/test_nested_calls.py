@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualdbg.symbols.nested_calls import Arrival, continues_call
+from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
 
 KERNELS = {0x100, 0x200}
 FIRST = Arrival(thread=1, function=0x100, stack_pointer=0x7000, return_address=0x50)

@@ -9,11 +9,11 @@ import pytest
 
 from dualdbg.errors import SpecError, SymbolError
 from dualdbg.model import Layer
-from dualdbg.symbols import native_functions
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.native_signature import kernel_parameters, normal, parameters_of
-from dualdbg.symbols.operators import Candidate, OperatorTable
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+from dualdbg.symbols.objfile import Objfile
+from dualdbg.symbols.torch import native_functions
+from dualdbg.symbols.torch.native_signature import kernel_parameters, normal, parameters_of
+from dualdbg.symbols.torch.operators import Candidate, OperatorTable
 
 pytestmark = pytest.mark.torch
 
@@ -37,7 +37,6 @@ def test_every_operator_is_as_torchgen_sees_it(table: OperatorTable, torch_direc
             assert entry.out_variant == function.func.is_out_fn(), name
             assert set(entry.variants) == {variant.name for variant in function.variants}, name
             assert entry.python_module == function.python_module, name
-            assert entry.manual_kernel == function.manual_kernel_registration, name
             assert list(entry.autogen) == [str(one) for one in function.autogen], name
             delegate = function.structured_delegate
             assert entry.delegate == (None if delegate is None else str(delegate)), name
@@ -58,7 +57,7 @@ def test_every_operator_is_as_torchgen_sees_it(table: OperatorTable, torch_direc
 
 @pytest.mark.slow
 def test_the_parameters_tell_overloads_apart(table: OperatorTable, torch_directory: Path) -> None:
-    library = Library.open(torch_directory / "lib/libtorch_cpu.so")
+    library = Objfile.open(torch_directory / "lib/libtorch_cpu.so")
     several = {"randn", "add", "div", "sum", "where", "arange", "hsplit", "tensor_split", "std", "index_fill"}
     checked = 0
     for name in sorted(several):
@@ -112,7 +111,7 @@ def test_all_layers_come_in_the_order_of_a_call(table: OperatorTable) -> None:
 
 
 def test_an_overload_picks_its_own_function(table: OperatorTable, torch_directory: Path) -> None:
-    library = Library.open(torch_directory / "lib/libtorch_cpu.so")
+    library = Objfile.open(torch_directory / "lib/libtorch_cpu.so")
 
     def functions(name: str) -> list[str]:
         [candidate] = [one for one in table.symbols_for(name) if one.name == "at::native::randn"]

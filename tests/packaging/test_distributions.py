@@ -94,7 +94,16 @@ def test_sdist_carries(distributions: Path, folder: str) -> None:
     expected = data_files(folder)
     assert expected
     assert expected <= names
-    assert {"LICENSE", "README.md", "CHANGELOG.md", "Makefile", "pyproject.toml"} <= names
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml"} <= names
+
+
+def test_wheel_has_what_is_shared_with_gdb_on_both_sides(distributions: Path) -> None:
+    """``dualdbg/shared`` is a link in the checkout, and files in a wheel."""
+    (wheel,) = distributions.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in data_files("gdb_scripts/dualdbg_shared"):
+            here = name.replace("gdb_scripts/dualdbg_shared", "dualdbg/shared")
+            assert archive.read(here) == archive.read(f"dualdbg/_data/{name}") == (ROOT / name).read_bytes()
 
 
 def test_wheel_has_only_the_package(distributions: Path) -> None:

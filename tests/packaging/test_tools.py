@@ -39,6 +39,7 @@ def add_program(folder: Path, name: str, text: str) -> None:
     (folder / name).chmod(0o755)
 
 
+@pytest.mark.smoke
 def test_find_python_passes_over_what_does_not_run(bare_path: Path) -> None:
     add_program(bare_path, "python3", "#!/bin/sh\nexit 127\n")  # a pyenv shim without a version does this
     add_program(bare_path, "python3.12", f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
@@ -71,6 +72,46 @@ def test_ensure_tools_is_silent_when_all_is_there(bare_path: Path) -> None:
         add_program(bare_path, name, "#!/bin/sh\n")
     done = run("ensure-tools", "venv", "gdb", "g++", path=bare_path, PYTHON=sys.executable)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+APT = """#!/bin/sh
+for last; do :; done
+case $1:$last in
+    install:neovim) echo '#!/bin/sh' > "$BIN/nvim"; chmod +x "$BIN/nvim" ;;
+    install:tmux) echo "no space left" >&2; exit 100 ;;
+    show:neovim | show:tmux | show:gdb) ;;
+    *) exit 1 ;;
+esac
+"""
+
+
+def test_ensure_tools_installs_wishes_where_it_can(bare_path: Path) -> None:
+    """One is installed, one of them cannot be, and of one there is no package."""
+    (bare_path / "id").unlink()
+    add_program(bare_path, "id", "#!/bin/sh\necho 0\n")
+    (bare_path / "chmod").symlink_to(require(shutil.which("chmod"), "chmod"))
+    for name in ("apt-get", "apt-cache"):
+        add_program(bare_path, name, APT)
+    wishes = ("nvim", "tmux", "python3.77")
+    done = run(
+        "ensure-tools",
+        "venv",
+        "--if-possible",
+        *wishes,
+        path=bare_path,
+        PYTHON=sys.executable,
+        BIN=str(bare_path),
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "installing neovim\ninstalling tmux\nnot here, and what needs them is skipped: tmux python3.77\n"
+    )
+
+
+def test_ensure_tools_passes_over_wishes_where_it_installs_nothing(bare_path: Path) -> None:
+    done = run("ensure-tools", "venv", "--if-possible", "nvim", path=bare_path, PYTHON=sys.executable)
+    shown = "not here, and what needs them is skipped: nvim\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
 
 
 def test_make_help_lists_every_target() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dualdbg.errors import ProtocolError
@@ -45,10 +47,71 @@ def test_any_cut_of_the_stream_gives_the_same_messages(messages: list[Any], cuts
 )
 def test_what_is_not_dap_is_refused(stream: bytes) -> None:
     with pytest.raises(ProtocolError):
-        dap.Decoder().feed(stream)
+        list(dap.Decoder().feed(stream))
 
 
-def test_header_names_are_case_insensitive_and_others_are_passed_over() -> None:
+def test_header_names_are_case_insensitive() -> None:
     body = b'{"type":"event"}'
     stream = b"content-length: %d\r\nContent-Type: x\r\n\r\n%s" % (len(body), body)
-    assert dap.Decoder().feed(stream) == [{"type": "event"}]
+    assert list(dap.Decoder().feed(stream)) == [{"type": "event"}]
+
+
+MESSAGE = dap.encode({"type": "event"})
+
+
+@given(st.binary(min_size=1, max_size=40), st.integers(0, 3))
+def test_after_the_first_error_nothing_is_heard(noise: bytes, before: int) -> None:
+    """Whatever stands between messages, none behind it is found: there is no way back into the stream."""
+    decoder = dap.Decoder()
+    heard = []
+    with contextlib.suppress(ProtocolError):
+        for message in decoder.feed(MESSAGE * before + noise + MESSAGE * 40):
+            heard.append(message)
+        assume(False)  # the noise was the beginning of a message that has not ended
+    assert len(heard) in (before, before + 1)  # noise that is a header makes one body of what follows
+    for _ in range(2):
+        with pytest.raises(ProtocolError):
+            list(decoder.feed(MESSAGE))
+
+
+@pytest.mark.parametrize(
+    ("stream", "who"),
+    [
+        (b"GET / HTTP/1.1\r\n", "an HTTP client"),
+        (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(MESSAGE) + MESSAGE, "an HTTP client"),
+        (b"OPTIONS * HTTP/1.1\r\n", "an HTTP client"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "an HTTP client"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "a TLS client"),
+    ],
+)
+def test_other_protocols_are_known_by_their_first_bytes(stream: bytes, who: str) -> None:
+    with pytest.raises(dap.Stranger, match=who) as caught:
+        list(dap.Decoder().feed(stream))
+    assert caught.value.reply.startswith(b"HTTP/1.1 400 ") or who == "a TLS client"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: 16\r\nContent-Length: 16",
+        b"Content-Length: 16\r\nHost: x",
+        b"Content-Length : 16",
+        b"Content-Length: +16",
+        b"Content-Length: 0x10",
+        b"Content-Length: \xd9\xa1",
+        b"Content-Type: " + b"x" * 2000,
+    ],
+)
+def test_headers_that_two_readers_could_understand_differently(header: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        list(dap.Decoder().feed(header + b"\r\n\r\n" + b'{"type":"event"}'))
+
+
+def test_what_is_kept_is_bounded() -> None:
+    decoder = dap.Decoder(1000)
+    with pytest.raises(ProtocolError, match="length"):
+        list(decoder.feed(b"Content-Length: 1001\r\n\r\n"))
+    for _ in range(100):
+        with pytest.raises(ProtocolError):
+            list(decoder.feed(b"x" * 100_000))
+    assert sum(map(sys.getsizeof, vars(decoder).values())) < 10_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import SAMPLES, build_native, find_interpreter, read_ready, require
+from tests.support import SAMPLES, build_native, other_interpreter, read_ready, require
 
 
 def run(script: str, *arguments: str, python: str | Path = sys.executable, **environment: str):
@@ -30,6 +30,7 @@ def test_testdebug_is_the_script_that_the_walk_through_names_by_line() -> None:
     assert lines == ["import torch", "", "d = torch.randn(2, 3)", "print(d)"]
 
 
+@pytest.mark.smoke
 def test_native_demo_without_preparation(native_samples: Path) -> None:
     # No PYTHONPATH: the script finds, or makes, the build by itself.
     done = run("native_demo.py")
@@ -62,7 +63,7 @@ def test_native_demo_without_preparation(native_samples: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["3.8", "3.13"])
 def test_native_demo_with_another_interpreter(version: str, native_samples: Path) -> None:
-    python = require(find_interpreter(version), f"Python {version}", outside=True)
+    python = other_interpreter(version)
     folder = build_native(python)
     other = run("native_demo.py", python=python, PYTHONPATH=str(folder))
     ours = run("native_demo.py", PYTHONPATH=str(native_samples))

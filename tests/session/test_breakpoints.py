@@ -9,9 +9,9 @@ import pytest
 
 from dualdbg.errors import SpecError
 from dualdbg.model import BreakpointState, NativeFrame, Reason
+from dualdbg.session.breakpoints.native_expressions import check_expression
 from dualdbg.session.log_text import split_log
-from dualdbg.session.native_expressions import check_expression
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
 from tests.session.driver import Driver, name, run_session
 
@@ -46,7 +46,7 @@ def loop(tmp_path: Path) -> Path:
 
 async def a_of(driver: Driver) -> float:
     """The argument a of sample_pybind's add at a stop in it."""
-    return float((await driver.session.native.command("-data-evaluate-expression a"))["value"])
+    return float(await driver.session.native.user_command("output a"))
 
 
 def test_a_condition_stops_where_it_holds(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
@@ -169,7 +169,7 @@ def test_a_thread_by_its_id(loop: Path, env: Env) -> None:
             assert (
                 stop.thread.tid == driver.session.pid and name(stop.frame) == "(anonymous namespace)::scale"
             )
-            values.append((await driver.session.native.command("-data-evaluate-expression value"))["value"])
+            values.append(await driver.session.native.user_command("output value"))
         assert values == ["1", "3"]
         await driver.session.resume()
         await driver.exit()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Value
-from dualdbg.session.helper_words import HelperWords
+from dualdbg.session.inspect.torch_commands import HelperWords
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
@@ -95,7 +95,7 @@ def test_objects_of_either_side_and_back(env: dict[str, str], tmp_path: Path) ->
         this = await said(driver, "cpp2py", "this")
         assert (int(this["python"], 16), this["objects"][0]["type"]) == (objects[4], "sample_pybind.Vec2")
         assert (await said(driver, "py2cpp", "$py"))["pointers"][0]["type"] == "sample::Vec2 *"
-        assert (await driver.session.native.console("output $cpp->x + $cpp->y")).strip() == "7"
+        assert (await driver.session.native.user_command("output $cpp->x + $cpp->y")).strip() == "7"
         assert (await driver.finish_run()).code == 0
 
     run_session(work, script, "program.py:15", "call_back", "sample::Vec2::length", env=env)

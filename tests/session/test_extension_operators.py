@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import BreakpointState
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests.session.driver import Driver, name, run_session
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

@@ -8,8 +8,8 @@ import pytest
 
 from dualdbg.errors import EvaluationError
 from dualdbg.model import PythonFrame, Reason
-from dualdbg.session import native_python
-from dualdbg.session.native_python import NotSound
+from dualdbg.session.inspect import inferior_evaluation
+from dualdbg.session.inspect.inferior_evaluation import NotSound
 from tests import support
 from tests.session.driver import Driver, name, run_session
 
@@ -19,7 +19,7 @@ Env = dict[str, str]
 async def value_of(driver: Driver, text: str, limit: float = 5.0) -> str:
     stop = driver.session.stop
     assert stop is not None
-    return (await native_python.evaluate(driver.session, text, stop.thread.tid, None, limit)).value
+    return (await inferior_evaluation.evaluate(driver.session, text, stop.thread.tid, None, limit)).value
 
 
 def test_an_expression_runs_in_the_python_frame_below(crossing: Path, env: Env) -> None:
@@ -68,7 +68,7 @@ def test_an_outer_frame_can_be_chosen(crossing: Path, env: Env) -> None:
         stop = await driver.step("finish")  # of the callback, into the native caller
         assert name(stop.frame) == "(anonymous namespace)::call_back"
         frames = [frame for frame in (await driver.stack()).visible() if isinstance(frame, PythonFrame)]
-        value = await native_python.evaluate(driver.session, "b", stop.thread.tid, frames[-1])
+        value = await inferior_evaluation.evaluate(driver.session, "b", stop.thread.tid, frames[-1])
         assert value.type == "float" and value.value.startswith("4.83")
         assert (await driver.finish_run()).code == 0
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import BreakpointState, Reason, Stop
-from dualdbg.session.python_suffixes import join, suffixes
-from dualdbg.symbols.python_functions import FunctionPlace, NoFunction, find_function
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.session.breakpoints.python_suffixes import join, suffixes
+from dualdbg.symbols.callables.python_functions import FunctionPlace, NoFunction, find_function
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\

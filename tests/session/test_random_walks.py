@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.backends.gdb import GdbEngine
 from dualdbg.errors import CommandError
 from dualdbg.model import Exited, Language, NativeFrame, PythonFrame, Quality, Reason, Stack, State, Stopped
 from tests.session.driver import Driver, name, run_session
@@ -109,8 +110,11 @@ async def check_python(driver: Driver, python: list[PythonFrame]) -> None:
 async def check_native(driver: Driver, stack: Stack) -> None:
     native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
     number = await driver.session.inspector.gdb_thread(stack.thread)
-    answer = await driver.session.native.command(f"-stack-list-frames --thread {number}")
-    own = [_row(row) for row in answer["stack"]]
+    native_engine = driver.session.native
+    assert isinstance(native_engine, GdbEngine)
+    # MI's own list: another way than the session's, through the process below the engine's methods
+    answer = await native_engine._process.command(f"-stack-list-frames --thread {number}")
+    own = [_row(row.values) for row in answer.rows("stack")]
     assert {(frame.level, frame.pc) for frame in native} <= {(level, pc) for level, pc, _, _ in own}
     by_level = {level: (function, line) for level, _, function, line in own}
     for frame in native:

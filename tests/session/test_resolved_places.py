@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from dualdbg.model import Exited, PythonFrame, Stopped
-from dualdbg.symbols.native_entries import Resolved, find_entries
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.callables.native_entries import Resolved, find_entries
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests.session.driver import Driver, run_session
 
 CALLS = {
@@ -33,8 +32,7 @@ def specs(answer: Resolved) -> list[str]:
 @pytest.mark.torch
 @pytest.mark.slow
 def test_calls_stop_at_what_was_named(tmp_path: Path, native_samples: Path, operators: OperatorTable) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(native_samples)}
-    answers = find_entries(sys.executable, list(CALLS), environment=environment)
+    answers = find_entries(sys.executable, list(CALLS), search_path=[str(native_samples)])
     program = tmp_path / "program.py"
     program.write_text("\n".join(["import math, torch, sample_pybind", *CALLS.values(), ""]))
     wanted = {name: specs(answer) for name, answer in zip(CALLS, answers, strict=True)}

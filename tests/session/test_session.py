@@ -20,7 +20,9 @@ from dualdbg.model import (
     State,
     Stopped,
 )
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.session import start
+from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.target import launcher
 from tests.session.driver import Driver, name, run_session
 from tests.support import SAMPLES, wait_until
 
@@ -33,6 +35,7 @@ def script(tmp_path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.smoke
 def test_a_program_that_ends_at_once(tmp_path: Path) -> None:
     async def work(driver: Driver) -> int | None:
         return (await driver.exit()).code
@@ -108,11 +111,39 @@ def test_a_pause_in_python_code_becomes_a_python_stop_that_can_be_stepped(tmp_pa
     run_session(work, script(tmp_path, BUSY), "program.py:5")
 
 
+CROWDED = """\
+import threading
+x = 0
+def spin():
+    global x
+    while True:
+        x += 1
+for _ in range(4):
+    threading.Thread(target=spin, daemon=True).start()
+y = 1
+spin()
+"""
+
+
+def test_a_pause_is_a_python_stop_where_the_thread_waits_for_the_gil(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.remove(1)
+        for _ in range(4):
+            await driver.session.resume()
+            wait_until(lambda: _system_call(driver.session.pid) in FUTEX, 10, "it waits for the GIL")
+            await driver.session.pause()
+            stop = await driver.stop()
+            assert (stop.reason, stop.origin) == (Reason.PAUSE, Language.PYTHON), await driver.stack()
+
+    run_session(work, script(tmp_path, CROWDED), "program.py:9")
+
+
 def test_a_pause_in_native_code_shows_the_python_line_that_called_it(tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         await driver.session.resume()
-        wait_until(lambda: _is_asleep(driver.session.pid), 10, "the program sleeps")
+        wait_until(lambda: _system_call(driver.session.pid) in NANOSLEEP, 10, "the program sleeps")
         await driver.session.pause()
         stop = await driver.stop()
         assert stop.reason is Reason.PAUSE and stop.origin is Language.NATIVE
@@ -124,9 +155,34 @@ def test_a_pause_in_native_code_shows_the_python_line_that_called_it(tmp_path: P
     run_session(work, script(tmp_path, ASLEEP), "program.py:2")
 
 
-def _is_asleep(pid: int) -> bool:
-    syscall = Path(f"/proc/{pid}/syscall").read_text().split()[0]
-    return syscall in {"35", "230", "101", "115"}  # nanosleep, clock_nanosleep: x86-64, aarch64
+def test_debugpy_is_known_by_the_files_that_the_kernel_maps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment that is reached by a link: Python names its files by the link, the kernel does not."""
+    debugpy = launcher.debugpy_package()
+    (tmp_path / "link").symlink_to(debugpy.parent)
+    linked = tmp_path / "link" / "debugpy"
+    for module in (launcher, start):
+        monkeypatch.setattr(module, "debugpy_package", lambda: linked)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        rules = driver.session.inspector.reader.rules
+        mapped = Path(f"/proc/{driver.session.pid}/maps").read_text().splitlines()
+        tracer = {line.split()[-1] for line in mapped if line.endswith(".so") and "pydevd" in line}
+        assert tracer and all(map(rules.is_ours, tracer)), tracer
+        assert rules.is_ours(str(linked / "_vendored" / "pydevd" / "pydevd.py"))
+
+    run_session(work, script(tmp_path, BUSY), "program.py:5")
+
+
+NANOSLEEP = {"35", "230", "101", "115"}  # nanosleep, clock_nanosleep: x86-64, aarch64
+FUTEX = {"202", "98"}  # the same
+
+
+def _system_call(pid: int) -> str:
+    """The number of the system call in which the main thread is, or a word for none."""
+    return Path(f"/proc/{pid}/syscall").read_text().split()[0]
 
 
 TWO_THREADS = """\

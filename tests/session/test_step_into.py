@@ -10,7 +10,7 @@ from dualdbg.config import find_config
 from dualdbg.console.completion import Completions
 from dualdbg.errors import ConfigError
 from dualdbg.model import Layer, PythonFrame, Quality, Reason
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session
 
@@ -64,6 +64,20 @@ def test_a_step_enters_the_layer_that_is_set(layer: Layer, operators: OperatorTa
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     run_session(work, script, "program.py:2", operators=operators, step_into=layer)
+
+
+@pytest.mark.torch
+def test_a_step_out_of_a_function_without_debug_info_is_one(operators: OperatorTable, tmp_path: Path) -> None:
+    """Its calls are watched by internal breakpoints, and gdb numbers these below zero."""
+
+    async def work(driver: Driver) -> None:
+        assert name((await driver.stop()).frame) == "at::native::randn"
+        assert (await driver.step("step")).reason is Reason.STEP
+        assert [notice for notice in driver.notices if notice.level != "info"] == []
+
+    script = tmp_path / "program.py"
+    script.write_text("import torch\nb = torch.randn(2, 3)\n")
+    run_session(work, script, "randn", operators=operators)
 
 
 def test_the_setting_in_the_configuration(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Language, PythonFrame, Reason, State, Stop, Stopped
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
 from tests.session.driver import Driver, name, run_session
 

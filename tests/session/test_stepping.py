@@ -40,6 +40,7 @@ def test_step_enters_the_users_own_native_code(crossing: Path, env: Env, line: i
     run_session(work, crossing, f"crossing.py:{line}", env=env)
 
 
+@pytest.mark.smoke
 def test_next_passes_over_native_code(crossing: Path, env: Env) -> None:
     async def work(driver: Driver) -> list[str]:
         await driver.stop()

@@ -9,7 +9,7 @@ import pytest
 
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Language, Reason, State, Thread
-from dualdbg.session.freezing import Unsafe
+from dualdbg.session.stepping.freezing import Unsafe
 from tests import support
 from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.snapshot.assemble import Assembler
 from dualdbg.snapshot.capture import capture
+from dualdbg.snapshot.report.assemble import Assembler
 from tests.snapshot.programs_running import running
 from tests.snapshot.reference import gdb_stacks
 from tests.support import wait_until

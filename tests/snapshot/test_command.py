@@ -38,6 +38,7 @@ def seen(*words: str) -> tuple[dict[int, Any], list[dict[str, Any]]]:
     return processes, [event for event in events if event["event"] == "finding"]
 
 
+@pytest.mark.smoke
 def test_gil_deadlock(native_samples: Path) -> None:
     with hung("gil_deadlock.py") as (process, _):
         wait_until(lambda: len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 2)

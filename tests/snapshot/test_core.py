@@ -109,6 +109,7 @@ def test_a_crash_under_run_leaves_its_core(native_samples: Path, tmp_path: Path)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     [stack] = [event for event in events if event["event"] == "stack"]
     [core] = tmp_path.glob("core.*")
+    assert core.stat().st_mode & 0o777 == 0o600
     live = [(frame["function"], frame["line"]) for frame in stack["frames"] if frame["kind"] == "python"]
     [kept] = [rows for tid, rows in stacks("core", str(core)).items() if tid == stack["thread"]]
     assert [(function, line) for function, address, line in kept if address is None] == live

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import PermissionRefused, TargetError, TargetGone
-from dualdbg.snapshot.ptrace import Hold
+from dualdbg.snapshot.linux.ptrace import Hold
 from tests.snapshot.programs_running import PROGRAMS, running
 from tests.support import read_ready, wait_until
 
@@ -74,7 +74,7 @@ def test_a_stopped_process_stays_stopped() -> None:
 def test_our_death_lets_everything_go() -> None:
     with running("busy.py") as pid:
         code = (
-            "import os, signal, sys; from dualdbg.snapshot.ptrace import Hold; "
+            "import os, signal, sys; from dualdbg.snapshot.linux.ptrace import Hold; "
             "Hold(int(sys.argv[1])).take(); os.kill(os.getpid(), signal.SIGKILL)"
         )
         done = subprocess.run([sys.executable, "-c", code, str(pid)], env={**os.environ, "PYTHONPATH": "."})
@@ -88,7 +88,7 @@ def test_refusals() -> None:
             [
                 sys.executable,
                 "-c",
-                "import sys; from dualdbg.snapshot.ptrace import Hold\n"
+                "import sys; from dualdbg.snapshot.linux.ptrace import Hold\n"
                 "with Hold(int(sys.argv[1])): print('held', flush=True); sys.stdin.read()",
                 str(pid),
             ],

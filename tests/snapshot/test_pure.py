@@ -6,12 +6,12 @@ import pytest
 
 from dualdbg.errors import SymbolError, UnreadableMemory
 from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Thread
-from dualdbg.snapshot.diagnose import diagnose
-from dualdbg.snapshot.expressions import evaluate
-from dualdbg.snapshot.fold import fold, ranges
-from dualdbg.snapshot.memory import Memory
-from dualdbg.snapshot.movement import movements
-from dualdbg.snapshot.report import Descriptor, Lock, ProcessReport, SystemCall, ThreadReport
+from dualdbg.snapshot.facts import Descriptor, Lock, ProcessReport, SystemCall, ThreadReport
+from dualdbg.snapshot.linux.memory import Memory
+from dualdbg.snapshot.report.diagnose import diagnose
+from dualdbg.snapshot.report.fold import fold, ranges
+from dualdbg.snapshot.report.movement import movements
+from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
 
 
 def python(name: str, line: int = 1, file: str = "/home/me/train.py") -> PythonFrame:

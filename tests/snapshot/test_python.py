@@ -8,20 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from dualdbg.model import PythonFrame
 from dualdbg.snapshot.capture import Wanted, capture
-from dualdbg.snapshot.line_tables import line_at
-from dualdbg.snapshot.report import ProcessReport, ThreadReport
+from dualdbg.snapshot.cpython.line_tables import line_at
+from dualdbg.snapshot.facts import ProcessReport, ThreadReport
 from dualdbg.snapshot.take import take
 from tests.snapshot.programs_running import PROGRAMS, running
-from tests.support import find_interpreter, require, wait_until
-
-VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13")
+from tests.support import other_interpreter, wait_until
 
 
-@pytest.fixture(params=VERSIONS)
+@pytest.fixture(params=python_versions.NAMES)
 def python(request: pytest.FixtureRequest) -> Path:
-    return require(find_interpreter(request.param), f"Python {request.param}", outside=True)
+    return other_interpreter(request.param)
 
 
 def test_lines(python: Path) -> None:

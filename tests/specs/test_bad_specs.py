@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dualdbg.errors import SpecError
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 
 OPERATORS = {"randn", "add", "mm"}
 SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary'

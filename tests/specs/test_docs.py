@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dualdbg.config import read_config
-from dualdbg.symbols.places import parse_place
-from dualdbg.symbols.presets import shipped
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.config import find_config
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+from dualdbg.symbols.locspec.locspec import parse_locspec
+from dualdbg.symbols.locspec.presets import shipped
 from tests import support
 
 PAGE = (support.ROOT / "docs" / "breakpoints.md").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def test_suffixes() -> None:
     for spec in specs:
         if not spec.startswith("thread "):
             read = parse_spec(spec, OPERATORS.__contains__)
-            assert read != parse_place(read.text, OPERATORS.__contains__), spec
+            assert read != parse_locspec(read.text, OPERATORS.__contains__), spec
 
 
 def test_presets() -> None:
@@ -52,6 +52,6 @@ def test_configuration(tmp_path: Path) -> None:
     ]
     path = tmp_path / "pyproject.toml"
     path.write_text("\n".join(re.sub("^    ", "", block, flags=re.M) for block in blocks))
-    config = read_config(path)
+    config = find_config(tmp_path)
     assert config.breakpoints and config.symbols and config.glue and config.source_maps and config.presets
     assert config.just_my_code is True

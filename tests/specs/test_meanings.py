@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dualdbg.symbols.meanings import Meaning, meanings
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+from dualdbg.symbols.locspec.meanings import Meaning, meanings
 
 OPERATORS = {"randn"}.__contains__
 

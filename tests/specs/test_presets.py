@@ -9,9 +9,9 @@ import pytest
 
 from dualdbg.config import PresetTable
 from dualdbg.errors import SpecError
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.presets import Preset, available, expand, shipped
-from dualdbg.symbols.specs import parse_spec
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+from dualdbg.symbols.locspec.presets import Preset, available, expand, shipped
+from dualdbg.symbols.objfile import Objfile
 from tests import support
 
 
@@ -29,7 +29,7 @@ def test_the_functions_are_there() -> None:
     spec = support.require(importlib.util.find_spec("torch"), "PyTorch")
     assert spec is not None and spec.origin is not None
     folder = Path(spec.origin).parent / "lib"
-    libraries = [Library.open(folder / name) for name in ("libtorch_cpu.so", "libtorch_python.so")]
+    libraries = [Objfile.open(folder / name) for name in ("libtorch_cpu.so", "libtorch_python.so")]
     for preset in shipped().values():
         for text in preset.breakpoints:
             found = [library.path for library in libraries if library.find_functions(text)]

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualdbg.known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer
-from dualdbg.symbols.places import NATIVE_SUFFIXES, PYTHON_SUFFIXES
-from dualdbg.symbols.specs import parse_spec, same_place, to_text
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place
+from tests.specs.written import to_text
 
 OPERATORS = {"randn", "add", "mm", "add_", "_softmax", "aten::mm", "mylib::myop"}
 
@@ -180,14 +181,12 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
             kind,
             draw(identifiers),
             namespace=draw(st.none() | identifiers),
-            overload=draw(
-                st.none() | identifiers.filter(lambda n: n not in PYTHON_SUFFIXES | NATIVE_SUFFIXES)
-            ),
+            overload=draw(st.none() | identifiers.filter(lambda n: n not in PYTHON_ENDINGS | NATIVE_ENDINGS)),
             layer=draw(st.sampled_from(list(Layer))),
         ),
         K.FUNCTION: lambda: BreakpointSpec("", kind, draw(scopes) + draw(arguments)),
         K.NATIVE_LINE: lambda: BreakpointSpec(
-            "", kind, draw(files) + "." + draw(st.sampled_from(sorted(NATIVE_SUFFIXES))), line=draw(lines)
+            "", kind, draw(files) + "." + draw(st.sampled_from(sorted(NATIVE_ENDINGS))), line=draw(lines)
         ),
         K.PYTHON_LINE: lambda: BreakpointSpec(
             "", kind, draw(files) + draw(st.sampled_from([".py", ".pyw", "", ".cfg"])), line=draw(lines)

@@ -64,10 +64,6 @@ def main():
     gdb.execute(f"break *{bias_of(job['library'], mapped()) + job['vaddr']:#x}")
     gdb.execute("continue", to_string=True)
     rows = mapped()
-    sp = int(gdb.parse_and_eval("(unsigned long)$sp"))
-    with open(f"/proc/{gdb.selected_inferior().pid}/mem", "rb", 0) as memory:
-        memory.seek(sp)
-        stack = memory.read(1 << 17)  # as much as there is up to the end of the stack
     said = ""
     if not whole:
         before = frames(rows)
@@ -80,12 +76,6 @@ def main():
         "before": before,
         "frames": frames(rows),
         "said": said,
-        "pc": place(gdb.newest_frame().pc(), rows),
-        "stack": stack.hex(),
-        "mappings": [
-            [row[5], *(int(text, 16) for text in row[0].split("-"))] for row in rows if "x" in row[1]
-        ],
-        "biases": {row[5]: bias_of(row[5], rows) for row in rows},
     }
     with open(job["result"], "w") as file:
         json.dump(result, file)

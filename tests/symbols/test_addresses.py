@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SymbolError
-from dualdbg.symbols.library import Library, load_bias
+from dualdbg.symbols.objfile import Objfile, load_bias
 from tests.symbols.conftest import run, torch_library
 
 
@@ -27,7 +27,7 @@ def sized_functions(path: Path) -> list[tuple[int, int, str]]:
 @pytest.mark.usefixtures("binutils")
 @pytest.mark.parametrize("flags", [(), ("-O2",), ("-Wl,--no-eh-frame-hdr",), ("-Wl,-z,noseparate-code",)])
 def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], flags: tuple[str, ...]) -> None:
-    library = Library.open(build("shapes.cpp", *flags))
+    library = Objfile.open(build("shapes.cpp", *flags))
     functions = sized_functions(Path(library.path))
     names: dict[int, set[str]] = {}
     for start, _, name in functions:
@@ -41,7 +41,7 @@ def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], fla
 
 @pytest.mark.usefixtures("binutils")
 def test_places_outside_of_functions_have_no_name(shapes: Path) -> None:
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     plt = library.elf.section(".plt")
     assert plt is not None
     for address in (0, 1, plt.address + 3, 1 << 40):
@@ -53,7 +53,7 @@ def test_a_stripped_library_claims_only_what_it_knows(shapes: Path, tmp_path: Pa
     """A local function has lost its name; its neighbour's must not be given to it."""
     stripped = tmp_path / "stripped.so"
     run("strip", "-o", stripped, shapes)
-    library = Library.open(stripped)
+    library = Objfile.open(stripped)
     exported = set(run("nm", "-D", "--defined-only", stripped).split())
     local = 0
     for start, size, name in sized_functions(shapes):
@@ -71,7 +71,7 @@ def test_a_stripped_library_claims_only_what_it_knows(shapes: Path, tmp_path: Pa
 
 
 def test_names_for_people(shapes: Path) -> None:
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     short = {s.name: s.short_name for s in library.find_functions("**")}
     assert short["outer::inner::deep(int)"] == "outer::inner::deep"
     assert short["long outer::Box<int>::convert<long>(int)"] == "outer::Box::convert"
@@ -91,7 +91,7 @@ def test_the_load_bias_from_the_map(build: Callable[..., Path], flags: tuple[str
     handle = ctypes.CDLL(str(shapes))
     loaded = ctypes.cast(handle.plain_c, ctypes.c_void_p).value
     assert loaded is not None
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     (symbol,) = library.find_functions("plain_c")
     lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
     rows = [row for row in lines if row[1].endswith("p")]  # the shared mapping is our own reading of the file
@@ -99,23 +99,6 @@ def test_the_load_bias_from_the_map(build: Callable[..., Path], flags: tuple[str
     for row, executable in ((rows[0], False), *((row, True) for row in rows if "x" in row[1])):
         bias = library.load_bias(int(row[0].split("-")[0], 16), int(row[2], 16), executable=executable)
         assert bias + symbol.address == loaded, row
-
-
-def test_whether_the_file_is_what_was_loaded(build: Callable[..., Path]) -> None:
-    one, other = build("shapes.cpp", "-Wl,--build-id=0x11"), build("shapes.cpp", "-Wl,--build-id=0x22")
-    ctypes.CDLL(str(one))
-    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(one) in line]
-    row = next(row for row in lines if row[1].endswith("p"))
-    start = int(row[0].split("-")[0], 16)
-
-    def read(address: int, size: int) -> bytes:
-        with open("/proc/self/mem", "rb", 0) as memory:
-            memory.seek(address)
-            return memory.read(size)
-
-    assert Library.open(one).is_loaded(start, read) is True
-    assert Library.open(other).is_loaded(start, read) is False
-    assert Library.open(build("shapes.cpp", "-Wl,--build-id=none")).is_loaded(start, read) is None
 
 
 def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) -> None:
@@ -130,12 +113,12 @@ def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) 
         text = Path(f"/proc/{process.pid}/maps").read_text()
         process.communicate("\n")
     row = next(line.split() for line in text.splitlines() if str(program) in line)
-    assert Library.open(program).load_bias(int(row[0].split("-")[0], 16), int(row[2], 16)) == 0
+    assert Objfile.open(program).load_bias(int(row[0].split("-")[0], 16), int(row[2], 16)) == 0
 
 
 def test_a_mapping_that_is_not_of_this_file_is_refused(shapes: Path) -> None:
     with pytest.raises(SymbolError, match="no segment") as caught:
-        load_bias(Library.open(shapes).elf, 0x7F0000000000, 0x10000000)
+        load_bias(Objfile.open(shapes).elf, 0x7F0000000000, 0x10000000)
     assert "replaced" in caught.value.hint
 
 
@@ -146,7 +129,7 @@ def test_python_names_its_own_functions() -> None:
     for line in Path("/proc/self/maps").read_text().splitlines():
         start, end = (int(text, 16) for text in line.split()[0].split("-"))
         if start <= address < end:
-            library = Library.open(line.split()[5])
+            library = Objfile.open(line.split()[5])
             bias = library.load_bias(start, int(line.split()[2], 16))
             symbol = library.symbol_at(address - bias + 1)
             assert symbol is not None and symbol.name == "PyObject_GetAttr"
@@ -159,7 +142,7 @@ def test_python_names_its_own_functions() -> None:
 @pytest.mark.usefixtures("binutils")
 def test_libtorch_names_any_address_as_nm_does() -> None:
     path = torch_library("libtorch_cpu.so")
-    library = Library.open(path)
+    library = Objfile.open(path)
     functions = sized_functions(path)
     starts: dict[int, set[str]] = {}
     for start, _, name in functions:

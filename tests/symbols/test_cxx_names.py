@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.symbols.cxx_names import parse
-from dualdbg.symbols.cxx_types import canonical
-from dualdbg.symbols.demangle import demangle, demangle_all
+from dualdbg.symbols.names.cxx_names import parse
+from dualdbg.symbols.names.cxx_types import canonical
+from dualdbg.symbols.names.demangle import demangle, demangle_all
 
 # demangled text -> (short name, parameters, qualifiers)
 PARTS = {

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SymbolError
-from dualdbg.symbols.dependencies import graph_of_files, graph_of_process
-from dualdbg.symbols.elf import EM_X86_64, ElfFile
-from dualdbg.symbols.graph_pictures import to_dot
-from dualdbg.symbols.loader import CACHE_FILE, read_cache
+from dualdbg.symbols.elf.dynamic_loader import CACHE_FILE, read_cache
+from dualdbg.symbols.elf.elf_file import EM_X86_64, ElfFile
+from dualdbg.symbols.gdb_feed.dependencies import graph_of_files, graph_of_process
+from dualdbg.symbols.gdb_feed.graph_pictures import to_dot
 from tests.support import require
 from tests.symbols.conftest import run, torch_library
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SymbolError
-from dualdbg.symbols.elf import ElfFile
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.symbol_versions import defined_versions, needed_versions
-from dualdbg.symbols.unwind_file import unwind_file
+from dualdbg.symbols.elf.elf_file import ElfFile
+from dualdbg.symbols.elf.symbol_versions import defined_versions, needed_versions
+from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run
 
 
@@ -62,7 +62,7 @@ def test_the_vdso_is_read_from_memory() -> None:
     start, end = (int(text, 16) for text in row[0].split("-"))
     with open("/proc/self/mem", "rb", 0) as memory:
         memory.seek(start)
-        library = Library(ElfFile.from_bytes(memory.read(end - start), "[vdso]"))
+        library = Objfile(ElfFile.from_bytes(memory.read(end - start), "[vdso]"))
     names = {s.name for s in library.find_functions("*clock_gettime*")}
     assert names & {"__vdso_clock_gettime", "__kernel_clock_gettime"}
 
@@ -90,10 +90,10 @@ def test_what_is_no_elf_file_for_us(tmp_path: Path, content: bytes, said: str) -
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(SymbolError, match="No such file") as caught:
-        Library.open(tmp_path / "absent.so")
+        Objfile.open(tmp_path / "absent.so")
     assert caught.value.hint
     with pytest.raises(SymbolError, match="directory"):
-        Library.open(tmp_path)
+        Objfile.open(tmp_path)
 
 
 def test_a_file_cut_off_anywhere_is_said_to_be(shapes: Path, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_file_cut_off_anywhere_is_said_to_be(shapes: Path, tmp_path: Path) -> 
         path = tmp_path / f"cut-{size}.so"
         path.write_bytes(whole[:size])
         with pytest.raises(SymbolError):
-            Library.open(path)
+            Objfile.open(path)
 
 
 def test_garbled_bytes_end_in_a_symbol_error_or_in_an_answer(shapes: Path) -> None:
@@ -131,7 +131,7 @@ def test_garbled_bytes_end_in_a_symbol_error_or_in_an_answer(shapes: Path) -> No
 def _exercise(data: bytes) -> bool:
     """Everything that reads the file; True when it was found to be garbled."""
     try:
-        library = Library(ElfFile.from_bytes(data, "garbled.so"))
+        library = Objfile(ElfFile.from_bytes(data, "garbled.so"))
         elf = library.elf
         _ = (
             elf.build_id,
@@ -149,7 +149,8 @@ def _exercise(data: bytes) -> bool:
         for symbol in library.find_functions("outer::**"):
             library.symbol_at(symbol.address + 1)
         _ = library.frames.starts
-        unwind_file(library, around=[0x2000, 0x2300])
+        [library.frames.find(vaddr) for vaddr in (0x2000, 0x2300)]
+        unwind_file(library)
     except SymbolError as error:
         assert error.message
         return True
@@ -159,7 +160,7 @@ def _exercise(data: bytes) -> bool:
 def test_a_file_overwritten_in_place_is_noticed(shapes: Path, tmp_path: Path) -> None:
     path = tmp_path / "mutable.so"
     path.write_bytes(shapes.read_bytes())
-    library = Library.open(path)
+    library = Objfile.open(path)
     assert library.find_functions("plain_c")
     with open(path, "r+b") as file:
         file.truncate(100)
@@ -168,17 +169,17 @@ def test_a_file_overwritten_in_place_is_noticed(shapes: Path, tmp_path: Path) ->
     with pytest.raises(SymbolError, match="overwritten"):
         library.symbol_at(0x2219)
     with pytest.raises(SymbolError, match="cut off"):
-        Library.open(path)
+        Objfile.open(path)
 
 
 def test_a_replaced_file_is_read_anew(shapes: Path, build: Callable[..., Path], tmp_path: Path) -> None:
     path = tmp_path / "replaced.so"
     path.write_bytes(shapes.read_bytes())
-    old = Library.open(path)
-    assert Library.open(path) is old
+    old = Objfile.open(path)
+    assert Objfile.open(path) is old
     path.unlink()
     path.write_bytes(build("clones.cpp", "-O2").read_bytes())
-    new = Library.open(path)
+    new = Objfile.open(path)
     assert new.find_functions("slow_path") and not new.find_functions("plain_c")
     assert old.find_functions("plain_c")
 
@@ -199,10 +200,10 @@ def test_offsets_beyond_four_gigabytes(shapes: Path, tmp_path: Path) -> None:
         file.write(data)
         file.seek(far)
         file.write(data)
-    library = Library.open(path)
+    library = Objfile.open(path)
     assert library.size > far
     (symbol,) = library.find_functions("outer::inner::deep(int)")
-    assert symbol.address == Library.open(shapes).find_functions("outer::inner::deep(int)")[0].address
+    assert symbol.address == Objfile.open(shapes).find_functions("outer::inner::deep(int)")[0].address
     found = library.symbol_at(symbol.address + 1)
     assert found is not None and found.name == symbol.name
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols.library import Library
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import functions_of_nm, run
 
 pytestmark = pytest.mark.usefixtures("binutils")
@@ -124,13 +124,13 @@ MEANT = {
 def test_a_name_means_what_nm_lists(shapes: Path, name: str) -> None:
     known = functions_of_nm(shapes)
     expected = {address for text in MEANT[name] for address in known[text]}
-    symbols = Library.open(shapes).find_functions(name)
+    symbols = Objfile.open(shapes).find_functions(name)
     assert {symbol.address for symbol in symbols} == expected
     assert all(symbol.name in MEANT[name] or symbol.kind == "ifunc" for symbol in symbols)
 
 
 def test_every_name_in_full_means_itself(shapes: Path) -> None:
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     known = functions_of_nm(shapes)
     assert len(known) > 50
     for name, addresses in known.items():
@@ -144,19 +144,19 @@ def test_the_strings_of_the_library_share_their_tails(shapes: Path) -> None:
 
 
 def test_aliases_are_one_symbol(shapes: Path) -> None:
-    (symbol,) = Library.open(shapes).find_functions("*_name")
+    (symbol,) = Objfile.open(shapes).find_functions("*_name")
     assert {symbol.linkage_name, *symbol.aliases} == {"first_name", "second_name"}
-    constructors = Library.open(shapes).find_functions("Shape::Shape(int)")
+    constructors = Objfile.open(shapes).find_functions("Shape::Shape(int)")
     assert [len(symbol.aliases) for symbol in constructors] == [1]  # C1 and C2
 
 
 def test_an_ifunc_is_said_to_be_one(shapes: Path) -> None:
-    (symbol,) = Library.open(shapes).find_functions("chosen")
+    (symbol,) = Objfile.open(shapes).find_functions("chosen")
     assert symbol.kind == "ifunc"
 
 
 def test_data_is_found_apart(shapes: Path) -> None:
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     assert [(s.linkage_name, s.kind, s.size) for s in library.find_data("c_variable")] == [
         ("c_variable", "data", 4)
     ]
@@ -168,7 +168,7 @@ def test_data_is_found_apart(shapes: Path) -> None:
 
 def test_what_the_library_only_uses_is_not_found(shapes: Path) -> None:
     """Undefined symbols have stubs in the PLT, which are not what a user means."""
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     undefined = run("nm", "-D", "--undefined-only", shapes)
     for name, linkage_name in (("::operator new", "_Znwm"), ("::operator delete", "_ZdlPvm")):
         assert linkage_name in undefined
@@ -178,7 +178,7 @@ def test_what_the_library_only_uses_is_not_found(shapes: Path) -> None:
 def test_a_stripped_library_names_what_it_exports(shapes: Path, tmp_path: Path) -> None:
     stripped = tmp_path / "stripped.so"
     run("strip", "-o", stripped, shapes)
-    full, library = Library.open(shapes), Library.open(stripped)
+    full, library = Objfile.open(shapes), Objfile.open(stripped)
     assert not library.has_symtab
     assert library.find_functions("local_c") == []
     for name in ("plain_c", "outer::inner::deep", "Box::get", "Shape::operator bool"):
@@ -188,7 +188,7 @@ def test_a_stripped_library_names_what_it_exports(shapes: Path, tmp_path: Path) 
 
 
 def test_clones_are_kept_and_marked_but_cold_parts_are_not_meant(build, tmp_path: Path) -> None:
-    library = Library.open(build("clones.cpp", "-O2"))
+    library = Objfile.open(build("clones.cpp", "-O2"))
     names = run("nm", library.path)
     assert "slow_path" in names and ".cold" in names and ".constprop" in names, names
     assert all(".cold" not in s.linkage_name for s in library.find_functions("*slow*"))
@@ -199,7 +199,7 @@ def test_clones_are_kept_and_marked_but_cold_parts_are_not_meant(build, tmp_path
 
 def test_versions_of_a_symbol(build) -> None:
     script = Path(__file__).parent / "versions.map"
-    library = Library.open(build("versions.cpp", f"-Wl,--version-script={script}"))
+    library = Objfile.open(build("versions.cpp", f"-Wl,--version-script={script}"))
     symbols = library.find_functions("answer")
     assert {s.version for s in symbols} == {"OLD_1", "NEW_2"}
     assert {ctypes.CDLL(library.path).answer()} == {2}

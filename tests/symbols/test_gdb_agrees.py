@@ -8,12 +8,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dualdbg.symbols.library import Library
+import pytest
+
+from dualdbg.symbols.objfile import Objfile
 from tests.support import require
 from tests.symbols.conftest import HERE
 from tests.symbols.test_find_functions import MEANT
 
 
+@pytest.mark.smoke
 def test_names_mean_what_gdb_takes_them_for(shapes: Path, tmp_path: Path) -> None:
     # gdb ignores a leading "::", and has no globs.
     names = [name for name in MEANT if not name.startswith("::") and "*" not in name and "?" not in name]
@@ -36,7 +39,7 @@ def test_names_mean_what_gdb_takes_them_for(shapes: Path, tmp_path: Path) -> Non
         text=True,
     )
     assert result.exists(), done.stdout + done.stderr
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     agreed = 0
     for name, addresses in json.loads(result.read_text()).items():
         # gdb goes on behind a prologue that it knows.

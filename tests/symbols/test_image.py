@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from dualdbg.symbols.image import Module, ProcessImage, _loaded_files
+from dualdbg.symbols.address_space import AddressSpace, Module, _loaded_files
 
 TWICE = """\
 10000-11000 r--p 00000000 08:01 7 /lib/libx.so
@@ -35,6 +35,6 @@ def test_a_library_that_somebody_reads_stays_where_it_is() -> None:
 
 
 def _modules() -> list[Module]:
-    image = ProcessImage(os.getpid())
+    image = AddressSpace(os.getpid())
     image.refresh()
     return image.modules

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols import library as library_module
-from dualdbg.symbols.elf import ElfFile
-from dualdbg.symbols.library import Library
+from dualdbg.symbols import objfile as library_module
+from dualdbg.symbols.elf.elf_file import ElfFile
+from dualdbg.symbols.objfile import Objfile
 
 
 @pytest.fixture(autouse=True)
@@ -17,9 +17,9 @@ def every_table_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library_module, "_BIG_TABLE", 0)
 
 
-def fresh(path: Path) -> Library:
+def fresh(path: Path) -> Objfile:
     """As another process opens it."""
-    return Library(ElfFile.open(path))
+    return Objfile(ElfFile.open(path))
 
 
 def forbid_searching(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_an_answer_that_was_cut_short_is_not_kept(shapes: Path) -> None:
 
 
 def test_only_so_many_are_kept(shapes: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualdbg.symbols.name_memory._NAMES", 3)
+    monkeypatch.setattr("dualdbg.symbols.names.name_memory._NAMES", 3)
     library = fresh(shapes)
     for name in ("a_1", "a_2", "a_3", "a_4"):
         assert library.find_functions(name) == []

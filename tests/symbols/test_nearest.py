@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.nearest import nearest_names
+from dualdbg.symbols.nearest_names import nearest_names
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import torch_library
 
 
@@ -27,17 +27,17 @@ from tests.symbols.conftest import torch_library
     ],
 )
 def test_the_nearest_names(shapes: Path, typed: str, meant: str) -> None:
-    assert meant in nearest_names(typed, [Library.open(shapes)])
+    assert meant in nearest_names(typed, [Objfile.open(shapes)])
 
 
 def test_nothing_is_offered_for_nonsense(shapes: Path) -> None:
-    assert nearest_names("zzzzqqqq", [Library.open(shapes)]) == []
-    assert nearest_names("::", [Library.open(shapes)]) == []
+    assert nearest_names("zzzzqqqq", [Objfile.open(shapes)]) == []
+    assert nearest_names("::", [Objfile.open(shapes)]) == []
     assert nearest_names("plain_c", []) == []
 
 
 def test_at_most_as_many_as_asked_for(shapes: Path) -> None:
-    assert len(nearest_names("Shape::completely_different", [Library.open(shapes)], limit=3)) == 3
+    assert len(nearest_names("Shape::completely_different", [Objfile.open(shapes)], limit=3)) == 3
 
 
 @pytest.mark.torch
@@ -53,5 +53,5 @@ def test_at_most_as_many_as_asked_for(shapes: Path) -> None:
     ],
 )
 def test_in_libtorch(typed: str, meant: str) -> None:
-    libraries = [Library.open(torch_library(name)) for name in ("libtorch_cpu.so", "libtorch_python.so")]
+    libraries = [Objfile.open(torch_library(name)) for name in ("libtorch_cpu.so", "libtorch_python.so")]
     assert meant in nearest_names(typed, libraries)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import UsageError
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.policy import Facts, Load, Policy, as_table, facts_of, human_size
+from dualdbg.symbols.gdb_feed.policy import Facts, Load, Policy, as_table, facts_of, human_size
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run, torch_library
 
 
@@ -75,11 +75,11 @@ def test_an_override_that_is_none_is_refused_with_a_hint(text: str) -> None:
 
 
 def test_the_facts_of_real_libraries(build: Callable[..., Path]) -> None:
-    own = Policy().decide(Library.open(build("shapes.cpp", "-g")))
+    own = Policy().decide(Objfile.open(build("shapes.cpp", "-g")))
     assert own.load is Load.WHOLE and "debug info" in own.reason
     assert own.size == Path(own.path).stat().st_size
-    assert Policy().decide(Library.open(build("shapes.cpp"))).load is Load.UNWIND
-    assert Policy().decide(Library.open(os.path.realpath(sys.executable))).load is Load.UNWIND
+    assert Policy().decide(Objfile.open(build("shapes.cpp"))).load is Load.UNWIND
+    assert Policy().decide(Objfile.open(os.path.realpath(sys.executable))).load is Load.UNWIND
 
 
 @pytest.mark.usefixtures("binutils")
@@ -87,15 +87,15 @@ def test_a_split_debug_file_counts_as_debug_info(build: Callable[..., Path], tmp
     library, debug = tmp_path / "own.so", tmp_path / "own.so.debug"
     run("objcopy", "--only-keep-debug", build("shapes.cpp", "-g"), debug)
     run("strip", "-o", library, build("shapes.cpp", "-g"))
-    assert not facts_of(Library.open(library)).has_debug_info
+    assert not facts_of(Objfile.open(library)).has_debug_info
     run("objcopy", f"--add-gnu-debuglink={debug}", library)
-    assert facts_of(Library.open(library)).has_debug_info
+    assert facts_of(Objfile.open(library)).has_debug_info
 
 
 @pytest.mark.torch
 def test_the_wheels_of_torch_are_only_unwound() -> None:
     for name in ("libtorch_cpu.so", "libtorch_python.so", "libc10.so"):
-        assert Policy().decide(Library.open(torch_library(name))).load is Load.UNWIND
+        assert Policy().decide(Objfile.open(torch_library(name))).load is Load.UNWIND
 
 
 def test_the_table_for_people() -> None:

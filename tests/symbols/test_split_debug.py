@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SymbolError
-from dualdbg.symbols.elf import ElfFile
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.split_debug import find_debug_file
+from dualdbg.symbols.elf.elf_file import ElfFile
+from dualdbg.symbols.elf.split_debug import find_debug_file
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run
 
 pytestmark = pytest.mark.usefixtures("binutils")
@@ -35,7 +35,7 @@ def test_by_the_debug_link_beside_the_library(stripped: tuple[Path, Path]) -> No
     beside = library.parent / ".debug" / debug.name
     beside.parent.mkdir()
     shutil.copy(debug, beside)
-    opened = Library.open(library)
+    opened = Objfile.open(library)
     assert opened.debug_file == beside
     (symbol,) = opened.find_functions("local_c")
     assert symbol.binding == "local"
@@ -59,7 +59,7 @@ def test_a_file_that_belongs_to_another_library_is_not_taken(
     library, debug = stripped
     run("objcopy", f"--add-gnu-debuglink={debug}", library)
     run("objcopy", "--only-keep-debug", build("clones.cpp", "-O2", "-g"), library.parent / debug.name)
-    assert Library.open(library).debug_file is None
+    assert Objfile.open(library).debug_file is None
     (library.parent / debug.name).write_text("this is no ELF file")
     assert find_debug_file(ElfFile.open(library)) is None
 
@@ -86,11 +86,11 @@ def test_the_compressed_table_of_local_names(stripped: tuple[Path, Path], tmp_pa
     run("objcopy", "-S", "--remove-section=.comment", "--keep-symbol=local_c", debug, mini)
     packed.write_bytes(lzma.compress(mini.read_bytes()))
     run("objcopy", f"--add-section=.gnu_debugdata={packed}", library)
-    opened = Library.open(library)
+    opened = Objfile.open(library)
     assert [symbol.binding for symbol in opened.find_functions("local_c")] == ["local"]
     assert opened.find_functions("plain_c")  # .dynsym counts as well
     broken = library.with_name("broken.so")
     packed.write_bytes(b"\xfd7zXZ\x00 and then nothing of the kind")
     run("objcopy", f"--update-section=.gnu_debugdata={packed}", library, broken)
     with pytest.raises(SymbolError, match="gnu_debugdata"):
-        Library.open(broken).find_functions("local_c")
+        Objfile.open(broken).find_functions("local_c")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.search import Query
+from dualdbg.symbols.names.name_query import Query
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run, torch_library
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("binutils")]
@@ -20,12 +20,12 @@ COMPARED = 30_000
 
 
 @pytest.fixture(scope="module")
-def libtorch() -> Library:
-    return Library.open(torch_library("libtorch_cpu.so"))
+def libtorch() -> Objfile:
+    return Objfile.open(torch_library("libtorch_cpu.so"))
 
 
 @pytest.fixture(scope="module")
-def listed(libtorch: Library) -> list[tuple[int, str, str]]:
+def listed(libtorch: Objfile) -> list[tuple[int, str, str]]:
     """(address, linkage name, demangled name) of every defined function, as nm has them; no cold parts."""
     raw = run("nm", "-p", "--defined-only", libtorch.path).splitlines()
     demangled = run("nm", "-p", "-C", "--defined-only", libtorch.path).splitlines()
@@ -40,7 +40,7 @@ def listed(libtorch: Library) -> list[tuple[int, str, str]]:
 
 @pytest.mark.slow
 def test_every_name_of_a_sample_has_the_addresses_of_nm(
-    libtorch: Library, listed: list[tuple[int, str, str]]
+    libtorch: Objfile, listed: list[tuple[int, str, str]]
 ) -> None:
     addresses: dict[str, set[int]] = defaultdict(set)
     for address, _, name in listed:
@@ -72,20 +72,20 @@ def test_no_function_is_passed_by_before_it_is_demangled(listed: list[tuple[int,
         ("native::add(const at::Tensor&, c10::Scalar const &, const c10::Scalar&)", {"at::native::add"}),
     ],
 )
-def test_names_that_people_type(libtorch: Library, name: str, expected: set[str]) -> None:
+def test_names_that_people_type(libtorch: Objfile, name: str, expected: set[str]) -> None:
     symbols = libtorch.find_functions(name)
     assert {symbol.short_name for symbol in symbols} == expected
     assert all(symbol.clone is None for symbol in symbols)
 
 
 def test_local_functions_of_the_binding() -> None:
-    library = Library.open(torch_library("libtorch_python.so"))
+    library = Objfile.open(torch_library("libtorch_python.so"))
     assert [s.binding for s in library.find_functions("THPModule_initExtension")] == ["local"]
     (binding,) = library.find_functions("THPVariable_randn")
     assert binding.short_name == "torch::autograd::THPVariable_randn"
 
 
-def test_a_glob_finds_the_kernels_behind_a_name(libtorch: Library) -> None:
+def test_a_glob_finds_the_kernels_behind_a_name(libtorch: Objfile) -> None:
     names = {symbol.short_name for symbol in libtorch.find_functions("at::native::*softmax*")}
     assert {"at::native::softmax", "at::native::log_softmax"} <= names
     assert all(name.startswith("at::native::") and "softmax" in name for name in names)

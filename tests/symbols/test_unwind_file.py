@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from dualdbg.symbols.elf import ElfFile
-from dualdbg.symbols.library import Library
-from dualdbg.symbols.stack_scan import code_on_stack
-from dualdbg.symbols.unwind_file import unwind_file
+from dualdbg.symbols.elf.elf_file import ElfFile
+from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
+from dualdbg.symbols.objfile import Objfile
 from tests.support import require
 from tests.symbols.conftest import HERE, run, torch_library
 
@@ -54,19 +52,14 @@ def deep(build: Callable[..., Path], tmp_path: Path) -> Gdb:
     source, program = tmp_path / "main.c", tmp_path / "main"
     source.write_text("int run_deep(void);\nint main(void) { return run_deep(); }\n")
     run("gcc", "-O2", source, "-o", program, library, f"-Wl,-rpath,{library.parent}")
-    (symbol,) = Library.open(library).find_functions("innermost")
+    (symbol,) = Objfile.open(library).find_functions("innermost")
     return Gdb(tmp_path, str(program), "", library, symbol.address)
 
 
-def files_for(libraries: list[str], places: list[list[Any]] | None = None) -> dict[str, str]:
-    """Library -> unwind file; with ``places``, (library, address) of frames, only of what these need."""
-    files = {}
-    for path in libraries:
-        around = None if places is None else [p[1] - (i > 0) for i, p in enumerate(places) if p[0] == path]
-        made = unwind_file(Library.open(path), around)
-        if made is not None:
-            files[path] = str(made)
-    return files
+def files_for(libraries: list[str]) -> dict[str, str]:
+    """Library -> its unwind file."""
+    made = {path: unwind_file(Objfile.open(path)) for path in libraries}
+    return {path: str(file) for path, file in made.items() if file is not None}
 
 
 def test_the_stack_is_that_of_all_symbols(deep: Gdb) -> None:
@@ -79,38 +72,6 @@ def test_the_stack_is_that_of_all_symbols(deep: Gdb) -> None:
     assert "(y or n)" not in result["said"], result["said"]
 
 
-def test_the_entries_of_the_frames_are_enough(deep: Gdb) -> None:
-    expected = deep.stack(None)
-    files = files_for(expected["libraries"], expected["frames"])
-    assert deep.stack(files)["frames"] == expected["frames"]
-    assert max(Path(path).stat().st_size for path in files.values()) < 4096
-
-
-def files_by_scan(stopped: dict[str, Any]) -> dict[str, str]:
-    """What the words on the stack ask for, without knowing any frame."""
-    mappings = stopped["mappings"]
-    found = code_on_stack(bytes.fromhex(stopped["stack"]), [(start, end) for _, start, end in mappings])
-    around: dict[str, set[int]] = {stopped["pc"][0]: {stopped["pc"][1]}}
-    for (path, _, _), addresses in zip(mappings, found, strict=True):
-        places = {address - stopped["biases"][path] - 1 for address in addresses}
-        around[path] = around.get(path, set()) | places
-    made = {path: unwind_file(Library.open(path), places) for path, places in around.items() if places}
-    return {path: str(file) for path, file in made.items() if file is not None}
-
-
-def test_the_words_on_the_stack_tell_what_is_needed(deep: Gdb) -> None:
-    stopped = deep.stack(None)
-    files = files_by_scan(stopped)
-    assert deep.stack(files)["frames"] == stopped["frames"]
-    assert sum(Path(path).stat().st_size for path in files.values()) < 30_000
-
-
-def test_words_are_told_apart_by_mapping() -> None:
-    memory = struct.pack("<6QI", 5, 0x1000, 0x1FFF, 0x2000, 0x5000, 0x1000, 7)
-    assert code_on_stack(memory, [(0x5000, 0x6000), (0x1000, 0x2000)]) == [{0x5000}, {0x1000, 0x1FFF}]
-    assert code_on_stack(memory, []) == [] and code_on_stack(b"", [(0, 10)]) == [set()]
-
-
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_stack_through_libtorch(tmp_path: Path) -> None:
@@ -118,7 +79,7 @@ def test_the_stack_through_libtorch(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(f"import sys\nsys.path[:] = {sys.path!r}\nimport torch\ntorch.randn(2, 3)\n")
     kernel = next(
-        s for s in Library.open(library).find_functions("at::native::randn") if "Generator" not in s.name
+        s for s in Objfile.open(library).find_functions("at::native::randn") if "Generator" not in s.name
     )
     gdb = Gdb(tmp_path, os.path.realpath(sys.executable), str(program), library, kernel.address)
     expected = gdb.stack(None)
@@ -126,13 +87,10 @@ def test_the_stack_through_libtorch(tmp_path: Path) -> None:
     assert {"libtorch_cpu.so", "libtorch_python.so"} <= names
     files = files_for(expected["libraries"])
     assert gdb.stack(files)["frames"] == expected["frames"]
-    for few in (files_for(expected["libraries"], expected["frames"]), files_by_scan(expected)):
-        assert gdb.stack(few)["frames"] == expected["frames"]
-        assert sum(Path(path).stat().st_size for path in few.values()) < 200_000
 
 
 def test_a_file_is_made_once(shapes: Path, own_cache: Path) -> None:
-    library = Library.open(shapes)
+    library = Objfile.open(shapes)
     first = unwind_file(library)
     assert first is not None and first.parent == own_cache
     made = first.stat().st_ino
@@ -146,8 +104,8 @@ def test_a_file_is_made_once(shapes: Path, own_cache: Path) -> None:
 def test_libraries_with_one_build_id_and_another_layout_have_their_own(build: Callable[..., Path]) -> None:
     """patchelf, which repairs wheels, moves sections and keeps the build-id."""
     same = "-Wl,--build-id=0x1234"
-    one = Library.open(build("shapes.cpp", same))
-    other = Library.open(build("shapes.cpp", same, "-O2"))
+    one = Objfile.open(build("shapes.cpp", same))
+    other = Objfile.open(build("shapes.cpp", same, "-O2"))
     assert one.build_id == other.build_id
     assert unwind_file(one) != unwind_file(other)
 
@@ -161,4 +119,4 @@ def test_a_library_without_a_frame_table_has_no_file(build: Callable[..., Path],
         build("clones.cpp", "-O2"),
         bare,
     )
-    assert unwind_file(Library.open(bare)) is None
+    assert unwind_file(Objfile.open(bare)) is None

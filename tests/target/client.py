@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dualdbg.model import Exit
-from dualdbg.target.launcher import Launch, Meeting, Target, spawn
+from dualdbg.target.calls import MeetingPoint
+from dualdbg.target.launcher import Launch, Target, spawn
 
 DEADLINE = 60.0  # seconds; only a hang takes that long
 
@@ -95,8 +96,12 @@ class Client:
 async def connected(launch: Launch, **options: Any) -> AsyncIterator[Client]:
     """Starts a target and waits until its pydevd has come and shown its token. Ends it at the end."""
     arrived: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
-    server = await asyncio.start_server(lambda *streams: arrived.put_nowait(streams), "127.0.0.1", 0)
-    meeting = Meeting(server.sockets[0].getsockname()[1])
+
+    async def arrive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.put_nowait((reader, writer))
+
+    point = MeetingPoint(arrive)
+    meeting = await point.open()
     target = await spawn(launch, meeting, **options)
     try:
         reader, writer = await asyncio.wait_for(arrived.get(), DEADLINE)
@@ -109,7 +114,7 @@ async def connected(launch: Launch, **options: Any) -> AsyncIterator[Client]:
     finally:
         target.kill()
         await target.wait()
-        server.close()
+        point.close()
 
 
 async def outcome(target: Target, stdin: bytes = b"") -> Outcome:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from dualdbg.target.launcher import Launch
 from tests import support
 
@@ -17,7 +18,7 @@ from .client import Outcome, run_to_its_end
 from .programs import PROGRAMS, Program
 
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
-OTHERS = [one for one in ("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14") if one != OURS]
+OTHERS = [one for one in python_versions.NAMES if one != OURS]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -32,7 +33,7 @@ def test_same_as_plain_python(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("version", OTHERS)
 def test_same_as_plain_python_in_another_version(version: str, tmp_path: Path) -> None:
-    python = support.require(support.find_interpreter(version), f"Python {version}", outside=True)
+    python = support.other_interpreter(version)
     wanted = tuple(map(int, version.split(".")))
     different = {}
     for name, program in PROGRAMS.items():

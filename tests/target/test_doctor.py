@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.symbols.elf import ElfFile
+from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.target import doctor
 from dualdbg.target import interpreter as interpreters
 from dualdbg.target.doctor import Finding, Status
@@ -93,6 +93,28 @@ def test_other_gdbs(tmp_path: Path, version: str, answer: str, status: Status, w
     finding = only(doctor.check_gdb(stand_in(tmp_path, version, answer)))
     assert finding.status is status and words in finding.text
     assert bool(finding.fix) == (status is Status.ERROR)
+
+
+@pytest.mark.parametrize(
+    ("version", "amx", "compiler", "status"),
+    [
+        ("13.2", True, False, Status.WARNING),
+        ("13.2", True, True, Status.OK),
+        ("13.2", False, False, Status.OK),
+        ("14.1", True, False, Status.OK),
+    ],
+)
+def test_a_gdb_that_cannot_write_the_registers_of_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, amx: bool, compiler: bool, status: Status
+) -> None:
+    monkeypatch.setattr(doctor.whole_state, "needed", lambda: amx)
+    gdb = stand_in(tmp_path, f"GNU gdb (GDB) {version}", "dualdbg 3 11")
+    if compiler:
+        shutil.copy(gdb, tmp_path / "cc")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    finding = only(doctor.check_gdb(gdb))
+    assert finding.status is status, finding
+    assert ("apt-get install gcc" in finding.fix) == (status is Status.WARNING)
 
 
 def test_no_gdb(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_exactly_one_thing_is_run(what: dict[str, Any]) -> None:
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S", "-IB"])
 def test_options_that_keep_the_bootstrap_out_are_refused(flag: str) -> None:
     with pytest.raises(UsageError, match=flag):
-        asyncio.run(spawn(piped(code="1", flags=("-X", "dev", flag)), Meeting(1)))
+        asyncio.run(spawn(piped(code="1", flags=("-X", "dev", flag)), Meeting("/nowhere")))
 
 
 @pytest.mark.parametrize(
@@ -58,11 +58,12 @@ def test_options_that_keep_the_bootstrap_out_are_refused(flag: str) -> None:
 )
 def test_what_cannot_be_started_is_named(launch: Launch, complaint: str) -> None:
     with pytest.raises(TargetError) as raised:
-        asyncio.run(spawn(launch, Meeting(1)))
+        asyncio.run(spawn(launch, Meeting("/nowhere")))
     assert complaint in raised.value.message
     assert raised.value.hint
 
 
+@pytest.mark.smoke
 def test_signals_are_what_a_shell_would_give(tmp_path: Path) -> None:
     """dualdbg may ignore or block signals for itself; what it was started with (nohup) goes on to the target."""
     program = (

@@ -211,10 +211,11 @@ print("after kill -9", settled(SCOPE))
 @pytest.mark.parametrize(("scope", "user"), [(1, 0), (2, 65534)])
 def test_the_scope_is_lowered_and_put_back(scope: int, user: int) -> None:
     """By root itself, and by a user who may use sudo."""
+    first = "true"
     if user:
         support.require(shutil.which("sudo"), "sudo", outside=True)
-    allow = "hostname localhost; echo '#65534 ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/test"
-    assert in_vm(scope, user, LOWER.replace("SCOPE", str(scope)), allow) == [
+        first = "hostname localhost; echo '#65534 ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/test"
+    assert in_vm(scope, user, LOWER.replace("SCOPE", str(scope)), first) == [
         "inside 0",
         f"after {scope}",
         f"after an error {scope}",

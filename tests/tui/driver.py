@@ -15,11 +15,11 @@ from textual.pilot import Pilot
 from dualdbg.model import State
 from dualdbg.session.session import Session
 from dualdbg.session.start import Options, launch
-from dualdbg.symbols.operators import OperatorTable
+from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 from dualdbg.tui.app import Dashboard, Start, Wishes
-from dualdbg.tui.lines import LineView
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal
+from dualdbg.tui.widgets.line_view import LineView
 
 DEADLINE = 120.0
 T = TypeVar("T")

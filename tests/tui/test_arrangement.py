@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dualdbg.errors import ConfigError
 from dualdbg.tui import settings
-from dualdbg.tui.arrangement import (
+from dualdbg.tui.model.arrangement import (
     Box,
     Node,
     Place,
@@ -27,8 +27,8 @@ from dualdbg.tui.arrangement import (
     shown_panes,
     to_data,
 )
-from dualdbg.tui.keys import KEYS, NAMES, leaving, shown_key
-from dualdbg.tui.presets import AUTOMATIC, PANES, PRESETS, suitable
+from dualdbg.tui.model.global_keys import KEYS, NAMES, leaving, shown_key
+from dualdbg.tui.model.layout_presets import AUTOMATIC, PANES, PRESETS, suitable
 
 TREE = columns(
     (rows((Place.of("source"), 3), (Place.of("prompt", "program"), 2)), 3),

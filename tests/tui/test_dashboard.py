@@ -11,7 +11,7 @@ import pytest
 
 from dualdbg.model import State
 from dualdbg.tui.app import Dashboard
-from dualdbg.tui.presets import PANES
+from dualdbg.tui.model.layout_presets import PANES
 from tests.support import SAMPLES, require
 
 from .driver import Screen, on_screen
@@ -377,6 +377,7 @@ def test_threads_are_listed_and_selected(tmp_path: Path) -> None:
     on_screen(work, folder=tmp_path, script=THREADS, breakpoints=["threads.py:15"])
 
 
+@pytest.mark.smoke
 def test_the_end_is_said_and_quit_leaves(tmp_path: Path) -> None:
     async def work(screen: Screen) -> Dashboard:
         await screen.ended()

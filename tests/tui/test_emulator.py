@@ -10,7 +10,7 @@ import time
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dualdbg.tui.terminal.cells import Look
@@ -112,7 +112,6 @@ def test_the_screen_is_that_of_tmux(name: str, in_tmux: dict[str, list[str]]) ->
     assert shown(drawn(CASES[name])) == in_tmux[name]
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(

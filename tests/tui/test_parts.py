@@ -26,19 +26,20 @@ from dualdbg.model import (
     Stop,
     Thread,
 )
-from dualdbg.session.code import Instruction as CodeRow
-from dualdbg.tui import marks
-from dualdbg.tui.changes import Memory, changed, scope_of
-from dualdbg.tui.goto import Spot, understand
-from dualdbg.tui.listing import listing_of
-from dualdbg.tui.looks import plain, visible, visible_text
+from dualdbg.session.inspect.disassembly import Instruction as CodeRow
+from dualdbg.terminal_text import visible, visible_text
+from dualdbg.tui.model import breakpoint_marks
+from dualdbg.tui.model.changes import Memory, changed, scope_of
+from dualdbg.tui.model.goto_target import Spot, understand
+from dualdbg.tui.model.looks import plain
+from dualdbg.tui.model.machine_code import listing_of
+from dualdbg.tui.model.source_text import coloured, read
+from dualdbg.tui.model.status_text import status
 from dualdbg.tui.panes.breakpoints import breakpoint_rows
 from dualdbg.tui.panes.memory import bytes_a_line, memory_rows
 from dualdbg.tui.panes.stack import Detail, Fold, stack_rows
 from dualdbg.tui.panes.threads import thread_rows
 from dualdbg.tui.screens.picker import Candidate, age, candidate_rows
-from dualdbg.tui.source_text import coloured, read
-from dualdbg.tui.words import status
 
 NATIVE = NativeFrame(0, 0x1000, "at::native::randn", "/lib/libtorch_cpu.so")
 GLUE = NativeFrame(1, 0x2000, "at::_ops::randn::call", "/lib/libtorch_cpu.so", role=Role.GLUE)
@@ -195,18 +196,18 @@ def test_breakpoints_say_what_holds_of_them() -> None:
 
 
 def test_marks_of_a_file_and_of_machine_code() -> None:
-    assert marks.marks_of(BREAKPOINTS, "/home/user/a.py") == {5: "disabled"}
-    assert marks.marks_of(BREAKPOINTS, "/home/user/b.cpp") == {9: "pending"}
-    assert marks.marks_of(BREAKPOINTS, None) == {"0x1000": "enabled"}
-    assert [one.id for one in marks.at(BREAKPOINTS, "/home/user/a.py", 5)] == [2]
-    assert [one.id for one in marks.at(BREAKPOINTS, None, 0x1000)] == [1]
-    assert marks.at(BREAKPOINTS, "/home/user/a.py", 6) == []
+    assert breakpoint_marks.marks_of(BREAKPOINTS, "/home/user/a.py") == {5: "disabled"}
+    assert breakpoint_marks.marks_of(BREAKPOINTS, "/home/user/b.cpp") == {9: "pending"}
+    assert breakpoint_marks.marks_of(BREAKPOINTS, None) == {"0x1000": "enabled"}
+    assert [one.id for one in breakpoint_marks.at(BREAKPOINTS, "/home/user/a.py", 5)] == [2]
+    assert [one.id for one in breakpoint_marks.at(BREAKPOINTS, None, 0x1000)] == [1]
+    assert breakpoint_marks.at(BREAKPOINTS, "/home/user/a.py", 6) == []
 
 
 def test_a_breakpoint_on_a_line_is_of_the_language_of_the_file() -> None:
-    assert marks.line_spec("/x/a.py", 3, False).kind is BreakpointKind.PYTHON_LINE
-    assert marks.line_spec("/x/script", 3, True).kind is BreakpointKind.PYTHON_LINE
-    assert marks.line_spec("/x/a.cpp", 3, False).kind is BreakpointKind.NATIVE_LINE
+    assert breakpoint_marks.line_spec("/x/a.py", 3, False).kind is BreakpointKind.PYTHON_LINE
+    assert breakpoint_marks.line_spec("/x/script", 3, True).kind is BreakpointKind.PYTHON_LINE
+    assert breakpoint_marks.line_spec("/x/a.cpp", 3, False).kind is BreakpointKind.NATIVE_LINE
 
 
 def test_memory_marks_what_changed() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from dualdbg.errors import EngineError
 from dualdbg.model import State
-from dualdbg.session.attach import attach
-from dualdbg.session.core import open_core
+from dualdbg.session.attaching import attach
+from dualdbg.session.post_mortem import open_core
 from dualdbg.session.session import Session
 from dualdbg.session.start import Options
 from dualdbg.tui.screens.picker import Candidate, ProcessPicker

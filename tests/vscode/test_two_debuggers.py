@@ -41,6 +41,7 @@ def test_set_member(tmp_path: Path, before: str | None, after: str) -> None:
     assert path.read_text() == after
 
 
+@pytest.mark.smoke
 def test_program_waits_for_both_and_its_id_is_in_the_settings(tmp_path: Path) -> None:
     """As VS Code does it, with gdb where cppdbg would be: both attach at the same time."""
     gdb = require(shutil.which("gdb"), "gdb")

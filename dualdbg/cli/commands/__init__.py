@@ -1,1 +1,1 @@
-"""One module a subcommand, each with ``main(words) -> exit status``; imported when it is used."""
+"""One module for each subcommand, with ``main(words) -> exit status``; it is imported when it is used."""

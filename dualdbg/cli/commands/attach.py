@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ...errors import DualdbgError, UsageError
-from ..arguments import Parser
+from ..arguments import Parser, add_session_options
 
 
 def main(words: list[str]) -> int:
@@ -42,9 +42,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "pid", nargs="?", type=_pid, metavar="PID", help="the process; without it you may choose"
     )
-    parser.add_argument(
-        "-b", "--break", action="append", default=[], dest="breakpoints", metavar="SPEC", help="a breakpoint"
-    )
+    add_session_options(parser)
     parser.add_argument(
         "-x", action="append", default=[], dest="commands", metavar="COMMAND", help="a command"
     )
@@ -55,11 +53,6 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "--no-stacks", action="store_true", help="do not show the stacks of all threads first"
-    )
-    parser.add_argument("--all-code", action="store_true", help="stop in library code too")
-    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
-    parser.add_argument(
-        "--log-dir", metavar="DIR", help="write what is said to gdb and debugpy to files there"
     )
     return parser
 
@@ -72,7 +65,7 @@ def _pid(text: str) -> int:
 
 
 def _ask() -> int:
-    from ...snapshot.processes import python_processes
+    from ...snapshot.linux.processes import python_processes
     from ..process_table import choose
 
     return choose(python_processes() if sys.stdin.isatty() else [], "attach")

@@ -1,4 +1,4 @@
-"""``dualdbg core``: the stacks of a process that is no more, from its core file."""
+"""``dualdbg core``: the stacks of a process that has ended, from its core file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,30 @@ import sys
 
 from ...console.style import Style
 from ...errors import UsageError
-from ..arguments import Parser
+from ..arguments import Parser, add_session_options
 from ..front_end import Interaction
 
 
 def main(words: list[str]) -> int:
+    options = _parser().parse_args(words)
+    if options.tui:
+        from ..core_session import debug_in_dashboard
+
+        if options.json:
+            raise UsageError("core: --tui does not go with --json", "leave one of them away")
+        return asyncio.run(debug_in_dashboard(options))
+    interaction = Interaction(options.commands, options.batch, options.json)
+    steered = bool(options.commands) or options.batch
+    if not (steered and options.json):
+        _show_stacks(options)
+    if not steered and not interaction.has_prompt:
+        return 0
+    from ..core_session import debug
+
+    return asyncio.run(debug(options, interaction))
+
+
+def _parser() -> Parser:
     parser = Parser(prog="dualdbg core", description="Shows the merged stack of every thread in a core file.")
     parser.add_argument("core", metavar="CORE", help="the file that the kernel or gcore wrote")
     parser.add_argument("--exe", metavar="PATH", help="the program, where it has moved since")
@@ -23,7 +42,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
     parser.add_argument("--tui", action="store_true", help="look at it in the dashboard (docs/dashboard.md)")
-    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
+    add_session_options(parser, runs=False)
     parser.add_argument(
         "-x",
         action="append",
@@ -34,22 +53,7 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--batch", action="store_true", help="end after the last -x command")
     parser.add_argument("--json", action="store_true", help="one JSON object for the process")
-    options = parser.parse_args(words)
-    if options.tui:
-        from ..core_session import debug_in_dashboard
-
-        if options.json:
-            raise UsageError("core: --tui does not go with --json", "leave one of them away")
-        return asyncio.run(debug_in_dashboard(options.core, options.exe, options.gdb))
-    interaction = Interaction(options.commands, options.batch, options.json)
-    steered = bool(options.commands) or options.batch
-    if not (steered and options.json):
-        _show_stacks(options)
-    if not steered and not interaction.has_prompt:
-        return 0
-    from ..core_session import debug
-
-    return asyncio.run(debug(options.core, options.exe, options.gdb, interaction))
+    return parser
 
 
 def _show_stacks(options: argparse.Namespace) -> None:

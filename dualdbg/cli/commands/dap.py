@@ -22,18 +22,23 @@ def main(words: list[str]) -> int:
     wanted = program.script is not None or program.module is not None or program.code is not None
     if wanted and given.listen is None:
         raise UsageError("dap: a program needs --listen: without it the editor says what to run")
+    if given.secret_file is not None and given.listen is None:
+        raise UsageError("dap: --secret-file needs --listen: nobody else can come to standard input")
+    from ...dap.admission import read_secret
     from ...dap.offer import Offer
     from ...dap.server import serve_socket, serve_stdio
 
     offer = Offer(
         program=_configuration(given, program) if wanted else None,
         log_dir=Path(given.log_dir) if given.log_dir else None,
+        secret=read_secret(given.secret_file) if given.secret_file is not None else None,
     )
     if given.listen is None:
-        asyncio.run(serve_stdio(offer))
-        return 0
-    host, port = read_address(given.listen)
-    asyncio.run(serve_socket(host, port, offer, _say_ready))
+        ended_by = asyncio.run(serve_stdio(offer))
+    else:
+        ended_by = asyncio.run(serve_socket(*read_address(given.listen), offer, _say_ready))
+    if ended_by is not None:
+        return 128 + ended_by  # as a shell shows it
     return (offer.exit_code or 0) if wanted else 0
 
 
@@ -61,7 +66,8 @@ def _configuration(given: argparse.Namespace, program: Program) -> Configuration
         program=Wanted(program.script, program.module, program.code, program.args, given.python),
         cwd=given.cwd or str(Path.cwd()),
         stop_on_entry=given.stop_on_entry,
-        just_my_code=not given.all_code,
+        just_my_code=False if given.all_code else None,
+        config=given.config,
         breakpoints=tuple(given.breakpoints),
         symbols=tuple(given.symbols),
         gdb=given.gdb,
@@ -73,7 +79,7 @@ def _parser() -> Parser:
         prog="dualdbg dap",
         allow_abbrev=False,
         usage="dualdbg dap [--log-dir DIR]\n"
-        "       dualdbg dap --listen [HOST:]PORT [OPTIONS] [SCRIPT | -m MODULE | -c CODE [ARGS…]]",
+        "       dualdbg dap --listen [HOST:]PORT [--secret-file FILE] [OPTIONS] [SCRIPT | -m MODULE | -c CODE [ARGS…]]",
         description="A debug adapter (Debug Adapter Protocol) on standard input and output, or on a port. With a "
         "program, a client attaches to it: it starts on this terminal, and the server ends with it.",
     )
@@ -82,6 +88,11 @@ def _parser() -> Parser:
         "--listen",
         metavar="[HOST:]PORT",
         help="wait for editors there (loopback by default; port 0: a free one)",
+    )
+    add(
+        "--secret-file",
+        metavar="FILE",
+        help="serve only clients whose launch or attach has the first line of FILE as its secret; made if not there",
     )
     add(
         "--log-dir", metavar="DIR", help="keep every message of the editor and both engines there, with times"
@@ -106,5 +117,6 @@ def _parser() -> Parser:
     add("--all-code", action="store_true", help="stop in the Python code of libraries too")
     add("--python", metavar="PATH", help="the interpreter")
     add("--cwd", metavar="DIR", help="where the program is to run")
+    add("--config", metavar="FILE", help="the configuration (default: the nearest dualdbg.toml of yours)")
     add("--gdb", metavar="PATH", help="the gdb to use")
     return parser

@@ -9,10 +9,11 @@ import sys
 
 from ...console.style import Style
 from ...symbols.cache import cache_directory
-from ...symbols.elf import ElfFile
+from ...symbols.elf.elf_file import ElfFile
 from ...target.doctor import Finding, Status, examine
+from ...target.interpreter import default_python
+from ...terminal_text import cleaned
 from ..arguments import Parser
-from .run import default_python
 
 _TROUBLE_STATUS = 3
 _MARKS = {
@@ -55,6 +56,7 @@ def _section_names(path: str) -> list[str]:
 
 
 def _line(finding: Finding, style: Style) -> str:
+    finding = cleaned(finding)
     word, kind = _MARKS[finding.status]
     text = f"{style.paint(kind, f'{word:<8}')}{finding.area:<8} {finding.text}\n"
     return text + (f"{'':<17}{finding.fix}\n" if finding.fix else "")

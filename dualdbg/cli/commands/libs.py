@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...config import configuration, notices
 from ...errors import SymbolError, TargetGone, UsageError
+from ...target.interpreter import default_python
+from ...terminal_text import cleaned, visible
 from ..arguments import Parser
-from .run import default_python
+from ..main import tell
 
 if TYPE_CHECKING:
-    from ...symbols.dependencies import Graph, Node
+    from ...symbols.gdb_feed.dependencies import Graph, Node
 
 _NEXT = "dualdbg ps lists the processes"
 
@@ -22,18 +25,18 @@ def main(words: list[str]) -> int:
     given = _parser().parse_args(words)
     if given.pid is not None and given.python is not None:
         raise UsageError("libs: a process and --python exclude each other", "give one of the two")
-    from ...symbols.graph_pictures import to_dot, to_svg
-    from ...symbols.policy import Policy
+    from ...symbols.gdb_feed.graph_pictures import to_dot
+    from ...symbols.gdb_feed.policy import Policy
 
-    policy = Policy.parse((*_configured(), *given.symbols))
+    policy = Policy.parse((*_configured(given.config), *given.symbols))
     if given.pid is not None:
         graph = _of_process(given.pid, policy)
     else:
         graph = _of_torch(given.python or default_python(os.environ.get), policy)
     if given.svg is not None:
-        _write(given.svg, to_svg(graph))
+        _draw(graph, Path(given.svg))
     elif given.dot:
-        sys.stdout.write(to_dot(graph))
+        sys.stdout.write(to_dot(cleaned(graph)))
     elif given.json:
         sys.stdout.write(json.dumps(as_data(graph)) + "\n")
     else:
@@ -63,22 +66,26 @@ def _parser() -> Parser:
         default=[],
         help="try a policy, as for dualdbg run: full, lazy, PATTERN=whole|unwind|skip",
     )
+    parser.add_argument(
+        "--config", metavar="FILE", help="the configuration (default: the nearest dualdbg.toml of yours)"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--dot", action="store_true", help="the graph for Graphviz")
-    how.add_argument("--svg", metavar="FILE", help="the graph as a picture")
+    how.add_argument("--svg", metavar="FILE", help="the graph as a picture, drawn by Graphviz")
     how.add_argument("--json", action="store_true", help="one JSON object")
     return parser
 
 
-def _configured() -> tuple[str, ...]:
-    from ...config import find_config
-
-    return find_config(Path.cwd()).symbols
+def _configured(named: str | None) -> tuple[str, ...]:
+    config = configuration(named)
+    for notice in notices(config):
+        tell(notice.message, notice.hint)
+    return config.symbols
 
 
 def _of_process(pid: int, policy: Any) -> Graph:
-    from ...symbols.dependencies import graph_of_process
-    from ...symbols.image import ProcessImage
+    from ...symbols.address_space import AddressSpace
+    from ...symbols.gdb_feed.dependencies import graph_of_process
 
     try:
         Path(f"/proc/{pid}/maps").read_bytes()
@@ -89,12 +96,12 @@ def _of_process(pid: int, policy: Any) -> Graph:
             f"the memory map of process {pid} cannot be read: {error.strerror}",
             "it belongs to someone else: try as that user, or with sudo",
         ) from error
-    return graph_of_process((module.path for module in ProcessImage(pid).refresh()), policy)
+    return graph_of_process((module.path for module in AddressSpace(pid).refresh()), policy)
 
 
 def _of_torch(python: str, policy: Any) -> Graph:
     from ...symbols.cache import cache_directory
-    from ...symbols.dependencies import graph_of_files
+    from ...symbols.gdb_feed.dependencies import graph_of_files
     from ...target import interpreter
 
     facts = interpreter.inspect(interpreter.find(python), cache=cache_directory())
@@ -106,18 +113,34 @@ def _of_torch(python: str, policy: Any) -> Graph:
     return graph_of_files([os.path.realpath(facts.executable), str(extension)], os.environ, policy)
 
 
-def _write(path: str, text: str) -> None:
+def _draw(graph: Graph, path: Path) -> None:
+    """Graphviz draws the picture; where it is not installed its text is written instead, and that is an error."""
+    from ...symbols.gdb_feed.graph_pictures import can_draw, draw, to_dot
+
+    dot = to_dot(graph, summary=True)
+    if not can_draw():
+        text = path.with_suffix(".dot")
+        _write(text, dot.encode())
+        raise SymbolError(
+            f"{path} cannot be drawn without Graphviz; the graph is in {text}",
+            f"apt-get install graphviz, then the same again, or: dot -Tsvg -o {path} {text}",
+        )
+    _write(path, draw(dot))
+    sys.stdout.write(f"written to {visible(str(path))}\n")
+
+
+def _write(path: Path, content: bytes) -> None:
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as error:
         raise SymbolError(f"cannot write {path}: {error.strerror}", "give another file") from error
-    sys.stdout.write(f"written to {path}\n")
 
 
 def as_text(graph: Graph) -> str:
     """The libraries in the order in which they are loaded; under each, what it needs and what is wrong."""
-    from ...symbols.policy import human_size
+    from ...symbols.gdb_feed.policy import human_size
 
+    graph = cleaned(graph)
     rows = [("library", "size", "build-id", "has", "gdb reads", "because")]
     nodes = list(graph.nodes.values())
     for node in nodes:

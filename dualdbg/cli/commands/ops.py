@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from ...errors import SymbolError
+from ...target.interpreter import default_python
+from ...terminal_text import visible_text
 from ..arguments import Parser
-from .run import default_python
 
 
 def main(words: list[str]) -> int:
@@ -26,13 +27,13 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object an operator")
     given = parser.parse_args(words)
-    from ...symbols.operator_chain import TorchInstallation, trace
-    from ...symbols.operator_report import as_data, as_text
+    from ...symbols.torch.operator_chain import TorchInstallation, trace
+    from ...symbols.torch.operator_report import as_data, as_text
 
     torch = TorchInstallation(torch_folder(given.python or default_python(os.environ.get)))
     if not given.names:
         names = sorted(torch.table.names)
-        sys.stdout.write(json.dumps(names) if given.json else "\n".join(names))
+        sys.stdout.write(json.dumps(names) if given.json else visible_text("\n".join(names)))
         sys.stdout.write("\n")
         return 0
     for at, name in enumerate(given.names):
@@ -40,7 +41,7 @@ def main(words: list[str]) -> int:
         if given.json:
             sys.stdout.write(json.dumps(as_data(chain)) + "\n")
         else:
-            sys.stdout.write(("\n" if at else "") + as_text(chain) + "\n")
+            sys.stdout.write(("\n" if at else "") + visible_text(as_text(chain)) + "\n")
     return 0
 
 

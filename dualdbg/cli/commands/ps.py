@@ -14,7 +14,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--everybody", action="store_true", help="also those of other users")
     parser.add_argument("--json", action="store_true", help="one JSON object a process")
     options = parser.parse_args(words)
-    from ...snapshot.processes import python_processes
+    from ...snapshot.linux.processes import python_processes
     from ..process_table import table, to_json
 
     processes = python_processes(options.everybody)

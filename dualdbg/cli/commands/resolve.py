@@ -9,11 +9,15 @@ from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from ...config import working_directory
+from ...target.interpreter import default_python
+from ...terminal_text import cleaned
+from ...trust import objection
 from ..arguments import Parser
-from .run import default_python
+from ..main import tell
 
 if TYPE_CHECKING:
-    from ...symbols.native_entries import NativeEntry, Resolved
+    from ...symbols.callables.native_entries import NativeEntry, Resolved
 
 _NOT_FOUND_STATUS = 3
 _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousands
@@ -40,11 +44,20 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a name")
     given = parser.parse_args(words)
-    from ...symbols.native_entries import find_entries
+    from ...symbols.cache import cache_directory
+    from ...symbols.callables.native_entries import find_entries
     from ...target import interpreter
 
     python = interpreter.find(given.python or default_python(os.environ.get))
-    answers = find_entries(python, given.names, setup=given.setup, directory=given.cwd or Path.cwd())
+    folder = Path(given.cwd).absolute() if given.cwd else working_directory()
+    facts = interpreter.inspect(python, cwd=str(folder), cache=cache_directory())
+    answers = find_entries(
+        python,
+        given.names,
+        setup=given.setup,
+        directory=folder,
+        search_path=[*_importable(folder, named=bool(given.cwd)), *facts.search_path],
+    )
     for at, answer in enumerate(answers):
         if given.json:
             sys.stdout.write(json.dumps(_as_data(answer)) + "\n")
@@ -53,8 +66,18 @@ def main(words: list[str]) -> int:
     return _NOT_FOUND_STATUS if any(answer.error for answer in answers) else 0
 
 
+def _importable(folder: Path, named: bool) -> list[str]:
+    """The folder, to import from it: the user has ``named`` it, or it belongs to the user."""
+    why = None if named else objection(folder)
+    if why is None:
+        return [str(folder)]
+    tell(f"nothing is imported from the working directory: {why}", "if you trust it, name it: --cwd .")
+    return []
+
+
 def as_text(answer: Resolved) -> str:
     """One answer for people."""
+    answer = cleaned(answer, {type(answer): frozenset({"error"})})
     lines = [f"{answer.name}  ({answer.kind})" if answer.kind else answer.name]
     if answer.error:
         lines.append(f"  {answer.error}")

@@ -6,14 +6,13 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...config import Config, find_config
+from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
 from ...target import interpreter
-from ..arguments import Parser, Program, split_program
+from ..arguments import Parser, Program, add_session_options, asked, split_program
 
 
 @dataclass(frozen=True)
@@ -22,20 +21,14 @@ class RunOptions:
 
     program: Program
     python: str
-    breakpoints: tuple[str, ...]
     cwd: str | None
     env: tuple[tuple[str, str], ...]
-    stop_on_entry: bool
-    just_my_code: bool
     commands: tuple[str, ...]
     batch: bool
     json: bool
     tui: bool
-    gdb: str | None
-    log_dir: Path | None
-    symbols: tuple[str, ...] = ()
+    asked: Asked
     follow: str | None = None
-    core_folder: Path | None = None
     config: Config = field(default_factory=Config)
 
 
@@ -58,7 +51,7 @@ def main(words: list[str]) -> int:
 
 
 def read_options(words: list[str]) -> RunOptions:
-    """Raises UsageError for what cannot be meant."""
+    """The options of the command line. Raises UsageError for those that have no meaning together."""
     parser = _parser()
     ours, program = split_program(parser, words)
     given = parser.parse_args(ours)
@@ -67,47 +60,27 @@ def read_options(words: list[str]) -> RunOptions:
     _check_paths(given, program)
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
-    config = find_config(Path.cwd())
+    core_folder = Path(given.cwd or ".").absolute() if given.on_crash else None
     return RunOptions(
         program=program,
-        python=interpreter.find(given.python or default_python(os.environ.get)),
-        breakpoints=(*config.breakpoints, *given.breakpoints),
+        python=interpreter.find(given.python or interpreter.default_python(os.environ.get)),
         cwd=given.cwd,
         env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
-        stop_on_entry=given.stop_on_entry,
-        just_my_code=not given.all_code and config.just_my_code is not False,
         commands=tuple(given.commands),
         batch=given.batch,
         json=given.json,
         tui=given.tui,
-        gdb=given.gdb,
-        log_dir=Path(given.log_dir) if given.log_dir else None,
-        symbols=(*config.symbols, *given.symbols),
+        asked=replace(asked(given), stop_on_entry=given.stop_on_entry, core_folder=core_folder),
         follow=given.follow,
-        core_folder=Path(given.cwd or ".").absolute() if given.on_crash else None,
-        config=config,
+        config=configuration(given.config),
     )
-
-
-def default_python(environment: Callable[[str], str | None]) -> str:
-    """The interpreter of the active virtual environment; without one, the one that dualdbg is installed in.
-
-    pipx and uv give a tool an environment of its own, where no program lives: there it is ``python`` on PATH.
-    """
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
-        folder = environment(name)
-        if folder and (python := Path(folder) / "bin" / "python").exists():
-            return str(python)
-    if Path(sys.prefix).parts[-2:] in (("venvs", "dualdbg"), ("tools", "dualdbg")):
-        return interpreter.find()
-    return sys.executable
 
 
 def jit_log_level(passes: str) -> str:
     """The value of PYTORCH_JIT_LOG_LEVEL for names of passes, separated by colons or commas.
 
-    ``>>`` asks for the graph updates of a pass (torch/csrc/jit/jit_log.h); a bare name is meant so, and one
-    that has a level already keeps it.
+    ``>>`` asks for the graph updates of a pass (torch/csrc/jit/jit_log.h); a bare name gets it, and a name that has a
+    level already keeps it.
     """
     names = [name.strip() for name in passes.replace(",", ":").split(":")]
     return ":".join(name if name.startswith(">") else f">>{name}" for name in names if name)
@@ -124,8 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         "commands; 2 for wrong usage; 3 when dualdbg could not do what was asked.",
     )
     add = parser.add_argument
-    add("-b", "--break", dest="breakpoints", metavar="SPEC", action="append", default=[],
-        help="stop there: randn (an operator), a C or C++ function, FILE:LINE; repeatable")  # fmt: skip
+    add_session_options(parser)
     add("-x", dest="commands", metavar="CMD", action="append", default=[],
         help="a command of the prompt to run at the first stop; repeatable, in order")  # fmt: skip
     add(
@@ -134,7 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="write events as JSON lines (docs/json.md)")
     add("--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)")
     add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
-    add("--all-code", action="store_true", help="stop in the Python code of libraries too")
     add(
         "--python",
         metavar="PATH",
@@ -155,21 +126,12 @@ def _parser() -> argparse.ArgumentParser:
         help="set PYTORCH_JIT_LOG_LEVEL, e.g. dead_code_elimination",
     )
     add(
-        "--symbols",
-        metavar="POLICY",
-        action="append",
-        default=[],
-        help="what gdb reads: full, lazy or PATTERN=whole|unwind|skip; repeatable, the last that fits decides",
-    )
-    add(
         "--follow",
         metavar="WHAT",
         help="debug child processes too: children (all programs), python (all Python ones), or a PATTERN of their "
         "command lines or functions",
     )
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
-    add("--gdb", metavar="PATH", help="the gdb to use")
-    add("--log-dir", metavar="DIR", help="write every message of both engines there")
     return parser
 
 

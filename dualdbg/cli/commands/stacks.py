@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
+from ...terminal_text import cleaned
 from ..arguments import Parser
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ...snapshot.diagnose import Finding
-    from ...snapshot.report import Failure, ProcessReport
+    from ...snapshot.facts import Failure, ProcessReport
+    from ...snapshot.report.diagnose import Finding
     from ..stack_listing import StackListing
 
 _TROUBLE_STATUS = 3
@@ -23,7 +24,7 @@ _TROUBLE_STATUS = 3
 
 def main(words: list[str]) -> int:
     options = read_options(words)
-    from ...snapshot.targets import find_targets
+    from ...snapshot.linux.targets import find_targets
     from ..stack_listing import StackListing
 
     options.cores = [target for target in options.targets if _is_core(target)]
@@ -44,8 +45,8 @@ def _is_core(target: str) -> bool:
 
 
 def _ask() -> int:
-    """Without a target: the user chooses one, where there is a user to ask."""
-    from ...snapshot.processes import python_processes
+    """Without a target the user chooses one, at a terminal."""
+    from ...snapshot.linux.processes import python_processes
     from ..process_table import choose
 
     return choose(python_processes() if sys.stdin.isatty() else [], "stacks")
@@ -59,7 +60,7 @@ def _once(options: Namespace, pids: Sequence[int], listing: StackListing) -> int
 
 def _watch(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
     """Several samples: what moved, and the stacks of the last one."""
-    from ...snapshot.movement import movements
+    from ...snapshot.report.movement import movements
 
     samples = []
     for number in range(options.watch):
@@ -89,23 +90,23 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
 
         reports += [report_core(path, wanted) for path in options.cores]
     if options.diagnose:
-        from ...snapshot.descriptors import with_other_ends
+        from ...snapshot.linux.descriptors import with_other_ends
 
         reports = with_other_ends(reports)
-    return reports, failures
+    return reports if options.json else cleaned(reports), failures
 
 
 def _findings(options: Namespace, reports: Sequence[ProcessReport]) -> list[Finding] | None:
     if not options.diagnose:
         return None
-    from ...snapshot.diagnose import diagnose
+    from ...snapshot.report.diagnose import diagnose
     from ...snapshot.take import parents_of_forks
 
     return diagnose(reports, parents_of_forks(reports, stop=not options.no_stop))
 
 
 def read_options(words: Sequence[str]) -> Namespace:
-    """Raises UsageError for what cannot be meant."""
+    """The options of the command line. Raises UsageError for those that have no meaning together."""
     return _parser().parse_args(words)
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...errors import UsageError
+from ...target.interpreter import default_python
+from ...terminal_text import visible
 from ..arguments import Parser
-from .run import default_python
+from ..main import tell
 
 _DIFFERS_STATUS = 1  # of --check, as other tools have it
 _PORT = 5678  # debugpy's own
@@ -73,7 +75,11 @@ def _init(words: list[str]) -> int:
     if not 0 < given.port < 65535:
         raise UsageError(f"vscode: {given.port} is no port", "--port takes a number from 1 to 65534")
     profile = given.profile or guess(folder)
-    python = given.python or interpreter_of(folder, default_python(os.environ.get))
+    python, refused = (
+        (given.python, "") if given.python else interpreter_of(folder, default_python(os.environ.get))
+    )
+    if refused:
+        tell(refused, "if you trust it, name it: --python PATH")
     values = Values(
         dualdbg=given.dualdbg or own_command(folder),
         port=given.port,
@@ -84,21 +90,25 @@ def _init(words: list[str]) -> int:
     if not given.check:
         write(files)
     how = "" if given.profile else " (by the look of the folder; --profile chooses another)"
-    print(f"profile {profile}: {PROFILES[profile].description}{how}")
+    _say(f"profile {profile}: {PROFILES[profile].description}{how}")
     differing = False
     for file in files:
         name = file.path.relative_to(folder)
         differing = differing or file.changes or bool(file.merged.kept)
         if file.is_new:
-            print(f"{name}: {'is missing' if given.check else 'written'}")
+            _say(f"{name}: {'is missing' if given.check else 'written'}")
             continue
         if not file.merged.differences:
-            print(f"{name}: {'as it is to be' if given.check else 'nothing to add'}")
+            _say(f"{name}: {'as it is to be' if given.check else 'nothing to add'}")
         for one in file.merged.added:
-            print(f"{name}: {one}" if given.check else f"{name}: added {one.path}")
+            _say(f"{name}: {one}" if given.check else f"{name}: added {one.path}")
         for one in file.merged.kept:
-            print(f"{name}: {one}" if given.check else f"{name}: kept yours where it differs: {one}")
+            _say(f"{name}: {one}" if given.check else f"{name}: kept yours where it differs: {one}")
     return _DIFFERS_STATUS if given.check and differing else 0
+
+
+def _say(text: str) -> None:
+    print(visible(text))
 
 
 def _install(words: list[str]) -> int:

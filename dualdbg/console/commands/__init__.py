@@ -1,1 +1,1 @@
-"""The commands of the prompt, one small module an area; importing the package registers them all."""
+"""The commands of the prompt, one small module for each area; the import of the package registers them all."""

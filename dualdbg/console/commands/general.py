@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...session.helper_words import HelperWords
+from ...session.inspect.torch_commands import HelperWords
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .registry import Command, all_commands, command, find_command
 from .stacks import frame as frame_command
@@ -17,7 +17,7 @@ from .values import args, locals_, registers
 if TYPE_CHECKING:
     from ..console import Console
 
-# What would move the target behind the session's back, and what to type instead.
+# gdb's commands that would move the target without the session's knowledge, and what to type instead.
 _INSTEAD = {
     "continue": "continue", "c": "continue", "fg": "continue", "next": "next", "n": "next", "step": "step",
     "s": "step", "finish": "finish", "fin": "finish", "until": "until", "u": "until", "advance": "until",
@@ -27,7 +27,7 @@ _INSTEAD = {
     "si": "", "nexti": "", "ni": "", "interrupt": "pause",
 }  # fmt: skip
 
-# What reads on until a line says end, unless its line is there already: name, least length, whether it may have one.
+# Commands that read on until a line says end, unless one line has all: name, least length, whether one line may do.
 _MULTILINE = (
     ("python", 2, True), ("python-interactive", 7, True), ("pi", 2, True), ("guile", 2, True), ("gu", 2, True),
     ("guile-repl", 6, False), ("gr", 2, False), ("define", 3, False), ("document", 3, False),
@@ -74,7 +74,7 @@ async def gdb(console: Console, argument: str) -> None:
 def _deletes_gdbs_own(console: Console, verb: str, argument: str) -> bool:
     """Whether these are breakpoints that gdb was asked to set by this command."""
     numbers = argument.split()[1:]
-    own = console.session.judge.of_gdb
+    own = console.session.hits.of_gdb
     return verb == "delete" and bool(numbers) and all(one.isdecimal() and int(one) in own for one in numbers)
 
 
@@ -153,7 +153,7 @@ def _names(row: Command) -> str:
 
 
 _TITLES = {
-    "execution": "Running",
+    "run_control": "Running",
     "stacks": "The stack",
     "sources": "Source",
     "values": "Values",

@@ -41,7 +41,7 @@ class Command:
 
 
 _AREAS = (
-    "execution",
+    "run_control",
     "stacks",
     "sources",
     "values",
@@ -49,7 +49,7 @@ _AREAS = (
     "breakpoints",
     "threads",
     "processes",
-    "of_gdb",
+    "gdb_commands",
     "general",
 )
 _BY_NAME: dict[str, Command] = {}
@@ -107,13 +107,13 @@ def split_line(line: str) -> tuple[str, str]:
 
 
 def no_argument(name: str, argument: str) -> None:
-    """Raises CommandError when a command that takes nothing was given something."""
+    """Raises CommandError when a command that takes no argument was given one."""
     if argument:
         raise CommandError(f"{name} takes no argument, but was given {argument!r}", f"help {name}")
 
 
 def positive_number(name: str, argument: str, default: int) -> int:
-    """The count that a command was given. Raises CommandError when it is none."""
+    """The count that a command was given. Raises CommandError when it is not a positive number."""
     if not argument:
         return default
     if not argument.isdecimal() or int(argument) < 1:

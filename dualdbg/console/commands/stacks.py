@@ -24,6 +24,7 @@ _OPTIONS = {"--all": "all", "-a": "all", "--all-threads": "all_threads"}
     details="--all shows the interpreter's own frames and full names too. A negative COUNT means the outermost frames.",
 )
 async def backtrace(console: Console, argument: str) -> None:
+    """Show the stack of the selected thread, or of all threads. Raises CommandError for an unknown option."""
     flags: set[str] = set()
     limit: int | None = None
     for word in argument.split():
@@ -64,6 +65,7 @@ async def down(console: Console, argument: str) -> None:
 
 @command("frame f fr", "[NUMBER]", "show the selected frame, or select one")
 async def frame(console: Console, argument: str) -> None:
+    """Show the selected frame, or select the one with this number. Raises CommandError for no number."""
     number = console.selected().number
     if argument:
         if not argument.isdecimal():

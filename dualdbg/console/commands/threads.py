@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 @command("threads", "", "list the threads and what each is doing")
 async def threads(console: Console, argument: str) -> None:
+    """Show the list of threads. Raises CommandError when an argument is given."""
     no_argument("threads", argument)
     rows = await console.session.inspector.threads()
     current = console.selection.tid if console.selection is not None and console.stopped else None

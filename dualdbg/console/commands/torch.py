@@ -1,10 +1,10 @@
-"""The words of the gdb helpers: PyTorch's and Python's objects, read from the memory of the stopped target."""
+"""The commands of the gdb helpers: objects of PyTorch and Python, read from the memory of the stopped target."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...session.helper_words import HelperWords
+from ...session.inspect.torch_commands import HelperWords
 from ..reports import ValueReport
 from .registry import Handler, command
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError, EvaluationError
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
-from ...session import native_python
-from ...session.code import REGISTER_GROUPS, Code
+from ...session.inspect import inferior_evaluation
+from ...session.inspect.disassembly import REGISTER_GROUPS, Code
 from ..parameters import parameter_names
 from ..reports import ValueReport, VariablesReport
 from .registry import command, no_argument
@@ -18,7 +18,7 @@ from .registry import command, no_argument
 if TYPE_CHECKING:
     from ..console import Console
 
-_CHILDREN = 100  # of a value that are read when nobody says how many
+_CHILDREN = 100  # children of a value that are read when the user does not say how many
 _PART = re.compile(r"(?:\s--(?:offset|limit)\s+\d+)+\s*$")
 # debugpy's folders among the variables of a frame; they are no variables.
 _GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
@@ -26,6 +26,7 @@ _GROUPS = {"special variables", "function variables", "class variables", "protec
 
 @command("locals", "", "show the variables of the selected frame")
 async def locals_(console: Console, argument: str) -> None:
+    """Show the variables of the selected frame. Raises CommandError when an argument is given."""
     no_argument("locals", argument)
     frame = await console.frame()
     empty = "No locals." if _has_debug_info(frame) else "No locals: this function has no debug info."
@@ -34,6 +35,7 @@ async def locals_(console: Console, argument: str) -> None:
 
 @command("args a", "", "show the arguments of the selected frame's function")
 async def args(console: Console, argument: str) -> None:
+    """Show the arguments of the selected frame's function; without debug info, the argument registers."""
     no_argument("args", argument)
     frame = await console.frame()
     values = await _variables(console, frame)
@@ -72,9 +74,9 @@ async def py(console: Console, argument: str) -> None:
     frame = await console.frame()
     where = frame if isinstance(frame, PythonFrame) else None
     try:
-        value = await native_python.evaluate(console.session, argument, console.selected().tid, where)
-    except native_python.NotSound as refusal:
-        try:  # what memory alone tells is as good
+        value = await inferior_evaluation.evaluate(console.session, argument, console.selected().tid, where)
+    except inferior_evaluation.NotSound as refusal:
+        try:  # the value read from memory is as good
             await _evaluate(console, "py", argument, Language.PYTHON)
         except EvaluationError:
             raise refusal from None
@@ -89,7 +91,7 @@ async def cpp(console: Console, argument: str) -> None:
 
 
 async def registers(console: Console, argument: str) -> None:
-    """``info registers [GROUP | NAME…]``: those of the selected frame, which is native."""
+    """``info registers [GROUP | NAME…]``: the registers of the selected frame, which is native."""
     frame = await console.frame()
     if not isinstance(frame, NativeFrame):
         raise CommandError("a Python frame has no registers of its own", "down selects a native frame")
@@ -148,7 +150,7 @@ async def _with_children(console: Console, value: Value, part: tuple[int, int]) 
 
 
 def _split_part(text: str) -> tuple[str, tuple[int, int] | None]:
-    """An expression, and what ``--offset N`` and ``--limit N`` after it ask for: the first child, and how many."""
+    """An expression, and the numbers of ``--offset N`` and ``--limit N`` after it: the first child, and how many."""
     match = _PART.search(text)
     if match is None:
         return text.strip(), None

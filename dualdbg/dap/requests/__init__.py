@@ -1,1 +1,31 @@
-"""The requests of the protocol, one small module an area; each registers what it answers."""
+"""The requests of the protocol, one module for each area. Each registers its functions (``dap/registry.py``)."""
+
+from . import (
+    breakpoints,
+    evaluate,
+    exceptions,
+    launch,
+    lifecycle,
+    memory,
+    post_mortem,
+    run_control,
+    sources,
+    stacks,
+    targets,
+    values,
+)
+
+__all__ = [
+    "breakpoints",
+    "evaluate",
+    "exceptions",
+    "launch",
+    "lifecycle",
+    "memory",
+    "post_mortem",
+    "run_control",
+    "sources",
+    "stacks",
+    "targets",
+    "values",
+]

@@ -1,29 +1,30 @@
-"""The five requests that set breakpoints, each with the whole of its list; and what a data breakpoint could watch."""
+"""The five requests that set breakpoints, each with its whole list; and what a data breakpoint could watch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import DualdbgError, SpecError, UsageError
 from ...model import BreakpointKind, BreakpointSpec
-from ..arguments import Arguments
-from ..breakpoints import Wanted, line_spec, with_suffixes
-from ..registry import CONFIGURABLE, Body, request
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..presentation.breakpoints import Wanted, line_spec, with_suffixes
+from ..registry import request
+from ..stages import CONFIGURABLE
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
-_ACCESSES = ("write", "readWrite", "read")
+_ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 _LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8, aligned (Intel SDM 17.2)
-# Of four, one is for the way back from a call (session/crossing.py). Past them gdb would not let the program run, and
-# what no register can hold it would watch by single steps, at which the program all but stands still.
+# There are four; one is for the return from a call (session/stepping/crossing.py). With more, gdb would not let the
+# program run. Where no register can hold the place, gdb would watch it by single steps, and the program would hardly
+# move.
 _DEBUG_REGISTERS = 3
 _END_OF_MEMORY = 1 << 47  # the kernel takes no watched address past it (x86-64, four-level paging)
 
 
 def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpec]) -> list[Wanted]:
-    """Each row as a spec, or why it is none."""
+    """Each row as a spec, or why it cannot be read."""
     specs: list[Wanted] = []
     for row in rows:
         try:
@@ -34,7 +35,7 @@ def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpe
 
 
 @request("setBreakpoints", CONFIGURABLE)
-async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetBreakpointsResponseBody:
     source = arguments.object("source")
     path = source.text("path", "")
     rows = arguments.objects("breakpoints")
@@ -49,8 +50,10 @@ async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
 
 
 @request("setFunctionBreakpoints", CONFIGURABLE)
-async def set_function_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
-    """Names in the whole spec language."""
+async def set_function_breakpoints(
+    adapter: Adapter, arguments: Arguments
+) -> dap.SetFunctionBreakpointsResponseBody:
+    """Names of functions; each may be any breakpoint spec."""
 
     def read(row: Arguments) -> BreakpointSpec:
         specs = adapter.session.breakpoints.read(row.text("name"))
@@ -63,7 +66,9 @@ async def set_function_breakpoints(adapter: Adapter, arguments: Arguments) -> Bo
 
 
 @request("setInstructionBreakpoints", CONFIGURABLE)
-async def set_instruction_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+async def set_instruction_breakpoints(
+    adapter: Adapter, arguments: Arguments
+) -> dap.SetInstructionBreakpointsResponseBody:
     def read(row: Arguments) -> BreakpointSpec:
         address = row.address("instructionReference") + row.number("offset", 0)
         if not 0 <= address < 1 << 64:
@@ -76,8 +81,8 @@ async def set_instruction_breakpoints(adapter: Adapter, arguments: Arguments) ->
 
 
 @request("dataBreakpointInfo")
-async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> Body:
-    """Where the variable or expression lives; what is not in memory of its own cannot be watched."""
+async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.DataBreakpointInfoResponseBody:
+    """Where the variable or expression lies. A value without memory of its own cannot be watched."""
     name = arguments.text("name")
     try:
         address, size = await _place(adapter, arguments, name)
@@ -92,7 +97,7 @@ async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> Body:
     return {
         "dataId": f"{address:#x}:{size}",
         "description": f"{name} ({size} bytes at {address:#x})",
-        "accessTypes": list(_ACCESSES),
+        "accessTypes": _ACCESSES,
         "canPersist": False,
     }
 
@@ -101,8 +106,10 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
     if arguments.flag("asAddress"):
         return arguments.address("name"), arguments.number("bytes", _LARGEST_WATCH)
     if arguments.number("variablesReference", 0):
-        return await adapter.tables.variables.get(arguments.number("variablesReference")).place(name)
-    handle = adapter.frame(arguments)
+        return await adapter.debuggee.handles.variables.get(arguments.number("variablesReference")).place(
+            name
+        )
+    handle = adapter.debuggee.frame(arguments.number("frameId"))
     return await adapter.values.place_of_expression(handle, name)
 
 
@@ -116,7 +123,7 @@ def debug_registers(address: int, size: int) -> int:
 
 
 @request("setDataBreakpoints", CONFIGURABLE)
-async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
+async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetDataBreakpointsResponseBody:
     registers: dict[str, int] = {}  # by subject: equal places share theirs
 
     def read(row: Arguments) -> BreakpointSpec:
@@ -150,8 +157,8 @@ async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
 
 
 @request("setExceptionBreakpoints", CONFIGURABLE)
-async def set_exception_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
-    """Filters of either language; debugpy's ``exceptionOptions`` are handed on to it."""
+async def set_exception_breakpoints(adapter: Adapter, arguments: Arguments) -> None:
+    """Filters of either language; ``exceptionOptions`` are handed on to debugpy."""
     filters = [(name, "") for name in arguments.texts("filters")]
     filters += [
         (row.text("filterId"), row.text("condition", "")) for row in arguments.objects("filterOptions")
@@ -172,7 +179,7 @@ async def set_exception_breakpoints(adapter: Adapter, arguments: Arguments) -> B
             )
     await adapter.breakpoints.set_python_filters(tuple(python), _exception_options(arguments))
     await adapter.breakpoints.replace_list("exceptions", specs)
-    return None
+    return
 
 
 def _throw(type_name: str) -> BreakpointSpec:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import cast
 
 from ...errors import WrongState
 from ...model import Language, Reason
-from ..arguments import Arguments
-from ..registry import Body, request
-
-if TYPE_CHECKING:
-    from ..adapter import Adapter
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..registry import request
 
 
 @request("exceptionInfo")
-async def exception_info(adapter: Adapter, arguments: Arguments) -> Body:
+async def exception_info(adapter: Adapter, arguments: Arguments) -> dap.ExceptionInfoResponseBody:
     session = adapter.session
     stop = session.require_stopped()
     tid = arguments.number("threadId")
@@ -22,7 +21,8 @@ async def exception_info(adapter: Adapter, arguments: Arguments) -> Body:
         number = session.inspector.debugpy_thread(tid)
         if stop.reason is not Reason.EXCEPTION or number is None:
             raise WrongState(f"thread {tid} did not stop for an exception")
-        return await session.inspector.ask("exceptionInfo", {"threadId": number})
+        answer = await session.inspector.relay("exceptionInfo", {"threadId": number})
+        return cast(dap.ExceptionInfoResponseBody, answer)
     if tid != stop.thread.tid or not stop.description:
         raise WrongState(f"thread {tid} did not stop for an exception")
     if stop.reason is Reason.SIGNAL:

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import base64
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
-from ...session.code import Instruction
-from ...session.memory import MAXIMUM
-from ..arguments import Arguments
-from ..registry import Body, request
-
-if TYPE_CHECKING:
-    from ..adapter import Adapter
+from ...protocol import dap_types as dap
+from ...session.inspect.disassembly import Instruction
+from ...session.inspect.memory import MAXIMUM
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..registry import request
 
 _MOST_INSTRUCTIONS = 5000
 
 
 @request("readMemory")
-async def read_memory(adapter: Adapter, arguments: Arguments) -> Body:
+async def read_memory(adapter: Adapter, arguments: Arguments) -> dap.ReadMemoryResponseBody:
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     count = arguments.number("count")
     if count < 0:
         raise UsageError(f"readMemory: count is {count}")
-    data = await adapter.memory.read(address, count) if count else b""
-    body: dict[str, Any] = {"address": f"{address:#x}"}
+    data = await adapter.debuggee.memory.read(address, count) if count else b""
+    body: dap.ReadMemoryResponseBody = {"address": f"{address:#x}"}
     if data:
         body["data"] = base64.b64encode(data).decode("ascii")
     if len(data) < min(count, MAXIMUM):
@@ -34,28 +32,28 @@ async def read_memory(adapter: Adapter, arguments: Arguments) -> Body:
 
 
 @request("writeMemory")
-async def write_memory(adapter: Adapter, arguments: Arguments) -> Body:
+async def write_memory(adapter: Adapter, arguments: Arguments) -> dap.WriteMemoryResponseBody:
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     try:
         data = base64.b64decode(arguments.text("data"), validate=True)
-    except ValueError:  # of its length, or of a character that is not ASCII
+    except ValueError:  # wrong length, or a character that is not ASCII
         raise UsageError("writeMemory: data is not base64") from None
-    return {"bytesWritten": await adapter.memory.write(address, data) if data else 0}
+    return {"bytesWritten": await adapter.debuggee.memory.write(address, data) if data else 0}
 
 
 @request("disassemble")
-async def disassemble(adapter: Adapter, arguments: Arguments) -> Body:
+async def disassemble(adapter: Adapter, arguments: Arguments) -> dap.DisassembleResponseBody:
     """Exactly as many rows as were asked for: where there is no code, rows that say so."""
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     first = arguments.number("instructionOffset", 0)
     count = arguments.number("instructionCount")
     if not 0 < count <= _MOST_INSTRUCTIONS or abs(first) > _MOST_INSTRUCTIONS:
         raise UsageError(f"disassemble: {count} instructions from number {first} on are too many or too few")
-    found = await adapter.code.around(address, max(-first, 0), max(first + count, 0))
+    found = await adapter.debuggee.code.around(address, max(-first, 0), max(first + count, 0))
     at = next((index for index, row in enumerate(found) if row.address >= address), len(found))
     first_address = found[0].address if found else address
     end = found[-1].address + len(found[-1].bytes) // 2 if found else address
-    rows = []
+    rows: list[dap.DisassembledInstruction] = []
     for number in range(at + first, at + first + count):
         if 0 <= number < len(found):
             rows.append(_row(adapter, found[number]))
@@ -68,8 +66,8 @@ async def disassemble(adapter: Adapter, arguments: Arguments) -> Body:
     return {"instructions": rows}
 
 
-def _row(adapter: Adapter, row: Instruction) -> dict[str, Any]:
-    body: dict[str, Any] = {
+def _row(adapter: Adapter, row: Instruction) -> dap.DisassembledInstruction:
+    body: dap.DisassembledInstruction = {
         "address": f"{row.address:#x}",
         "instruction": row.text,
         "instructionBytes": " ".join(row.bytes[i : i + 2] for i in range(0, len(row.bytes), 2)),

@@ -1,33 +1,31 @@
-"""A core file: what a client may only look at is answered as at any native stop, and the rest here."""
+"""A core file: requests that only look are answered as at any native stop, all others here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ...session.core import open_core as open_session
+from ...protocol import dap_types as dap
+from ...session.post_mortem import open_core as open_session
 from ...session.session import Session
-from ..arguments import Arguments
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..client.paths import PathMap
 from ..configuration import Configuration
-from ..paths import PathMap
-from ..registry import Body, Stage, post_mortem
+from ..registry import post_mortem
+from ..stages import Stage
 from ..start import session_options
 
-if TYPE_CHECKING:
-    from ..adapter import Adapter
-
 _NOTHING_RUNS = "this is a core file: the program has ended"
-_CANNOT = (
-    "supportsRestartRequest",
-    "supportsSetVariable",
-    "supportsSetExpression",
-    "supportsWriteMemoryRequest",
-)
+_CANNOT: dap.Capabilities = {
+    "supportsRestartRequest": False,
+    "supportsSetVariable": False,
+    "supportsSetExpression": False,
+    "supportsWriteMemoryRequest": False,
+}
 
 
-async def open_core(adapter: Adapter, wanted: Configuration) -> Body:
-    """Read the core of a configuration; the client configures next, and hears of one stop, which is the end."""
+async def open_core(adapter: Adapter, wanted: Configuration) -> None:
+    """Read the core of a configuration. The client configures next; then it hears of one stop, the crash."""
     assert wanted.core is not None
-    adapter.stage = Stage.STARTING
+    adapter.debuggee.stage = Stage.STARTING
     program = wanted.program.script if wanted.program is not None else None
     there = program if program is not None and not program.endswith(".py") else None
 
@@ -35,7 +33,7 @@ async def open_core(adapter: Adapter, wanted: Configuration) -> Body:
         adapter.begin(session)
         adapter.end_session = session.close
 
-    adapter.process_name = wanted.core
+    adapter.debuggee.name = wanted.core
     await adapter.pump.quiet.acquire()  # until the client has configured
     try:
         options = session_options(wanted, adapter.offer.log_dir)
@@ -44,27 +42,25 @@ async def open_core(adapter: Adapter, wanted: Configuration) -> Body:
         adapter.pump.quiet.release()
         adapter.end_session = None
         adapter.forget()
-        adapter.stage = Stage.INITIALIZED
+        adapter.debuggee.stage = Stage.INITIALIZED
         raise
-    adapter.paths = PathMap(wanted.mappings, adapter.client.uris)
-    adapter.stage = Stage.POST_MORTEM
+    adapter.client.paths = PathMap(wanted.mappings, adapter.client.uris)
+    adapter.debuggee.stage = Stage.POST_MORTEM
     for note in wanted.notes:
         adapter.connection.output("console", f"dualdbg: {note}\n")
-    adapter.connection.event("capabilities", {"capabilities": dict.fromkeys(_CANNOT, False)})
+    adapter.connection.event("capabilities", {"capabilities": _CANNOT})
     adapter.connection.event("initialized")
-    return None
 
 
 @post_mortem("configurationDone")
-async def configuration_done(adapter: Adapter, arguments: Arguments) -> Body:
+async def configuration_done(adapter: Adapter, arguments: Arguments) -> None:
     if not adapter.configured.is_set():
         adapter.configured.set()
         adapter.background(_tell(adapter))
-    return None
 
 
 async def _tell(adapter: Adapter) -> None:
-    """After the answer: what happened, which is the one stop."""
+    """After the answer: tell the client what happened, the one stop."""
     adapter.pump.quiet.release()
 
 
@@ -75,24 +71,24 @@ async def _tell(adapter: Adapter) -> None:
     "setDataBreakpoints",
     "setExceptionBreakpoints",
 )
-async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> Body:
-    """Editors send all of theirs to every session: each is answered, and none is bound."""
-    row = {"verified": False, "message": _NOTHING_RUNS, "reason": "failed"}
-    return {"breakpoints": [dict(row) for _ in arguments.objects("breakpoints")]}
+async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetBreakpointsResponseBody:
+    """Editors send all their breakpoints to every session. Each is answered, and none is bound."""
+    row: dap.Breakpoint = {"verified": False, "message": _NOTHING_RUNS, "reason": "failed"}
+    return {"breakpoints": [row for _ in arguments.objects("breakpoints")]}
 
 
 @post_mortem("dataBreakpointInfo")
-async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> Body:
+async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.DataBreakpointInfoResponseBody:
     return {"dataId": None, "description": _NOTHING_RUNS}
 
 
 @post_mortem("stepInTargets", "gotoTargets")
-async def targets(adapter: Adapter, arguments: Arguments) -> Body:
+async def targets(adapter: Adapter, arguments: Arguments) -> dap.StepInTargetsResponseBody:
+    """The same body for both: there are none."""
     return {"targets": []}
 
 
 @post_mortem("terminate", "disconnect")
-async def terminate(adapter: Adapter, arguments: Arguments) -> Body:
+async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     adapter.over()
     await adapter.end()
-    return None

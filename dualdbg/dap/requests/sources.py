@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...model import State
-from ...symbols.image import Module
-from ...symbols.policy import Load, human_size
-from ..arguments import Arguments
-from ..registry import CONFIGURABLE, Body, request
-
-if TYPE_CHECKING:
-    from ..adapter import Adapter
+from ...protocol import dap_types as dap
+from ...symbols.address_space import Module
+from ...symbols.gdb_feed.policy import Load, human_size
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..registry import request
+from ..stages import CONFIGURABLE
 
 _STATUS = {
     Load.WHOLE: "all symbols and debug information, read by gdb",
@@ -22,8 +21,15 @@ _STATUS = {
 }
 
 
+class ShownModule(dap.Module, total=False):
+    """A native library, with the columns that our capabilities name (``additionalModuleColumns``)."""
+
+    symbols: str
+    size: str
+
+
 @request("source")
-async def source(adapter: Adapter, arguments: Arguments) -> Body:
+async def source(adapter: Adapter, arguments: Arguments) -> dap.SourceResponseBody:
     number = arguments.number("sourceReference", 0) or arguments.object("source").number("sourceReference", 0)
     if not number:
         raise UsageError("source: a source with a path is read by the editor itself")
@@ -31,23 +37,23 @@ async def source(adapter: Adapter, arguments: Arguments) -> Body:
 
 
 @request("modules", CONFIGURABLE)
-async def modules(adapter: Adapter, arguments: Arguments) -> Body:
+async def modules(adapter: Adapter, arguments: Arguments) -> dap.ModulesResponseBody:
     """The native libraries of the process, and debugpy's Python modules."""
     start = max(arguments.number("startModule", 0), 0)
     count = arguments.number("moduleCount", 0)
     image = adapter.session.breakpoints.image
     image.refresh()
-    rows = [_module(adapter, one) for one in image.modules]
-    rows += await _python_modules(adapter)
+    native = [_module(adapter, one) for one in image.modules]
+    rows: list[dap.Module] = [*native, *await _python_modules(adapter)]
     end = start + count if count > 0 else None
     return {"modules": rows[start:end], "totalModules": len(rows)}
 
 
-def _module(adapter: Adapter, one: Module) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _module(adapter: Adapter, one: Module) -> ShownModule:
+    row: ShownModule = {
         "id": one.path,
         "name": PurePath(one.path).name,
-        "path": adapter.paths.to_client(one.path),
+        "path": adapter.client.paths.to_client(one.path),
         "addressRange": f"{one.start:#x}-{one.end:#x}",
     }
     if one.library is None:
@@ -60,18 +66,19 @@ def _module(adapter: Adapter, one: Module) -> dict[str, Any]:
     return row
 
 
-async def _python_modules(adapter: Adapter) -> list[dict[str, Any]]:
+async def _python_modules(adapter: Adapter) -> list[dap.Module]:
     if adapter.session.state is not State.PYTHON_STOPPED:
         return []
-    answer = await adapter.session.inspector.ask("modules", {})
-    return [{**row, "id": f"python:{row['id']}"} for row in answer.get("modules", ())]
+    answer = await adapter.session.inspector.relay("modules", {})
+    rows: list[dap.Module] = answer.get("modules", [])
+    return [{**row, "id": f"python:{row['id']}"} for row in rows]
 
 
 @request("loadedSources", CONFIGURABLE)
-async def loaded_sources(adapter: Adapter, arguments: Arguments) -> Body:
+async def loaded_sources(adapter: Adapter, arguments: Arguments) -> dap.LoadedSourcesResponseBody:
     """The files of the frames on the stack and of debugpy's modules: what a user may want to open now."""
     session = adapter.session
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dap.Source] = {}
     for row in await _python_modules(adapter):
         if row.get("path"):
             found[row["path"]] = adapter.sources.of_file(row["path"])

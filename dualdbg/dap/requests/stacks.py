@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import CommandError
 from ...model import Frame, NativeFrame, PythonFrame, State
-from .. import translate
-from ..adapter import FrameHandle
-from ..arguments import Arguments
-from ..registry import CONFIGURABLE, Body, request
-
-if TYPE_CHECKING:
-    from ..adapter import Adapter
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..handles import FrameHandle
+from ..presentation import bodies
+from ..registry import request
+from ..stages import CONFIGURABLE
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Boundary:
 
 
 @request("threads", CONFIGURABLE)
-async def threads(adapter: Adapter, arguments: Arguments) -> Body:
+async def threads(adapter: Adapter, arguments: Arguments) -> dap.ThreadsResponseBody:
     rows = await adapter.session.inspector.thread_list.all()
     adapter.pump.threads_are({row.tid for row in rows})
-    return {"threads": [translate.thread(row) for row in rows]}
+    return {"threads": [bodies.thread(row) for row in rows]}
 
 
 @request("stackTrace")
-async def stack_trace(adapter: Adapter, arguments: Arguments) -> Body:
+async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceResponseBody:
     tid = arguments.number("threadId")
     start = max(arguments.number("startFrame", 0), 0)
     levels = arguments.number("levels", 0)
@@ -62,21 +62,21 @@ def with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | Boundary]:
 
 def _body(
     adapter: Adapter, tid: int, row: Frame | Boundary, references: dict[int, int], wanted: dict[str, Any]
-) -> dict[str, Any]:
+) -> dap.StackFrame:
     frame = row.below if isinstance(row, Boundary) else row
-    id = adapter.tables.frames.add(FrameHandle(tid, frame, adapter.session.epoch))
+    id = adapter.debuggee.handles.frames.add(FrameHandle(tid, frame, adapter.session.epoch))
     if isinstance(row, Boundary):
-        return translate.boundary(id, row.above, row.below)
+        return bodies.boundary(id, row.above, row.below)
     reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None
     source, line = adapter.sources.of_frame(frame, reference)
-    body = translate.frame(id, frame, source, line, adapter.client)
+    body = bodies.frame(id, frame, source, line, adapter.client)
     if wanted:
-        body["name"] = translate.formatted_name(frame, wanted)
+        body["name"] = bodies.formatted_name(frame, wanted)
     return body
 
 
 async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) -> dict[int, int]:
-    """debugpy's source references, by its frame ids, of the frames whose code is in no file."""
+    """debugpy's source references of the frames whose code is in no file, by debugpy's frame ids."""
     without = [
         row
         for row in page
@@ -87,7 +87,7 @@ async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) 
     number = adapter.session.inspector.debugpy_thread(tid)
     if not without or number is None or adapter.session.state is not State.PYTHON_STOPPED:
         return {}
-    answer = await adapter.session.inspector.ask("stackTrace", {"threadId": number})
+    answer = await adapter.session.inspector.relay("stackTrace", {"threadId": number})
     return {
         int(row["id"]): int((row.get("source") or {}).get("sourceReference") or 0)
         for row in answer.get("stackFrames", ())
@@ -95,8 +95,8 @@ async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) 
 
 
 @request("scopes")
-async def scopes(adapter: Adapter, arguments: Arguments) -> Body:
-    handle = adapter.frame(arguments)
+async def scopes(adapter: Adapter, arguments: Arguments) -> dap.ScopesResponseBody:
+    handle = adapter.debuggee.frame(arguments.number("frameId"))
     if isinstance(handle.frame, NativeFrame):
         return {"scopes": adapter.values.native_scopes(handle)}
     return {"scopes": await adapter.values.python_scopes(handle)}

@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, State
-from ..arguments import Arguments
-from ..registry import Body, request
-from ..values import as_evaluation
-
-if TYPE_CHECKING:
-    from ..adapter import Adapter
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..presentation.values import as_evaluation
+from ..registry import request
 
 
 @request("variables")
-async def variables(adapter: Adapter, arguments: Arguments) -> Body:
-    container = adapter.tables.variables.get(arguments.number("variablesReference"))
+async def variables(adapter: Adapter, arguments: Arguments) -> dap.VariablesResponseBody:
+    container = adapter.debuggee.handles.variables.get(arguments.number("variablesReference"))
     return {"variables": await container.rows(arguments)}
 
 
 @request("setVariable")
-async def set_variable(adapter: Adapter, arguments: Arguments) -> Body:
+async def set_variable(adapter: Adapter, arguments: Arguments) -> dap.SetVariableResponseBody:
     name, text = arguments.text("name"), arguments.text("value")
-    container = adapter.tables.variables.get(arguments.number("variablesReference"))
-    return _assigned(await container.assign(name, text, arguments))
+    container = adapter.debuggee.handles.variables.get(arguments.number("variablesReference"))
+    return await container.assign(name, text, arguments)
 
 
 @request("setExpression")
-async def set_expression(adapter: Adapter, arguments: Arguments) -> Body:
+async def set_expression(adapter: Adapter, arguments: Arguments) -> dap.SetExpressionResponseBody:
     expression, text = arguments.text("expression"), arguments.text("value")
-    handle = adapter.frame(arguments)
+    handle = adapter.debuggee.frame(arguments.number("frameId"))
     frame = handle.frame
     if isinstance(frame, NativeFrame):
         value = await adapter.session.inspector.evaluate(
             f"{expression} = ({text})", handle.tid, frame, Language.NATIVE
         )
-        return _assigned(adapter.values.row(handle, value))
+        return _of_expression(adapter.values.assigned(handle, value))
     if adapter.session.state is not State.PYTHON_STOPPED or frame.engine_id is None:
         raise EvaluationError(
             f"{expression} cannot be set while gdb holds the target",
@@ -46,22 +45,12 @@ async def set_expression(adapter: Adapter, arguments: Arguments) -> Body:
     if "format" in arguments:
         asked["format"] = arguments.values["format"]
     try:
-        answer = await adapter.session.inspector.ask("setExpression", asked)
+        answer = await adapter.session.inspector.relay("setExpression", asked)
     except CommandError as error:
         raise as_evaluation(error) from error
-    return _assigned(adapter.values.python_row(answer))
+    return _of_expression(adapter.values.python_assigned(answer))
 
 
-def _assigned(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: row[key]
-        for key in (
-            "value",
-            "type",
-            "variablesReference",
-            "namedVariables",
-            "indexedVariables",
-            "memoryReference",
-        )
-        if key in row
-    }
+def _of_expression(assigned: dap.SetVariableResponseBody) -> dap.SetExpressionResponseBody:
+    """The same body: it lacks only a hint that may be missing."""
+    return cast(dap.SetExpressionResponseBody, assigned)

@@ -1,7 +1,8 @@
-"""Runs in a process that was attached to, at a safe point: connects its pydevd to the session, in a thread of its own.
+"""Runs at a safe point of a process that was attached to: connects its pydevd to the session, in a separate thread.
 
 The session has the interpreter execute this file with ``settings`` among its globals. The thread that executes it only
-starts another thread: what is slow, or may wait, happens there. Runs on CPython 3.8 and later with nothing installed.
+starts another thread, in which everything happens that is slow or may wait. Runs on CPython 3.8 and later with nothing
+installed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import _thread
 import os
 import sys
-import threading  # here, and not in our thread: for the module, who imports it first is the main thread
+import threading  # here, and not in our thread: threading takes the thread that imports it first for the main thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     settings: dict[str, Any] = {}
 
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
-CLASS_NAME = "dualdbg_original_PyDB"  # where pydevd's own class is kept from the first attach on
+CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
 SWITCH_INTERVAL = 1e-5  # seconds
 LAST_WORDS = 5.0  # seconds, for a thread of pydevd to end
 
@@ -27,19 +28,8 @@ class SessionGone(Exception):
     """The session ended before it let the program be debugged."""
 
 
-def tell(state: str, text: str = "") -> None:
-    """One line to the session: ``started``, or ``failed`` and why."""
-    import json
-    import socket
-
-    connection = socket.create_connection((settings["host"], settings["control_port"]), timeout=10)
-    line = json.dumps({"token": settings["session_token"], "state": state, "text": text}) + "\n"
-    connection.sendall(line.encode())
-    connection.close()
-
-
 def bootstrap() -> Any:
-    """The functions that a launched program has, without what they do when they are imported at its start."""
+    """The functions of sitecustomize.py, without what that file does at the start of a launched program."""
     from importlib import util
 
     path = os.path.join(settings["bootstrap"], "sitecustomize.py")
@@ -95,15 +85,15 @@ def attached(pydevd: Any, functions: Any) -> type:
     return AttachedDebugger
 
 
-def open_connection(host: str, port: int, functions: Any) -> Any:
-    """A connection whose end is what ``close_last`` does: pydevd would say the end before it has put all right."""
-    connection = functions.open_connection(host, port)
+def open_connection(functions: Any) -> Any:
+    """A connection that only ``close_last`` closes: pydevd would close it before it has put everything right."""
+    connection = functions.open_connection(settings)
     connection.shutdown = lambda how: None
     return connection
 
 
 def close_last(connection: Any, threads: list[Any]) -> None:
-    """In a thread of its own: when nothing of pydevd runs any more, the session is told by the connection's end."""
+    """Runs in a separate thread: closes the connection, which the session notices, when nothing of pydevd runs."""
     with Quickly():
         for thread in threads:
             thread.join(LAST_WORDS)
@@ -112,7 +102,7 @@ def close_last(connection: Any, threads: list[Any]) -> None:
 
 
 def stop_tracing(pydevd: Any) -> None:
-    """No thread is traced any more: at once from 3.12 on, else in each thread as soon as it runs Python."""
+    """End the tracing of all threads: at once from 3.12 on, before that in each thread as soon as it runs Python."""
     from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
     from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
 
@@ -145,7 +135,7 @@ def stop_tracing(pydevd: Any) -> None:
 
 
 def untrace_this_thread() -> None:
-    """As sys.settrace(None), past pydevd's own version of it, which warns."""
+    """Do what sys.settrace(None) does, but not through pydevd's replacement of it, which warns."""
     tracing = sys.modules.get("pydevd_tracing")
     holder: Any = getattr(tracing, "TracingFunctionHolder", None)
     (getattr(holder, "_original_tracing", None) or sys.settrace)(None)
@@ -155,12 +145,11 @@ def connect() -> None:
     functions = bootstrap()
     pydevd = pydevd_of(functions)
     functions.load_probe(pydevd)
-    pydevd.start_client = lambda host, port: open_connection(host, port, functions)
+    pydevd.start_client = lambda host, port: open_connection(functions)
     pydevd.PyDB = attached(pydevd, functions)
-    tell("started")
     pydevd.settrace(
-        host=settings["host"],
-        port=settings["port"],
+        host="dualdbg",  # start_client knows better
+        port=0,
         suspend=False,
         patch_multiprocessing=settings["follow_children"],
         dont_trace_start_patterns=(settings["debugpy"], settings["bootstrap"]),
@@ -203,10 +192,7 @@ def run() -> None:
     except BaseException:
         import traceback
 
-        try:
-            tell("failed", traceback.format_exc())
-        except OSError:
-            pass  # the session is gone as well
+        bootstrap().tell_failure(settings, traceback.format_exc())
     finally:
         untrace_this_thread()
         threading._active.pop(_thread.get_ident(), None)  # type: ignore[attr-defined]  # the entry for this thread

@@ -1,4 +1,4 @@
-"""Runs in the target: evaluates an expression of the user's in a frame of a thread that gdb holds, within a time limit.
+"""Runs in the target: evaluates the user's expression in a frame of a thread that gdb holds, within a time limit.
 
 Called by gdb in a thread that holds the GIL and stands where native code may call Python. CPython 3.8 and later.
 """
@@ -19,7 +19,7 @@ LONGEST = 20000  # characters of a value
 
 
 class TimeIsUp(BaseException):
-    """No ``except Exception`` of the evaluated code catches it."""
+    """The time limit has passed. ``except Exception`` in the evaluated code does not catch it."""
 
 
 def evaluate(argument: str) -> str:
@@ -62,7 +62,7 @@ def compiled(text: str) -> tuple[CodeType, bool]:
 
 
 def within(limit: float, code: CodeType, frame: FrameType) -> Any:
-    """Run it in the frame; Python code of it that takes longer than ``limit`` seconds is ended by TimeIsUp."""
+    """Run it in the frame. TimeIsUp ends its Python code after ``limit`` seconds."""
     end = time.monotonic() + limit
 
     def watch(_frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -85,7 +85,7 @@ def within(limit: float, code: CodeType, frame: FrameType) -> Any:
 
 
 def settrace() -> Any:
-    """The interpreter's own function: pydevd puts one in its place that warns of it."""
+    """The interpreter's own function, not pydevd's replacement, which warns."""
     import pydevd_tracing  # type: ignore[import-not-found]
 
     return pydevd_tracing.TracingFunctionHolder._original_tracing or sys.settrace

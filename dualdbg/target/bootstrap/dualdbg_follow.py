@@ -1,7 +1,7 @@
 """Runs in the target's descendants: each new Python process asks the session whether it is to join, before it goes on.
 
 A Python that is started finds this by ``sitecustomize``, whose folder stays in PYTHONPATH while children are followed;
-a forked one by a hook of ``os.register_at_fork``. Whoever cannot be told anything, because the session is over, runs on
+a forked one by a hook of ``os.register_at_fork``. A process that gets no answer, because the session is over, runs on
 without a debugger. Runs on CPython 3.8 and later with nothing installed.
 """
 
@@ -14,71 +14,48 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-ENVIRONMENT = "DUALDBG_FOLLOW"  # where the session listens, as JSON; inherited by every descendant
 PR_SET_PTRACER = 0x59616D61
-_CALL_DEADLINE = 10.0  # seconds to reach the session; its answer may take as long as it likes
+LONGEST_WORK = 1000  # characters
 
 
-def wanted() -> dict[str, Any] | None:
-    """Where the session listens; None when children are not followed."""
-    raw = os.environ.get(ENVIRONMENT)
-    if not raw:
-        return None
-    import json
-
-    found: dict[str, Any] = json.loads(raw)
-    return found
-
-
-def ask(where: dict[str, Any], kind: str, work: str = "") -> dict[str, Any] | None:
+def ask(where: dict[str, Any], kind: str, functions: Any, work: str = "") -> dict[str, Any] | None:
     """The session's settings for this process; None when it is to run on without a debugger.
 
-    ``kind`` is ``fork`` or ``exec``; ``work`` says what the process is for.
+    ``kind`` is ``fork`` or ``exec``; ``work`` says what the process is for. The session asks the kernel who we are. We
+    ask the kernel who listens: the session's folder may be gone, and a folder of another user may have its name.
     """
     import json
     import socket
+    import struct
 
-    if where["name_tracer"]:  # Yama's scope 1: children do not inherit whom their parent has named
+    if where["name_tracer"]:  # Yama's scope 1: a child does not inherit the tracer that its parent has named
         import ctypes
 
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, where["session_pid"], 0, 0, 0)
     hello = {
         "token": where["token"],
-        "pid": os.getpid(),
-        "parent": os.getppid(),
         "kind": kind,
-        "work": work,
-        "python": sys.executable,
-        "command": command_line(),
-        "cwd": folder(),
+        "work": work[:LONGEST_WORK],
+        "python": sys.executable or "python",
     }
     try:
-        connection = socket.create_connection((where["host"], where["port"]), timeout=_CALL_DEADLINE)
+        connection = functions.call(where["path"])
         with connection:
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            if struct.unpack("iII", credentials)[1] != where["user"]:
+                return None
             connection.sendall((json.dumps(hello) + "\n").encode())
             connection.settimeout(None)
             with connection.makefile("rb") as answers:
                 line = answers.readline()
-    except OSError:
+    except (OSError, ValueError):  # nobody listens there, or the path cannot be one of a socket
         return None
     settings: dict[str, Any] | None = json.loads(line) if line else None
     return settings
 
 
-def command_line() -> list[str]:
-    with open("/proc/self/cmdline", "rb") as file:
-        return file.read().decode("utf-8", "backslashreplace").split("\0")[:-1]
-
-
-def folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:  # it was removed
-        return "/"
-
-
 def is_about_to_exec(frame: Any) -> bool:
-    """Whether a fork is one of subprocess with a preexec_fn: the program that it runs asks for itself."""
+    """Whether subprocess forked this process to run a preexec_fn and a program: the program asks for itself."""
     while frame is not None:
         if frame.f_code.co_name == "_execute_child" and frame.f_globals.get("__name__") == "subprocess":
             return True
@@ -103,28 +80,25 @@ class SessionGone(Exception):
     """The session ended before it let the process be debugged."""
 
 
-_hook: Any = None  # the one that counts: what was registered before it does nothing any more
+_hook: Any = None  # the registration that counts: an earlier one does nothing any more
 
 
-def begin(settings: dict[str, Any] | None, functions: Any) -> None:
+def begin(where: dict[str, Any], settings: dict[str, Any] | None, functions: Any) -> None:
     """At the start of a Python: ``settings`` are those of the launched one; another asks for its own.
 
-    ``functions`` is the module of sitecustomize.py.
+    ``where`` is where the session listens, ``functions`` the module of sitecustomize.py.
     """
-    where = wanted()
-    if where is None:
-        return
     if settings is not None:
         functions.connect(settings)
     else:
-        settings = ask(where, "exec")
+        settings = ask(where, "exec", functions)
         if settings is not None:
             join(settings, functions)
     follow_forks(where, functions)
 
 
 def follow_forks(where: dict[str, Any], functions: Any) -> None:
-    """From now on every child of os.fork asks. To be called after pydevd's import, whose own hooks come first then."""
+    """From now on every child of os.fork asks. Called after pydevd's import, so that pydevd's hooks run first."""
     global _hook
 
     def joins() -> None:
@@ -136,7 +110,7 @@ def follow_forks(where: dict[str, Any], functions: Any) -> None:
         frame: Any = sys._getframe(1)
         if is_about_to_exec(frame):
             return
-        settings = ask(where, "fork", work_of(frame))
+        settings = ask(where, "fork", functions, work_of(frame))
         if settings is not None:
             join(settings, functions)
             if not has_debugger:
@@ -147,7 +121,7 @@ def follow_forks(where: dict[str, Any], functions: Any) -> None:
 
 
 def join(settings: dict[str, Any], functions: Any) -> None:
-    """Gives this process a debugger of its own; nothing is left of one that the parent of a forked child had."""
+    """Gives this process its own debugger. In a forked child nothing is left of the parent's debugger."""
     try:
         pydevd: Any = sys.modules.get("pydevd")
         if pydevd is None:
@@ -159,6 +133,13 @@ def join(settings: dict[str, Any], functions: Any) -> None:
         functions.settrace(pydevd, settings)
     except SessionGone:
         functions.leave_forked_child()
+    except Exception:  # it runs on without a debugger; the session says why
+        import traceback
+
+        why = traceback.format_exc()
+        if "pydevd" in sys.modules:
+            functions.leave_forked_child()
+        functions.tell_failure(settings, why)
 
 
 def followed(base: Any) -> type:
@@ -185,7 +166,7 @@ def followed(base: Any) -> type:
 
 
 def forget_parents_threads() -> None:
-    """In a forked child: pydevd's notes on threads, which are those of the parent."""
+    """In a forked child: drop pydevd's notes on threads, which describe the threads of the parent."""
     import threading
 
     from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]

@@ -18,39 +18,17 @@ if TYPE_CHECKING:
     from typing import Any, Iterable, Iterator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HEADER = object.__basicsize__  # of a PyObject: 16 bytes, 32 in free-threaded builds
 BEACON_DESCRIPTOR = -1  # posix_fadvise(-1, address, ...) fails with EBADF and does nothing: gdb's cue
 
-# Places of the slots in a PyTypeObject behind tp_name, in words: Include/cpython/object.h, unchanged since 3.8.
-TYPE_SLOTS = {
-    "getattr": 5,
-    "setattr": 6,
-    "repr": 8,
-    "hash": 12,
-    "call": 13,
-    "str": 14,
-    "getattro": 15,
-    "setattro": 16,
-    "richcompare": 22,
-    "iter": 24,
-    "iternext": 25,
-    "descr_get": 31,
-    "init": 34,
-    "new": 36,
-}
-VECTORCALL_OFFSET = 4  # the place of tp_vectorcall_offset
-HAVE_VECTORCALL = 1 << 11  # Py_TPFLAGS_HAVE_VECTORCALL
-# The tables that a type points to (tp_as_async, tp_as_number, tp_as_sequence, tp_as_mapping) and their lengths.
-TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
 HIDDEN_ROOTS = (HERE,)
-HEAR_LIMIT = 2.0  # seconds for pydevd to take what was said while gdb held the target; it needs milliseconds
+HEAR_LIMIT = 2.0  # seconds for pydevd to take messages from while gdb held the target; it needs milliseconds
 
 
 # -- pydevd -------------------------------------------------------------------------------------
 
 
 def arm(command: str) -> bool:
-    """Make pydevd stop this thread as after ``next``, ``step`` or ``finish`` in its innermost frame of the user.
+    """Make pydevd stop this thread as after ``next``, ``step`` or ``finish`` in the user's innermost frame.
 
     For a thread that gdb holds inside a native call, which no debugpy request can reach.
     """
@@ -72,7 +50,7 @@ def arm(command: str) -> bool:
         while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
             own = own.f_back
         if own is not None and own is not frame:
-            # A library called the native code: back to who called the library.
+            # A library called the native code: go back to the caller of the library.
             frame, command = own, "next" if command == "finish" else command
     name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
     number = getattr(constants, name + suffix)
@@ -93,18 +71,22 @@ def arm(command: str) -> bool:
 
 
 def evaluate(argument: str) -> str:
-    """See dualdbg_evaluate.py; its file is read when it is first needed, and leaves no trace in ``sys.modules``."""
-    global _evaluate
-    if _evaluate is None:
-        path = os.path.join(HERE, "dualdbg_evaluate.py")
-        names: dict[str, Any] = {"__name__": "dualdbg_evaluate"}
-        with open(path, encoding="utf-8") as file:
-            exec(compile(file.read(), path, "exec"), names)
-        _evaluate = names["evaluate"]
-    return str(_evaluate(argument))
+    """See dualdbg_evaluate.py."""
+    return str(beside("dualdbg_evaluate").evaluate(argument))
 
 
-_evaluate: Any = None
+def beside(name: str) -> Any:
+    """Another file of this folder as a module that the program does not see; it is read when it is first needed."""
+    if name not in _modules:
+        from importlib import util
+
+        spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
+        _modules[name] = util.module_from_spec(spec)
+        spec.loader.exec_module(_modules[name])
+    return _modules[name]
+
+
+_modules: dict[str, Any] = {}
 
 
 class Heard:
@@ -114,7 +96,7 @@ class Heard:
         self.number = 0
 
     def begin(self) -> None:
-        """Once in a process; the number is an argument that the protocol does not know."""
+        """Begin to note, once in a process. The number of a message is an argument that DAP does not have."""
         from _pydevd_bundle import pydevd_process_net_command_json as processing
 
         for what in ("", "function", "exception"):
@@ -135,7 +117,7 @@ heard = Heard()
 
 
 def listen(earlier: Any) -> None:
-    """Before the session's first message; ``earlier`` is the probe that was here before, whose notes go on."""
+    """Begin, before the session's first message. The notes of ``earlier``, the previous probe, are carried on."""
     global heard
     if earlier is not None and hasattr(earlier, "heard"):
         heard = earlier.heard
@@ -144,10 +126,10 @@ def listen(earlier: Any) -> None:
 
 
 def hear(number: str) -> bool:
-    """Wait until pydevd has taken the message of this number; False when it does not in time.
+    """Wait until pydevd has taken the message of this number; False when the time is over first.
 
-    Called by gdb in a thread that is about to go on from a native stop, at which pydevd was mute: it is not to pass
-    a line before the breakpoint there is known. The other threads run meanwhile.
+    Called by gdb in a thread that is about to go on from a native stop. pydevd was mute at that stop, and the thread
+    must not pass a line before the breakpoint there is known. The other threads run meanwhile.
     """
     from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
 
@@ -160,14 +142,14 @@ def hear(number: str) -> bool:
 
 
 def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame that is neither ours nor debugpy's nor its helpers in the standard library."""
+    """The innermost frame outside of dualdbg, debugpy and debugpy's helpers in the standard library."""
     import pydevd
 
     roots = (*HIDDEN_ROOTS, os.path.dirname(os.path.abspath(pydevd.__file__)))
     below = None
     while frame is not None:
         if os.path.abspath(frame.f_code.co_filename).startswith(roots):
-            below = None  # whatever is above this frame works for the debugger
+            below = None  # every frame that this one has called works for the debugger
         elif below is None:
             below = frame
         frame = frame.f_back
@@ -214,7 +196,7 @@ class Watch:
             sys.setprofile(self.previous)
 
     def on_profile(self, frame: FrameType, event: str, argument: Any) -> None:
-        if _watch is not self:  # it ended while another thread was held
+        if _watch is not self:  # the thread ended while another thread was held
             sys.setprofile(self.previous)
         if self.previous is not None:
             self.previous(frame, event, argument)
@@ -289,139 +271,82 @@ def starting_line(instruction: Any) -> int | None:
 
 
 def own_codes(code: CodeType) -> Iterator[CodeType]:
-    """A frame's code and that of the comprehensions and lambdas written in it, which run as part of its lines."""
+    """A frame's code and the code of the comprehensions and lambdas in it, which run as part of its lines."""
     yield code
     for constant in code.co_consts:
         if hasattr(constant, "co_code") and constant.co_name.startswith("<"):
             yield from own_codes(constant)
 
 
-def word(address: int) -> int:
-    import ctypes
-
-    return ctypes.c_uint64.from_address(address).value
-
-
 def entries_of(function: Any) -> list[int]:
-    """Where a call of ``function`` enters native code: the innermost known of the user's own code."""
-    kind = type(function).__name__
-    reader = READERS.get(kind)
-    if reader is not None:
-        return reader(function)
-    if isinstance(function, type):
+    """Where a call of ``function`` enters native code: the entries closest to the user's code that are known."""
+    callables = beside("dualdbg_callables")
+    held = callables.held_function(function)
+    if held is not None:
+        return entries_of(held)
+    if callables.is_class(function):
         return constructor_entries(function)
-    return [slot(type(function), "call"), *vectorcall_entries(function)]
-
-
-def vectorcall_entries(function: Any) -> list[int]:
-    """Where an object of a type with the vectorcall protocol is called (PEP 590): a pointer in the object itself."""
-    cls = type(function)
-    if not cls.__flags__ & HAVE_VECTORCALL:
+    if type(function) is type(entries_of):
         return []
-    return [word(id(function) + word(id(cls) + HEADER + 8 + 8 * VECTORCALL_OFFSET))]
-
-
-def constructor_entries(cls: type) -> list[int]:
-    """Where a call of a class arrives: its __new__ and __init__, by slot, and by name where the slot looks them up."""
-    found = [slot(cls, "new"), slot(cls, "init")]
-    for name in ("__new__", "__init__"):
-        for base in cls.__mro__[:-1]:
-            if name in base.__dict__:
-                if type(base.__dict__[name]).__name__ in READERS:
-                    found += entries_of(base.__dict__[name])
-                break
+    try:
+        native = callables.native_of(function, covers)
+    except callables.UnknownCallable:
+        return []
+    if (
+        native.kind == callables.NANOBIND_FUNCTION
+    ):  # its captured values may be stale, so only the dispatcher is certain
+        return [entry.address for entry in native.entries if entry.role == "dispatcher"]
+    found: list[int] = []
+    previous = None
+    for entry in native.entries:
+        if entry.role not in ("caster", "dispatcher") or (entry.role == "caster" and previous != "function"):
+            found.append(entry.address)
+        previous = entry.role
     return found
 
 
-def builtin_entries(function: Any) -> list[int]:
-    definition = word(id(function) + HEADER)
-    return pybind11_bodies(function) or [word(definition + 8)]
+def covers(address: int) -> bool:
+    return _watch is not None and _watch.covers(address)
 
 
-def descriptor_entries(function: Any) -> list[int]:
-    return [word(word(id(function) + HEADER + 24) + 8)]
+def constructor_entries(cls: type) -> list[int]:
+    """Where a call of a class arrives: its __new__ and __init__, by slot, or by name where the slot looks up names."""
+    callables = beside("dualdbg_callables")
+    found = [callables.slot(cls, "new"), callables.slot(cls, "init")]
+    for _, _, member in callables.constructor_parts(cls):
+        found += native_entries(member)
+    return found
 
 
-def wrapper_entries(function: Any) -> list[int]:
-    return [word(id(function) + HEADER + 32)]
-
-
-def method_entries(function: Any) -> list[int]:
-    return entries_of(function.__func__)
-
-
-def cython_entries(function: Any) -> list[int]:
-    return builtin_entries(function)
-
-
-READERS = {
-    "builtin_function_or_method": builtin_entries,
-    "method_descriptor": descriptor_entries,
-    "classmethod_descriptor": descriptor_entries,
-    "getset_descriptor": descriptor_entries,
-    "wrapper_descriptor": wrapper_entries,
-    "method-wrapper": lambda function: [word(word(id(function) + HEADER) + HEADER + 32)],
-    "method": method_entries,
-    "instancemethod": method_entries,
-    "staticmethod": method_entries,
-    "function": lambda function: [],
-    "cython_function_or_method": cython_entries,
-    "nb_func": vectorcall_entries,
-    "nb_method": vectorcall_entries,
-}
+def native_entries(member: Any) -> list[int]:
+    """:func:`entries_of` for what a class holds under a name; empty for an object that is not a function."""
+    callables = beside("dualdbg_callables")
+    if type(member) is property:
+        return [entry for part in (member.fget, member.fset) for entry in native_entries(part)]
+    known = callables.held_function(member) is not None or callables.reader_of(member) is not None
+    return entries_of(member) if known else []
 
 
 # Calls of these are seen by the watch itself (sys.setprofile knows no others before 3.12).
 WATCHED = {"builtin_function_or_method", "method_descriptor", "classmethod_descriptor", "function", "method"}
 
 
-def pybind11_bodies(function: Any) -> list[int]:
-    """The C++ function behind a pybind11 function: the one that it captured, else the caster that calls it.
-
-    From pybind11's detail::function_record (include/pybind11/attr.h): name, doc, signature, args (a vector of
-    three words), impl, data[3], ...
-    """
-    keeper = word(id(function) + HEADER + 8)
-    if not keeper:
-        return []
-    owner = getattr(function, "__self__", None)
-    name = type(owner).__name__
-    if name == "PyCapsule":
-        import ctypes
-
-        get_name = ctypes.pythonapi.PyCapsule_GetName
-        get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-        label = get_name(owner)
-        if label is not None and b"pybind11" not in label:
-            return []
-        record = word(id(owner) + HEADER)
-    elif name.startswith("pybind11_detail_function_record"):
-        record = word(id(owner) + HEADER)
-    else:
-        return []
-    captured, caster = word(record + 56), word(record + 48)
-    return [captured if _watch is not None and _watch.covers(captured) else caster]
-
-
-def slot(cls: type, name: str) -> int:
-    return word(id(cls) + HEADER + 8 + 8 * TYPE_SLOTS[name])
-
-
 def slot_entries(frame: FrameType) -> Iterator[int]:
     """Native code that the current line reaches through operators, attributes and protocols, not through calls."""
+    is_class = beside("dualdbg_callables").is_class
     names, attributes = names_on_line(frame)
     seen = set()
     for value in values_of(frame, names, attributes):
-        if isinstance(value, type) or type(value).__name__ not in WATCHED:
-            yield from entries_of(value)  # a call that the watch does not see
-        cls = value if isinstance(value, type) else type(value)
+        if is_class(value) or type(value).__name__ not in WATCHED:
+            yield from entries_of(value)  # the watch does not see this call
+        cls = value if is_class(value) else type(value)
         if cls not in seen:
             seen.add(cls)
             yield from entries_of_type(cls, attributes)
 
 
 def names_on_line(frame: FrameType) -> tuple[set[str], set[str]]:
-    """The variables and the attribute names that the current line mentions."""
+    """The names of variables and of attributes on the current line."""
     names: set[str] = set()
     attributes: set[str] = set()
     line = None
@@ -454,7 +379,7 @@ def calls_operator(frame: FrameType) -> bool:
 
 
 def values_of(frame: FrameType, names: Iterable[str], attributes: set[str]) -> Iterator[Any]:
-    """The values of the variables, and what the attributes name in those that are modules; nothing is run."""
+    """The values of the variables and, where a value is a module, of its attributes with these names. Runs no code."""
     for name in names:
         for scope in (frame.f_locals, frame.f_globals):
             if name in scope:
@@ -481,20 +406,10 @@ SPECIAL_NAMES = tuple("__{}__".format(name) for name in SPECIAL.split())
 
 
 def entries_of_type(cls: type, attributes: set[str]) -> Iterator[int]:
-    """The slots of a type, its special methods where a slot only looks them up, and the attributes named."""
-    for name in TYPE_SLOTS:
-        yield slot(cls, name)
-    for table, length in TYPE_TABLES.items():
-        start = word(id(cls) + HEADER + 8 + 8 * table)
-        if start:
-            for index in range(length):
-                yield word(start + 8 * index)
+    """The entries of a type's slots, of special methods that a slot only looks up, and of the named attributes."""
+    yield from beside("dualdbg_callables").slots(cls)
     for name in (*SPECIAL_NAMES, *attributes):
         for base in cls.__mro__:
             if name in base.__dict__:
-                found = base.__dict__[name]
-                if isinstance(found, property):
-                    found = found.fget
-                if type(found).__name__ in READERS:
-                    yield from entries_of(found)
+                yield from native_entries(base.__dict__[name])
                 break

@@ -10,30 +10,64 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False  # importing typing would cost more than all the rest of this file
+TYPE_CHECKING = False  # the import of typing would take longer than the rest of this file
 if TYPE_CHECKING:
     from typing import Any
 
 SETTINGS = "DUALDBG_TARGET"  # the environment variable in which the launcher puts the settings, as JSON
-FOLLOW = "DUALDBG_FOLLOW"  # the environment variable that dualdbg_follow.py reads
+FOLLOW = "DUALDBG_FOLLOW"  # the environment variable that says where descendants find the session, as JSON
+# The fields that each of them has at least. A variable without them was not set by dualdbg.
+SETTINGS_FIELDS = {
+    "address": (str, list),
+    "session_token": str,
+    "target_token": str,
+    "debugpy": str,
+    "parent": int,
+    "empty_pythonpath": bool,
+}
+FOLLOW_FIELDS = {"path": str, "token": str, "user": int, "session_pid": int, "name_tracer": bool}
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
+LONGEST_FAILURE = 1 << 13  # characters, each six bytes of JSON at most
+CALL_DEADLINE = 10.0  # seconds to reach the session
 FAILED = 3  # exit status when there is no session to run for
 PYDEVD_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr
     "PYDEVD_USE_FRAME_EVAL": "NO",  # as debugpy sets it
 }
-PYDEVD_BUILTINS = ("execfile", "runfile")  # what importing pydevd's console adds for its own users
+PYDEVD_BUILTINS = ("execfile", "runfile")  # names that the import of pydevd's console adds to builtins
 
 
-def take_settings() -> dict[str, Any] | None:
+def follow_place() -> dict[str, Any] | None:
+    """Where the session listens for descendants; None when they are not followed or the variable is foreign."""
+    return read_variable(os.environ.get(FOLLOW), FOLLOW_FIELDS)
+
+
+def read_variable(text: str | None, fields: dict[str, Any]) -> dict[str, Any] | None:
+    """The JSON object in an environment variable that has these ``fields`` of these types; else None."""
+    if not text:
+        return None
+    import json
+
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or any(
+        not isinstance(found.get(name), kind) for name, kind in fields.items()
+    ):
+        return None
+    return found
+
+
+def take_settings(follows: bool) -> dict[str, Any] | None:
     """Returns the settings (None in a child process that inherited them) with every sign of them removed.
 
     While children are followed, PYTHONPATH keeps what brings this file into them.
     """
     raw = os.environ.pop(SETTINGS, None)
     inherited = os.environ.get("PYTHONPATH", "")
-    if FOLLOW in os.environ:
+    if follows:
         pass
     elif inherited == HERE:
         del os.environ["PYTHONPATH"]
@@ -42,18 +76,16 @@ def take_settings() -> dict[str, Any] | None:
     if HERE in sys.path:
         sys.path.remove(HERE)
     sys.path_importer_cache.pop(HERE, None)
-    if raw is None:
+    settings = read_variable(raw, SETTINGS_FIELDS)
+    if settings is None:
         return None
-    import json
-
-    settings: dict[str, Any] = json.loads(raw)
-    if settings["empty_pythonpath"] and FOLLOW not in os.environ:
+    if settings["empty_pythonpath"] and not follows:
         os.environ["PYTHONPATH"] = ""
     return settings if settings["parent"] == os.getppid() else None
 
 
 def import_the_users_own() -> BaseException | None:
-    """Imports the sitecustomize that this one stands before; returns what it raised, for `site` to judge."""
+    """Imports the user's sitecustomize, which this one hides; returns what it raised, for `site` to handle."""
     del sys.modules["sitecustomize"]
     try:
         __import__("sitecustomize")
@@ -96,7 +128,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
 
 
 def undo_side_effects(pydevd: Any) -> None:
-    """Takes back what pydevd does to the program for uses that dualdbg has not."""
+    """Takes back what pydevd changes in the program for features that dualdbg does not use."""
     import builtins
 
     for name in PYDEVD_BUILTINS:
@@ -108,10 +140,27 @@ def undo_side_effects(pydevd: Any) -> None:
         sys.breakpointhook = sys.__breakpointhook__
 
 
-def open_connection(host: str, port: int) -> Any:
-    """A socket to the session, on a high descriptor, without the 40 ms that Nagle's algorithm costs."""
+def call(address: Any) -> Any:
+    """A connected socket: ``address`` is the path of a Unix socket, or a host and a port."""
+    import socket
+
+    if not isinstance(address, str):
+        return socket.create_connection((address[0], address[1]), timeout=CALL_DEADLINE)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(CALL_DEADLINE)
+        connection.connect(address)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_connection(settings: dict[str, Any]) -> Any:
+    """A socket to the session, on a high descriptor; the first line tells the session who calls."""
     import errno
     import fcntl
+    import json
     import socket
 
     class Connection(socket.socket):
@@ -122,7 +171,11 @@ def open_connection(host: str, port: int) -> Any:
                 if error.errno != errno.EBADF:
                     raise
 
-    first = socket.create_connection((host, port), timeout=10)
+        def setsockopt(self, level: int, *rest: Any) -> None:
+            if level != socket.IPPROTO_TCP or self.family != socket.AF_UNIX:  # pydevd sets TCP_NODELAY
+                super().setsockopt(level, *rest)
+
+    first = call(settings["address"])
     try:
         descriptor = fcntl.fcntl(first.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
         first.close()
@@ -130,8 +183,24 @@ def open_connection(host: str, port: int) -> Any:
         descriptor = first.detach()
     connection = Connection(fileno=descriptor)
     connection.settimeout(None)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # else a small message may wait for 40 ms
+    connection.sendall(json.dumps({"token": settings["target_token"]}).encode() + b"\n")
     return connection
+
+
+def tell_failure(settings: dict[str, Any], why: str) -> None:
+    """Tells the session why no debugger will connect."""
+    import json
+
+    try:
+        connection = call(settings["address"])
+    except OSError:
+        return  # the session is gone as well
+    with connection:
+        line = json.dumps({"token": settings["target_token"], "failed": why[-LONGEST_FAILURE:]}) + "\n"
+        connection.sendall(line.encode())
 
 
 def quick(pydevd: Any) -> type:
@@ -156,12 +225,12 @@ def quick(pydevd: Any) -> type:
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:  # the session hung up before it let the program start
                 os._exit(FAILED)
-            connection: Any = self.__dict__.pop("_client_socket", None)  # else it is closed too early
+            connection: Any = self.__dict__.pop("_client_socket", None)  # without this it is closed too early
             self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send
             super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
             if wait and not lost:
-                self.writer.join(timeout)  # until `terminated` is sent; who reads it need not have closed yet
+                self.writer.join(timeout)  # until `terminated` is sent; the reader may stay connected
             if connection is not None:
                 connection.close()
 
@@ -169,7 +238,7 @@ def quick(pydevd: Any) -> type:
 
 
 def leave_forked_child() -> None:
-    """After a fork, in the child: it has none of pydevd's threads, so a stop in it would wait for ever."""
+    """After a fork, in the child: it does not have pydevd's threads, so a stop in it would wait for ever."""
     import atexit
     import threading
 
@@ -199,7 +268,7 @@ def leave_forked_child() -> None:
 
 
 def keep_fork_quiet(pydevd: Any) -> None:
-    """Python 3.12 and later warn of a fork with more than one thread: not when all others are pydevd's.
+    """Python 3.12 and later warn of a fork with more than one thread. No warning when all others belong to pydevd.
 
     The warning comes before the hooks of os.register_at_fork in 3.12 and after them from 3.13 on, so the filter
     for it removes itself.
@@ -207,7 +276,7 @@ def keep_fork_quiet(pydevd: Any) -> None:
     import warnings
 
     class ThisWarning:
-        def match(self, text: str) -> bool:  # what the interpreter calls, as it would of a compiled pattern
+        def match(self, text: str) -> bool:  # called by the interpreter, as on a compiled pattern
             if "fork" not in text:
                 return False
             remove()
@@ -233,7 +302,7 @@ def keep_fork_quiet(pydevd: Any) -> None:
 
 
 def trace_from_the_programs_first_frame(pydevd: Any) -> None:
-    """Up to 3.11: begins to trace where the interpreter begins the program, not in the frames of `site`.
+    """Up to 3.11: begins to trace where the interpreter starts the program, not in the frames of `site`.
 
     pydevd takes the outermost frame that it sees first for the thread's own, and looks for exceptions that
     nobody handles there.
@@ -289,7 +358,7 @@ def trace_without_helper_threads() -> None:
                 return lambda function, arguments: function(*arguments)
             return pydev_monkey.get_original_start_new_thread(module)
 
-    pydevd_tracing.pydev_monkey = Starting  # all that pydevd_tracing takes from there
+    pydevd_tracing.pydev_monkey = Starting  # the only thing that pydevd_tracing takes from there
     pydevd_tracing.set_trace_to_threads = set_trace_to_threads
 
 
@@ -304,17 +373,18 @@ def load_beside(name: str) -> Any:
 
 
 def load_probe(pydevd: Any) -> None:
-    """Puts the code of our steps (dualdbg_probe.py) where the session finds it, out of the program's way."""
-    earlier = getattr(pydevd, "dualdbg_probe", None)  # of a parent that forked, or of a session that has left
+    """Puts the probe of the steps (dualdbg_probe.py) where the session finds it and the program does not meet it."""
+    earlier = getattr(pydevd, "dualdbg_probe", None)  # of the parent before a fork, or of a session that left
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
     pydevd.dualdbg_probe.listen(earlier)
 
 
 def settrace(pydevd: Any, settings: dict[str, Any]) -> None:
     """Connects a debugger to the session and waits until the session says `configurationDone`."""
+    pydevd.start_client = lambda host, port: open_connection(settings)
     pydevd.settrace(
-        host=settings["host"],
-        port=settings["port"],
+        host="dualdbg",  # start_client knows better
+        port=0,
         suspend=False,
         patch_multiprocessing=False,  # children are followed by ourselves, dualdbg_follow.py
         dont_trace_start_patterns=(settings["debugpy"], HERE),
@@ -332,7 +402,6 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
     pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
     undo_side_effects(pydevd)
     load_probe(pydevd)
-    pydevd.start_client = open_connection
     pydevd.PyDB = debugger(pydevd)
     if sys.version_info < (3, 12):
         trace_without_helper_threads()
@@ -341,23 +410,26 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
         trace_from_the_programs_first_frame(pydevd)
     else:
         keep_fork_quiet(pydevd)
-    if FOLLOW not in os.environ:
+    if follow_place() is None:
         os.register_at_fork(after_in_child=leave_forked_child)
 
 
 def start() -> None:
     ours = sys.modules[__name__]
-    settings = take_settings()
+    where = follow_place()
+    settings = take_settings(where is not None)
     failure = import_the_users_own()
     try:
-        if FOLLOW in os.environ:
-            load_beside("dualdbg_follow").begin(settings, ours)
+        if where is not None:
+            load_beside("dualdbg_follow").begin(where, settings, ours)
         elif settings is not None:
             connect(settings)
-    except BaseException as error:  # `site` would swallow it and run the program without a debugger
-        message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
-        os.write(2, message.encode("utf-8", "replace"))
-        os._exit(FAILED)
+    except BaseException as error:
+        if settings is not None:  # `site` would swallow it and run the program without a debugger
+            message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
+            os.write(2, message.encode("utf-8", "replace"))
+            os._exit(FAILED)
+        # A descendant runs on without a debugger; the session sees that its call has ended, and says so.
     if failure is not None:
         raise failure
 

@@ -1,1 +1,1 @@
-"""What the user can do, an area each: the dashboard is made of them."""
+"""What the user can do, one module for each area; the dashboard inherits from all of them."""

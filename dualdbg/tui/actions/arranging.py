@@ -1,4 +1,4 @@
-"""Panes and layouts: which are shown, where, and how large; what is remembered of it."""
+"""Panes and layouts: which panes are shown, where, and how large; and what is remembered of that."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 from .. import settings
-from ..arrangement import Axis, grow
 from ..base import Base
-from ..pane import Pane, PaneTitle
-from ..presets import AUTOMATIC, PANES, PRESETS, suitable
+from ..model.arrangement import Axis, grow
+from ..model.layout_presets import AUTOMATIC, PANES, PRESETS, suitable
+from ..widgets.pane import Pane, PaneTitle
 
 
 class Arranging(Base):
-    """The layout is a preset, as the user has dragged it, chosen by the user or by the size of the terminal."""
+    """The layout is a preset with the sizes that the user has dragged. The user or the terminal's size chooses it."""
 
     _preset = ""
 
@@ -27,7 +27,7 @@ class Arranging(Base):
     def _fit(self) -> None:
         self.arrange()
         self.refresh_status()
-        self.screen.refresh(layout=True)  # all of it: what was drawn meanwhile was for the old size
+        self.screen.refresh(layout=True)  # draw everything again: what was drawn meanwhile has the old size
 
     def arrange(self) -> None:
         """Show the layout that the user chose, or the one that suits the size."""
@@ -49,7 +49,7 @@ class Arranging(Base):
         return node.name_ if isinstance(node, Pane) else None
 
     def show_pane(self, name: str, read: bool = True) -> None:
-        """Bring a pane to the front and go there; ``read`` what it shows."""
+        """Bring a pane to the front and go there; with ``read`` its contents are read again."""
         if name in self.workspace.shown():
             self._focus_pane(name)
             return
@@ -72,7 +72,7 @@ class Arranging(Base):
         self.show_pane(list(PANES)[number - 1])
 
     def action_pane_by(self, by: int) -> None:
-        """The next pane that is seen; of a zoomed one the next that shares its place."""
+        """Go to the next visible pane; from a zoomed pane, to the next one that shares its place."""
         workspace = self.workspace
         names = workspace.shown()
         if workspace.zoomed is not None:
@@ -104,7 +104,7 @@ class Arranging(Base):
         self.notify(f"Layout: {shown}", timeout=2)
 
     def reset_layout(self) -> None:
-        """The layout as it came, without what was dragged."""
+        """Put the preset back, without what was dragged."""
         kept = {name: node for name, node in self.settings.arrangements.items() if name != self._preset}
         self.settings = replace(self.settings, arrangements=kept)
         self.choose_layout(self.settings.layout)

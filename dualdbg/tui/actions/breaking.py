@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ...model import Breakpoint, NativeFrame
-from .. import marks
 from ..base import Base
+from ..model import breakpoint_marks
 from ..panes.breakpoints import BreakpointsView
 from ..panes.source import SourceView
 
 
 class Breaking(Base):
-    """Breakpoints by key and mouse; what can be typed goes through the prompt's own command."""
+    """Breakpoints by key and mouse. What can also be typed goes through the prompt's own command."""
 
     def action_breakpoint(self) -> None:
         self.views.source.toggle()
@@ -22,13 +22,17 @@ class Breaking(Base):
         if self.session is None:
             return
         table = self.session.breakpoints
-        there = marks.at(table.all(), file, line)
+        there = breakpoint_marks.at(table.all(), file, line)
         for one in there:
             await table.remove(one.id)
         if not there:
             frame = self.follower.frame if self.follower is not None else None
             python = frame is not None and frame.file == file and not isinstance(frame, NativeFrame)
-            spec = marks.address_spec(line) if file is None else marks.line_spec(file, line, python)
+            spec = (
+                breakpoint_marks.address_spec(line)
+                if file is None
+                else breakpoint_marks.line_spec(file, line, python)
+            )
             await table.add_spec(spec)
 
     def on_breakpoints_view_wished(self, message: BreakpointsView.Wished) -> None:
@@ -49,7 +53,7 @@ class Breaking(Base):
             self.ask(f"Breakpoint {one.id}:", lambda text: self.act(self._edit(chosen, text)), spec_text(one))
 
     async def _edit(self, one: Breakpoint, text: str) -> None:
-        """A changed breakpoint is a new one: the old goes once the new is understood."""
+        """Change a breakpoint: the new one is set first, and the old one is removed once the new one is understood."""
         assert self.session is not None
         table = self.session.breakpoints
         await table.add(text, temporary=one.spec.temporary)

@@ -1,4 +1,4 @@
-"""Which process the panes show: the one that commands work on, and where that runs, one that has stopped."""
+"""Which process the panes show: the one that commands work on, or a stopped process when that one runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from ...console.console import Console, View
 from ...model import Detached, Event, Exited, Resumed, Stopped
-from ...session.group import Process
+from ...session.inferiors import Process
 from ...session.session import Session
-from ..follower import Follower
+from ..stop_loader import Follower
 from .running import Running
 
-_PATIENCE = 0.5  # seconds for which a process may run before another that stands still is shown instead
+_PATIENCE = 0.5  # seconds that a process may run before a stopped process is shown instead
 
 
 class Following(Running):
@@ -43,7 +43,7 @@ class Following(Running):
 
     @contextmanager
     def _drawn_together(self) -> Iterator[None]:
-        """Nothing is drawn until the end of it."""
+        """Draw nothing until the end of the block."""
         try:
             with self.batch_update():
                 yield

@@ -7,16 +7,16 @@ from pathlib import Path
 from ...console.console import View
 from ...errors import CommandError
 from ...model import Breakpoint, Language
-from ..goto import understand
-from ..lines import LineView
+from ..model.goto_target import understand
 from ..panes.breakpoints import BreakpointsView
 from ..panes.memory import MemoryView
 from ..panes.registers import RegistersView
 from ..panes.stack import StackView
 from ..panes.threads import ThreadsView
 from ..panes.variables import VariablesView
-from ..rows import RowsView
 from ..screens.detail import Detail
+from ..widgets.line_view import LineView
+from ..widgets.row_view import RowsView
 from .arranging import Arranging
 from .following import Following
 
@@ -77,7 +77,7 @@ class Looking(Following, Arranging):
         self.show_pane("memory")
 
     def action_assembly(self) -> None:
-        """Machine code of the frame instead of its source, and back."""
+        """Show the machine code of the frame instead of its source, or the source again."""
         if self.follower is not None:
             self.follower.assembly = not self.follower.assembly
             self.follower.reload()

@@ -11,7 +11,7 @@ from ..panes.prompt import CommandLine
 class Running(Base):
     """Steps, continue, pause. A key that is held down does not pile steps up."""
 
-    _going = False  # the target was told to go on, and has not yet been seen to
+    _going = False  # the target was told to go on, and has not been seen to do so yet
 
     def seen(self) -> None:
         """The session has said something: what was asked for is under way or over."""
@@ -45,12 +45,12 @@ class Running(Base):
         console = self.console_
         if self.state is State.RUNNING and console is not None:
             if len(console.views) > 1:
-                console.interrupt()  # all of them: those that stop only with the current one run on with it
+                console.interrupt()  # every process: all have run on with the current one
             else:
                 self.act(console.session.pause())
 
     def action_interrupt(self) -> None:
-        """What Ctrl-C means where the user is."""
+        """Ctrl-C: what it means depends on the pane that has the focus."""
         focused = self.focused
         if focused is self.views.program and self.terminal is not None and self.state is State.RUNNING:
             self.terminal.send("\x03")  # the terminal's own way: a program in raw mode reads it as a key

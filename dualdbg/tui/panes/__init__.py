@@ -1,1 +1,1 @@
-"""What the panes show, one module each. Each is given what it shows, and says by messages what the user wants."""
+"""The panes, one module for each. A pane is given what it shows, and sends messages about what the user wants."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from textual.widget import Widget
 
-from ..pane import Pane
+from ..widgets.pane import Pane
 from .breakpoints import BreakpointsView
 from .memory import MemoryView
 from .program import ProgramView

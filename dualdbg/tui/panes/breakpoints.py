@@ -11,8 +11,8 @@ from textual.message import Message
 
 from ...console.names import file_name, package_path
 from ...model import Breakpoint, BreakpointState, Location
-from ..looks import Part, fit
-from ..rows import Row, RowsView
+from ..model.looks import Part, fit
+from ..widgets.row_view import Row, RowsView
 
 _MARKS = {
     BreakpointState.VERIFIED: ("●", "enabled"),
@@ -22,7 +22,7 @@ _MARKS = {
 
 
 def breakpoint_rows(breakpoints: Sequence[Breakpoint], opened: frozenset[int]) -> list[Row]:
-    """A line for each breakpoint, and one for each of its places where it is opened."""
+    """A line for each breakpoint; below an opened one, a line for each of its places."""
     rows = []
     for one in breakpoints:
         rows.append(Row(one.id, partial(_breakpoint, one, one.id in opened), one))
@@ -88,7 +88,7 @@ class BreakpointsView(RowsView):
     ]
 
     class Wished(Message):
-        """What the user wants done: toggle, remove, edit or add; ``breakpoint`` is that of the cursor."""
+        """The user wants to toggle, remove, edit or add; ``breakpoint`` is the one at the cursor."""
 
         def __init__(self, what: str, breakpoint: Breakpoint | None) -> None:
             super().__init__()

@@ -9,8 +9,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ..looks import Part
-from ..rows import Row, RowsView
+from ..model.looks import Part
+from ..widgets.row_view import Row, RowsView
 
 WINDOW = 1024  # bytes that are read at a time
 
@@ -24,7 +24,7 @@ def bytes_a_line(width: int) -> int:
 
 
 def memory_rows(address: int, data: bytes, before: bytes | None, count: int) -> list[Row]:
-    """``count`` bytes a line; what differs from ``before``, read at the same address, is marked."""
+    """``count`` bytes for each line. Bytes that differ from ``before``, read at the same address, are marked."""
     return [
         Row(
             address + start,

@@ -14,19 +14,19 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
-from ..lines import LineView
-from ..looks import Part, plain
+from ..model.looks import Part
 from ..terminal.cells import PLAIN, Colour, Look, Row
 from ..terminal.keys import sequence
 from ..terminal.parser import Parser
 from ..terminal.pty import ProgramTerminal
 from ..terminal.screen import Screen
+from ..widgets.line_view import LineView
 
 _LINES_A_WHEEL = 3
 
 
 class ProgramView(LineView):
-    """Keys go to the program while ``takes_keys`` says so, but for those in ``kept``, which lead out of the pane."""
+    """Keys go to the program while ``takes_keys`` is true, except those in ``kept``, which lead out of the pane."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("shift+pageup", "page(-1)", "Back", show=False),
@@ -39,7 +39,6 @@ class ProgramView(LineView):
         self.takes_keys: Callable[[], bool] = lambda: False
         self.kept: frozenset[str] = frozenset()
         self._follows = True
-        self._seen = 0  # lines that the history had when it was last looked at
         if terminal is not None:
             terminal.changed = self._changed
 
@@ -82,7 +81,7 @@ class ProgramView(LineView):
     def _marked(self, strip: Strip) -> Strip:
         if not self.found:
             return strip
-        from ..lines import mark
+        from ..widgets.line_view import mark
 
         return Strip(mark(list(strip), self.found, self.look("found")))
 
@@ -104,9 +103,6 @@ class ProgramView(LineView):
 
     def empty(self) -> tuple[Part, ...]:
         return (("This target has its terminal elsewhere: it was not started here.", "dim"),)
-
-    def whole_text(self) -> str:
-        return "\n".join(plain(self.parts(line, 0)) for line in range(self.line_count()))
 
     # -- changes ----------------------------------------------------------------------------------
 
@@ -183,7 +179,7 @@ class ProgramView(LineView):
             super().on_mouse_scroll_up(event)
 
     def _mouse(self, event: events.MouseEvent, button: int, pressed: bool) -> bool:
-        """Tell a program that asked for it of a button (ctlseqs, "Mouse Tracking", SGR)."""
+        """Report a mouse button to the program, if it has asked for reports (ctlseqs, "Mouse Tracking", SGR)."""
         screen = self.screen_
         offset = event.get_content_offset(self)
         if screen is None or self.terminal is None or offset is None or not self.takes_keys():
@@ -218,7 +214,7 @@ def _colour(colour: Colour) -> Color | None:
 
 
 def _as_row(line: str) -> Row:
-    """A line of the history that nobody has looked at yet."""
+    """A row of a history line that was not parsed yet."""
     if "\x1b" not in line:
         row = Row(0)
         row.texts, row.looks = list(line), [PLAIN] * len(line)

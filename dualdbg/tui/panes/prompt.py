@@ -18,13 +18,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from ..lines import LineView, mark
-from ..looks import Part, visible
+from ...terminal_text import visible
+from ..model.looks import Part
+from ..widgets.line_view import LineView, mark
 
 _MOST_LINES = 5000
 
 Candidates = Callable[[str], Iterable["tuple[str, int]"]]
-"""What may stand at the end of a line, and how many of its last characters that replaces."""
+"""The completions for the end of a line, and how many of its last characters they replace."""
 
 
 class _Said:
@@ -68,7 +69,7 @@ class Log(LineView):
         self._follow()
 
     def say_from_its_start(self, text: str) -> None:
-        """Text of which the first lines matter most: where there is too little room, the last ones are not seen."""
+        """Text whose first lines matter most: where there is too little room, the last lines are out of sight."""
         first = self.line_count()
         self.say(text)
         self.scroll_to(y=first, animate=False, force=True, immediate=True)
@@ -77,7 +78,7 @@ class Log(LineView):
         self.scroll_to(y=self.scroll_offset.y + by * max(self.size.height - 1, 1), animate=False)
 
     def redraw(self) -> None:
-        self.refresh()  # it moves up with every line
+        self.refresh()  # the view moves up with every line
 
     def clear(self) -> None:
         self._said.clear()
@@ -130,7 +131,7 @@ class Log(LineView):
 
 
 def _breaks(text: str, width: int) -> list[int]:
-    """Where a line is broken that is too long: after a space where one is near, else where the room ends."""
+    """Where a line that is too long is broken: after a space if one is near, else where the room ends."""
     breaks = []
     start = 0
     while len(text) - start > width:

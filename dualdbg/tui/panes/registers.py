@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 
 from ...model import Value
-from ..changes import Memory, changed
-from ..looks import Part, fit
-from ..rows import Row, RowsView
+from ..model.changes import Memory, changed
+from ..model.looks import Part, fit
+from ..widgets.row_view import Row, RowsView
 
 
 class RegistersView(RowsView):

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from textual.message import Message
 
-from ..lines import LineView
-from ..listing import Listing
-from ..looks import Part
-from ..source_text import SourceText
+from ..model.looks import Part
+from ..model.machine_code import Listing
+from ..model.source_text import SourceText
+from ..widgets.line_view import LineView
 
 Marks = Mapping["int | str", str]
 """What the gutter shows: line number, or address as text, to enabled, disabled or pending."""
 
-_WIDE = 60  # columns from which on an instruction has its address beside its offset
+_WIDE = 60  # columns; with as many, an instruction has its address beside its offset
 
 _BREAKPOINT = {"enabled": "●", "disabled": "○", "pending": "◌"}
 

@@ -13,8 +13,8 @@ from textual.message import Message
 
 from ...console.names import file_name, package_path, short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
-from ..looks import Part, fit
-from ..rows import Row, RowsView
+from ..model.looks import Part, fit
+from ..widgets.row_view import Row, RowsView
 
 
 class Detail(Enum):
@@ -98,7 +98,7 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
 
 
 def _end(text: str, room: int) -> str:
-    """The end of a path says most; in too little room it says nothing."""
+    """The end of a path, which says most; nothing where there is too little room."""
     if len(text) <= room:
         return text
     return "…" + text[len(text) - room + 1 :] if room >= 12 else ""

@@ -7,8 +7,8 @@ from functools import partial
 
 from ...console.console import View
 from ...model import Thread
-from ..looks import Part, fit
-from ..rows import Row, RowsView
+from ..model.looks import Part, fit
+from ..widgets.row_view import Row, RowsView
 
 
 def thread_rows(threads: Sequence[Thread], current: int | None) -> list[Row]:
@@ -42,7 +42,7 @@ def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Pa
 
 
 def process_rows(views: Sequence[View], current: View) -> list[Row]:
-    """The processes of a run; none where there is one only."""
+    """The processes of a run; no rows for a run of one process."""
     if len(views) < 2:
         return []
     return [

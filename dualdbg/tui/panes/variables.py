@@ -13,10 +13,10 @@ from textual.message import Message
 from ...console.names import without_template_arguments
 from ...errors import DualdbgError
 from ...model import Value
-from ..changes import Memory, Path, changed
-from ..looks import Part, fit
-from ..rows import Row, RowsView
-from ..watches import Watches
+from ..model.changes import Memory, Path, changed
+from ..model.looks import Part, fit
+from ..model.watches import Watches
+from ..widgets.row_view import Row, RowsView
 
 _MOST = 2000  # letters of a value that a line can show
 
@@ -76,7 +76,7 @@ def grow(path: Path, values: Sequence[Value], last: Mapping[Path, str]) -> list[
 
 
 def _is_group(value: Value) -> bool:
-    """debugpy's folders of variables: they stand below what is meant."""
+    """Whether the value is one of debugpy's folders of variables; they come after the variables."""
     return not value.value and not value.type
 
 
@@ -121,7 +121,7 @@ class VariablesView(RowsView):
     ]
 
     class Watched(Message):
-        """The user wants to watch an expression; or, with the name of a value, not any more."""
+        """The user wants to watch an expression, or, with the name of a value, to watch it no more."""
 
         def __init__(self, remove: str = "") -> None:
             super().__init__()

@@ -1,4 +1,4 @@
-"""The whole of one value, in a window over the panes."""
+"""One whole value, in a window over the panes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ..looks import visible, visible_text
+from ...terminal_text import visible, visible_text
 
 _MOST = 20_000  # characters that are drawn
 

@@ -11,14 +11,14 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Footer, Input, Static
 
-from ..lines import LineView
-from ..looks import Part, fit
-from ..rows import Row, RowsView
+from ..model.looks import Part, fit
+from ..widgets.line_view import LineView
+from ..widgets.row_view import Row, RowsView
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A process that could be attached to. ``cpu`` is its share of a processor since it began, ``age`` seconds ago.
+    """A process that could be attached to. ``cpu``: its share of a processor since its start, ``age`` seconds ago.
 
     ``trouble`` is why it cannot be attached to, if it cannot.
     """
@@ -35,7 +35,7 @@ class Candidate:
 
 
 def candidate_rows(candidates: Sequence[Candidate], wanted: str) -> list[Row]:
-    """Those that hold every word of ``wanted``."""
+    """A row for each candidate that holds every word of ``wanted``."""
     words = wanted.lower().split()
     return [
         Row(one.pid, partial(_draw, one), one)
@@ -64,7 +64,7 @@ def age(seconds: float) -> str:
 
 
 class ProcessPicker(App[int]):
-    """A list of processes with a filter; its result is the chosen process's number, None when the user left."""
+    """A list of processes with a filter. Its result is the id of the chosen process; None when the user left."""
 
     CSS_PATH = "../dashboard.tcss"
     CSS = """

@@ -1,1 +1,1 @@
-"""The program's own terminal: a pty, and what a terminal makes of the bytes that come out of it."""
+"""The program's own terminal: a pty, and the screen that its output makes."""

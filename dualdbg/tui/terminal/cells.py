@@ -65,7 +65,7 @@ class Row:
 
 
 def select(look: Look, codes: list[int]) -> Look:
-    """``look`` after the parameters of one SGR sequence; what is not known changes nothing."""
+    """``look`` after the parameters of one SGR sequence. Unknown parameters change nothing."""
     at = 0
     while at < len(codes):
         code = codes[at]

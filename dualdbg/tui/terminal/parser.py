@@ -1,4 +1,4 @@
-"""From what a program writes to what its screen does: text and control sequences (ECMA-48, and xterm's ctlseqs)."""
+"""Parses what a program writes, text and control sequences, for its screen (ECMA-48, and xterm's ctlseqs)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Parser:
         return text[at:]
 
     def _skip_what_nobody_sees(self, text: str) -> str:
-        """Lines that would only scroll through go to the history as they are; what remains is drawn.
+        """Put lines that would only scroll through into the history as they are; the rest is drawn.
 
         That is what makes 100,000 lines a second affordable. It is exact for lines of text and colours.
         """
@@ -66,7 +66,7 @@ class Parser:
         if count <= shown + screen.lines or not screen.scrolls_whole:
             return text
         start = text.index("\n") + 1
-        full = _line_from_end(text, screen.lines, len(text))  # what is drawn up to there fills the screen
+        full = _line_from_end(text, screen.lines, len(text))  # the lines up to there fill the screen
         end = _line_from_end(text, shown - screen.lines, full)
         skipped = text[start : end + 1]
         escape = text.rfind("\x1b", 0, start)

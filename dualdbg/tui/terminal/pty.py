@@ -20,12 +20,12 @@ from .screen import Screen
 
 _CHUNK = 1 << 16  # bytes read at a time; the kernel gives 4 kB of a pty
 _PIECES = 16  # reads before others have their turn
-_WAITING = 1 << 20  # bytes read and not yet shown, from which on the program has to wait
+_WAITING = 1 << 20  # bytes read and not yet shown; with as many, the program has to wait
 _TICK = 1 / 30  # seconds between two looks at what was written
-_FLOOD_TICK = 1 / 10  # the same while more is written than anybody can read
+_FLOOD_TICK = 1 / 10  # seconds between two looks while more is written than anybody can read
 _FLOOD = 1 << 15  # characters within one look that make a flood
 _SLICE = 1 << 15  # characters drawn at a time, so that keys come through
-_REST = 2  # times as long as a slice took to draw nothing is drawn: no more than a third of a core is taken
+_REST = 2  # times the drawing time of a slice in which nothing is drawn: at most a third of a core is used
 
 # What the program is told about its terminal, in its environment.
 ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -34,7 +34,8 @@ ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
 class ProgramTerminal:
     """The program's terminal. ``slave`` is the descriptor for its standard streams, until :meth:`started`.
 
-    ``screen`` is what it shows. ``changed`` is called at most 30 times a second (10 in a flood) when that is new.
+    ``screen`` is what it shows. ``changed`` is called when that has changed, at most 30 times a second (10 in a
+    flood).
     """
 
     def __init__(self, columns: int = 80, lines: int = 24) -> None:
@@ -69,7 +70,7 @@ class ProgramTerminal:
         self._listen(True)
 
     def started(self) -> None:
-        """The program has its own copy of the descriptor now: ours goes, so that its end is seen."""
+        """The program has its own copy of the descriptor now: close ours, so that the program's end is seen."""
         if self.slave >= 0:
             os.close(self.slave)
             self.slave = -1
@@ -96,10 +97,6 @@ class ProgramTerminal:
         while self._waiting:
             self._show_some()
         self.changed()
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -158,7 +155,7 @@ class ProgramTerminal:
             self.changed()
 
     def _show_some(self) -> None:
-        """All that only scrolls by at once, anything else a slice at a time."""
+        """Show what only scrolls by at once, and anything else a slice at a time."""
         waiting = self._waiting
         self._flooded = self._amount > _FLOOD
         text = waiting.popleft() if self._sliced else "".join(waiting)

@@ -30,7 +30,7 @@ class Cursor:
 
 @dataclass
 class Modes:
-    """What a program can switch (DECSET and friends) and others ask for."""
+    """What a program can switch (DECSET and the like)."""
 
     application_cursor: bool = False
     autowrap: bool = True
@@ -74,7 +74,7 @@ class Screen:
         return self._main is None and self._top == 0 and self._bottom == self.lines - 1
 
     def resize(self, columns: int, lines: int) -> None:
-        """A new size; lines are cut or filled, those that no longer fit go to the history."""
+        """Take a new size. Lines are cut or filled; lines that no longer fit go to the history."""
         if (columns, lines) == (self.columns, self.lines):
             return
         self._rows, gone = self._fit(self._rows, columns, lines, self.cursor.y)
@@ -376,5 +376,5 @@ class Screen:
         self._place(self.cursor.x, 0)
 
 
-# The VT100's special graphics, as a program sees them that has switched to them (VT100 User Guide, table 3-9).
+# The VT100's special graphics, for a program that has switched to them (VT100 User Guide, table 3-9).
 _GRAPHICS = str.maketrans("`afgjklmnopqrstuvwxyz{|}~", "◆▒°±┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·")

@@ -1,5 +1,9 @@
 """``torch-help``, ``dualdbg-layout``, ``torch-types``: what the helpers can do, and what they know of this process."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import gdb
 
 from .. import context, inferior
@@ -8,9 +12,10 @@ from ..errors import HelperError, LayoutMissing
 from ..layout import choose, installation
 from ..layout.wanted import PARTS
 from ..python.interpreter import Interpreter
+from ..python.version import warning_of
 from .registry import COMMANDS, command
 
-_TYPES_OFFSET = 0x10  # where gdb believes the object's code to be: a page that no process has
+_TYPES_OFFSET = 0x10  # the address that gdb gets for the object's code: a page that no process has
 
 
 @command("torch-help", "", "List the commands of the dualdbg helpers.")
@@ -43,7 +48,7 @@ def layout(text):
     target = context.current()
     found = target.installation
     believed = [source.source for source in target.layout.layouts if source.records or source.enums]
-    data = {"pytorch": None, "sources": believed}
+    data: dict[str, Any] = {"pytorch": None, "sources": believed}
     lines = []
     if found is None:
         lines.append("PyTorch is not loaded in this process.")
@@ -57,6 +62,9 @@ def layout(text):
         version = target.decoder(Interpreter).version
         kind = " without the GIL" if version.free_threaded else ""
         lines.append(f"CPython {version.major}.{version.minor}{kind}")
+        warning = warning_of(version)
+        if warning is not None:
+            lines.append("  " + warning)
         data["python"] = f"{version.major}.{version.minor}"
     except LayoutMissing as error:
         lines.append(error.message)

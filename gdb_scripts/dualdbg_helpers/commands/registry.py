@@ -65,7 +65,7 @@ def answer(entry, text):
     except KeyboardInterrupt:
         raise
     except Exception as error:
-        # Not an answer but a defect: named with its place, so that it can be reported.
+        # A defect of the helpers: named with its place, so that it can be reported.
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
         raise Failure(f"Defect in {entry.name}: {type(error).__name__}: {error} ({where})") from None

@@ -16,7 +16,7 @@ from ..torch.tensor_text import TensorText
 from .registry import command
 
 _MAX_TEXT = 160
-# What C++ objects of these classes have to remember the Python object that stands for them: member of the layout.
+# The member in which C++ objects of these classes keep the Python object that stands for them.
 _SLOTS = {"c10::StorageImpl": "pyobj_slot_", "torch::autograd::Node": "pyobj_slot_"}
 
 
@@ -51,14 +51,14 @@ def py2cpp(text):
 
 
 def _natives(target, kind, address):
-    """What kind of object it is, and ``(C++ type, address)`` of what native code works with, the best one first."""
+    """The kind of object, and ``(C++ type, address)`` of the native objects in it, the best one first."""
     own = ("PyObject *", address)
     try:
         places = tensor_places(target, address, target.decoder(Interpreter).layout.head)
         if any(base.endswith("TensorBase") for base in kind.bases):
             return "tensor", [("at::Tensor *", places[0]), ("c10::TensorImpl *", places[1]), own]
     except (Implausible, LayoutMissing, Unreadable):
-        pass  # no tensor, or one without data
+        pass  # not a tensor, or a tensor without data
     try:
         if "numpy.ndarray" in kind.bases:
             array = target.decoder(Arrays).read(address)
@@ -111,7 +111,7 @@ def _keep(type_, address, python):
 
 
 def _set(name, type_, address):
-    """A convenience variable, of the pointer type where gdb has it, else a ``void *``; whether it has."""
+    """Set a convenience variable to a pointer of this type; False where gdb lacks the type and it is ``void *``."""
     value = gdb.Value(address)
     known = True
     try:
@@ -162,7 +162,7 @@ _WHY = {
 
 
 def _pythons(target, expression):
-    """What the expression is (a key of the tables above), its address, and the Python objects of it."""
+    """The kind of the expression (a key of the tables above), its address, and the Python objects for it."""
     memory, name, address = target.memory, expression.type_name, expression.address
     if name in _SLOTS:
         slot = memory.pointer(address + target.layout.record(name)[_SLOTS[name]])
@@ -207,5 +207,5 @@ def _tensor(target, expression):
 
 
 _HANDLES = ("PyObject", "_object", "pybind11::", "THPObjectPtr", "THPPointer", "THPVariable")
-# What an expression may be, in the order of how sure it is: memory that is a Python object begins with its type.
+# What an expression may be, the surest first: memory that is a Python object begins with its type.
 _LOOKS = (_object, _instance, _tensor)

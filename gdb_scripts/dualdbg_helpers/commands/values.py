@@ -96,7 +96,7 @@ def show_stack(target, address, how, full=False):
 
 
 def show_python_arguments(target, place, first, count):
-    """The Answer where there is no Stack yet: the arguments that are about to be put on one are still Python's."""
+    """The Answer where there is no Stack yet: the Python arguments that are about to be put on one."""
     value = target.decoder(Objects).describe(place.address, first, count)
     lines = [f"No Stack yet: the arguments are in Python's tuple at 0x{place.address:x} ({place.how})"]
     for name, child in value.children:
@@ -161,11 +161,3 @@ def pyobject(text):
     data = value.structure()
     data["refcount"] = target.memory.u64(place.address) & 0xFFFFFFFF
     return Answer("\n".join(lines), data)
-
-
-def refuse_without_frame():
-    """Raises :class:`HelperError` when no frame is selected."""
-    try:
-        return gdb.selected_frame()
-    except gdb.error:
-        raise HelperError("No frame is selected.") from None

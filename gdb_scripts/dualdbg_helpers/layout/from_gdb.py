@@ -21,7 +21,7 @@ def read_record(name):
         _collect(kind, 0, fields)
     except gdb.error:
         return None
-    # A class that is only declared in this debug info has a size of 0 or 1 and nothing but static members.
+    # A class that is only declared in this debug info has a size of 0 or 1 and only static members.
     return [kind.sizeof, fields] if fields else None
 
 

@@ -5,6 +5,8 @@ element types in ``caffe2::TypeMeta`` check the numbers of ``c10::ScalarType``; 
 checks schemas, strings and types.
 """
 
+from __future__ import annotations
+
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
 from ..torch.dispatch import DispatchKeys
 from .model import Chain
@@ -28,7 +30,7 @@ def problem_of(layout, before, make_target):
             except _Misfit as error:
                 return str(error)
             except (Implausible, Unreadable, LayoutMissing) as error:
-                return "{} does not fit: {}".format(check.__doc__.strip().rstrip("."), error)
+                return "{} does not fit: {}".format((check.__doc__ or "").strip().rstrip("."), error)
             except HelperError as error:
                 return error.message
     return None

@@ -118,8 +118,8 @@ class TypesObject:
         return [
             "-std=" + standard,
             *("-c", "types.cpp", "-o", "types.o", "-g", "-O1", "-w"),
-            # Optimised, so that no inline function is left in it. Every class whole, also where its vtable is
-            # elsewhere, and private types by name.
+            # Optimised, so that it has no inline functions. Every class is complete, even if its vtable is elsewhere,
+            # and private types can be named.
             *("-femit-class-debug-always", "-fno-access-control"),
             *("-DNDEBUG", "-DAT_PER_OPERATOR_HEADERS"),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(self._installation.cxx11_abi)}",
@@ -182,7 +182,7 @@ class TypesObject:
 
     def _keep_object(self, part, folder):
         path = self._path(part).with_suffix(".o")
-        with contextlib.suppress(OSError):  # the layout itself is what matters
+        with contextlib.suppress(OSError):  # only the layout matters
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, beside = tempfile.mkstemp(dir=str(path.parent))
             os.close(handle)

@@ -199,7 +199,7 @@ struct InterpreterStateImpl : c10::intrusive_ptr_target {
         "torch::jit::StringCordView",
     ),
     enums=("torch::jit::OpCode", "torch::jit::AttributeKind"),
-    # Without this, members that only debug builds have would be counted.
+    # Without this, classes would have members that only debug builds have.
     flags=("-DNDEBUG",),
 )
 

@@ -1,8 +1,9 @@
 """The attributes of any Python object: slots, members declared in C, and its ``__dict__``."""
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible, LayoutMissing, Unreadable
 from ..values import Value
-from . import layout as L
 from .interpreter import Interpreter
 from .names import Types
 from .strings import Strings

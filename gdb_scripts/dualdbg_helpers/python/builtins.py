@@ -1,14 +1,15 @@
 """How each built-in type of Python is written: a table of writers, found by flag or by the name of a base."""
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible
-from . import layout as L
 from .names import MAX_NAME
 
 
 class Writer:
     """``text(objects, kind, address, depth)`` writes an object; ``elements`` names its children, if it has any.
 
-    ``cycle`` is what stands for a container inside itself; ``container`` is false for what cannot nest.
+    ``cycle`` is the text for a container inside itself; ``container`` is false for objects that cannot nest.
     """
 
     __slots__ = ("category", "container", "cycle", "elements", "text")
@@ -124,7 +125,7 @@ def _dict_body(objects, address, depth):
         f"{objects.text(key, depth + 1)}: {objects.text(value, depth + 1)}"
         for key, value in objects.tables.items(address, 0, objects.shown(total))
     ]
-    # Entries may be added or removed while the table is half built: what was read is what counts.
+    # Entries may be added or removed while the table is half built, so the entries that were read are counted.
     left = total - len(parts)
     return (
         "{"

@@ -1,7 +1,10 @@
 """The types of Python objects: names, flags and bases, and whether memory holds an object at all."""
 
+from __future__ import annotations
+
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible, Unreadable
-from . import layout as L
 from .interpreter import Interpreter
 from .strings import Strings
 from .tables import Tables
@@ -14,6 +17,14 @@ class Type:
     """A type object: ``name`` is its ``__name__``, ``qualname`` its ``__qualname__``, ``module`` may be None."""
 
     __slots__ = ("address", "bases", "flags", "heap", "module", "name", "qualname", "tp_name")
+    address: int
+    bases: tuple[str, ...]
+    flags: int
+    heap: bool
+    module: str | None
+    name: str
+    qualname: str
+    tp_name: str
 
     @property
     def full_name(self):
@@ -40,13 +51,13 @@ class Types:
         self._known = {}
 
     def of(self, address):
-        """The :class:`Type` of the object at ``address``; raises :class:`Implausible` when it is none."""
+        """The :class:`Type` of the object at ``address``; raises :class:`Implausible` when it has no type object."""
         if not address or address % 8:
             raise Implausible(f"no Python object at 0x{address:x}")
         return self.read(self._memory.pointer(address + self.layout.ob_type), address)
 
     def read(self, address, instance=None):
-        """The :class:`Type` at ``address``; ``instance`` is named in the error when it is none."""
+        """The :class:`Type` at ``address``. Where no type is there, the error names ``instance``."""
         known = self._known.get(address)
         if known is None:
             try:
@@ -62,7 +73,7 @@ class Types:
         memory, layout = self._memory, self.layout
         if not address or address % 8:
             raise Implausible("no type")
-        # The type of a type is a type, after a step or two: that of a metaclass is `type`, whose type is itself.
+        # The type of a type is `type` or a metaclass; both have the flag of types that derive from `type`.
         meta = memory.pointer(address + layout.ob_type)
         if not memory.u64(meta + layout.tp_flags) & L.TYPE:
             raise Implausible("no type")
@@ -106,7 +117,7 @@ class Types:
             if entry is not None:
                 found.module = strings.text(entry, MAX_NAME)
         except (Implausible, Unreadable):
-            return  # a type in the making: the names of tp_name stay
+            return  # a type that is not complete: keep the names from tp_name
 
     def base_addresses(self, kind):
         """Addresses of ``kind`` and of its bases, nearest first (single inheritance of layouts)."""

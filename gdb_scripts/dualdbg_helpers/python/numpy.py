@@ -1,7 +1,10 @@
 """numpy's arrays and scalars, read from memory (numpy/_core/include/numpy/ndarraytypes.h)."""
 
+from __future__ import annotations
+
 import math
 import struct
+from typing import Any
 
 from ..errors import Implausible, Unreadable
 from ..torch.dtypes import BY_SCALAR_TYPE
@@ -52,6 +55,16 @@ class Array:
     ``size`` the bytes of an element."""
 
     __slots__ = ("address", "code", "count", "data", "dtype", "kind", "shape", "size", "strides", "swapped")
+    address: int
+    code: str
+    count: int
+    data: int
+    dtype: str
+    kind: int
+    shape: Any
+    size: int
+    strides: Any
+    swapped: bool
 
 
 class Arrays:
@@ -131,7 +144,7 @@ class Arrays:
         if level == len(found.shape):
             return self._values(found, place, 1, 0)[0]
         length, stride = found.shape[level], found.strides[level]
-        ranges = [(0, length)]
+        ranges: list[tuple[int, int] | None] = [(0, length)]
         if cut and length > 2 * EDGE_ITEMS:
             ranges = [(0, EDGE_ITEMS), None, (length - EDGE_ITEMS, length)]
         values = []
@@ -237,7 +250,7 @@ def _with_j(text):
 
 
 def _dtype_text(found):
-    """The element type as ``repr`` of an array names it; in quotes where it is no plain name."""
+    """The element type as the ``repr`` of an array names it; in quotes where it is not a plain name."""
     if found.kind in (STRING, UNICODE):
         return f"'{found.dtype}'"
     if found.swapped:
@@ -246,7 +259,7 @@ def _dtype_text(found):
 
 
 def _with_extras(text, extras):
-    """``text`` and the ``extras`` behind it, on a line of their own where the last one has no room."""
+    """``text`` and the ``extras`` behind it, on a new line where the last line has no room."""
     if not extras:
         return text + ")"
     text += ","
@@ -268,7 +281,7 @@ class _Raw:
 
 
 _LARGEST_POSITIONAL = {"float16": 1e3, "float32": 1e6, "float64": 1e16}
-"""From here on a number of that type is written with an exponent: it has no more digits than these (numpy 2.3)."""
+"""Numbers of that type are written with an exponent from this one on, because they have no more digits (numpy 2.3)."""
 
 
 def shortest(value, dtype):

@@ -1,8 +1,8 @@
 """Python objects as text and structure, from memory alone.
 
-Text is what ``repr`` would say for the built-in types, for enums, dataclasses, named tuples and exceptions
-(their classes may define another ``repr``, which is never run), for tensors and numpy arrays; for any
-other object ``<module.Class object at 0x...>``.
+Text is what ``repr`` would say for the built-in types, for enums, dataclasses, named tuples and exceptions (their
+classes may define another ``repr``, which is never run), for tensors and numpy arrays. Any other object is
+``<module.Class object at 0x...>``.
 """
 
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
@@ -134,7 +134,7 @@ class Objects:
         return groups
 
     def elements(self, kind, address):
-        """The group of a container's elements, as :meth:`_groups` has it; None for what is no container."""
+        """The group of a container's elements, as :meth:`_groups` has it; None for anything but a container."""
         writer = self._writer(kind)
         return writer.elements(self, kind, address) if writer and writer.elements else None
 

@@ -1,4 +1,4 @@
-"""pybind11's instances: the C++ objects in them, and the Python object of a C++ one, read from its own tables.
+"""pybind11's instances: the C++ objects in them, and the Python object for a C++ object, from pybind11's tables.
 
 Sources: ``struct instance``, ``struct type_info``, ``struct internals`` and ``PYBIND11_INTERNALS_ID`` in
 ``include/pybind11/detail`` (internals versions 4 to 12, which is pybind11 2.2 to 3.1); libstdc++'s ``_Hashtable``.
@@ -6,8 +6,9 @@ Sources: ``struct instance``, ``struct type_info``, ``struct internals`` and ``P
 
 import re
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible, LayoutMissing, Unreadable
-from . import layout as L
 from .interpreter import Interpreter
 from .names import Types
 from .strings import Strings
@@ -39,7 +40,7 @@ class Pybind:
     def values(self, kind, address):
         """``(C++ class or "", address)`` of the C++ objects in the instance at ``address``, of the type ``kind``.
 
-        A null address is an object that is not constructed yet. Empty for what is no instance.
+        A null address is an object that is not constructed yet. Empty for an object that is not an instance.
         """
         if BASE not in kind.bases:
             return []
@@ -70,7 +71,7 @@ class Pybind:
         return found
 
     def _class(self, info):
-        """The C++ class of a ``type_info`` of pybind11's: through ``cpptype``, the ABI's own of it."""
+        """The C++ class of pybind11's ``type_info``, through its ``cpptype``, the ``std::type_info``."""
         memory = self._memory
         name = memory.c_string(memory.pointer(memory.pointer(info + 8) + 8), 2048).lstrip(b"*")
         return self._target.demangle("_ZTS" + name.decode("ascii", "replace"))
@@ -113,7 +114,7 @@ class Pybind:
 
     def _internals(self):
         if self._layout.free_threaded:
-            return  # its members depend on the build
+            return  # the members depend on the build
         strings, memory = self._target.decoder(Strings), self._memory
         for dictionary in self._dictionaries():
             try:
@@ -124,7 +125,7 @@ class Pybind:
                         if found:
                             yield int(match.group(1)), found
             except (Implausible, Unreadable):
-                continue  # no dictionary with strings for its keys
+                continue  # not a dictionary with strings as keys
 
     def _dictionaries(self):
         """The dictionaries to which the main interpreter's state points: its own, for extensions, and builtins."""

@@ -1,7 +1,8 @@
 """Python's ``str``, ``bytes`` and ``int`` objects."""
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible
-from . import layout as L
 from .interpreter import Interpreter
 
 MAX_DIGITS = 4000
@@ -26,12 +27,12 @@ class Strings:
         if not memory.u64(kind_of + layout.tp_flags) & L.STR:
             raise Implausible(f"no str at 0x{address:x}")
         length = memory.i64(address + layout.str_length)
-        state = memory.u32(address + layout.str_state) >> layout.str_kind_bit
-        kind, compact, ascii = state & 7, state >> 3 & 1, state >> 4 & 1
-        if length < 0 or kind not in (1, 2, 4):
+        state = L.string_state(memory.u32(address + layout.str_state))
+        if length < 0 or state is None:
             raise Implausible(f"no str at 0x{address:x}")
-        if compact:
-            data = address + (layout.str_ascii if ascii else layout.str_compact)
+        kind = state.kind
+        if state.compact:
+            data = address + (layout.str_ascii if state.ascii else layout.str_compact)
         else:
             data = memory.pointer(address + layout.str_compact)
         count = min(length, limit) if limit else length

@@ -1,7 +1,8 @@
 """The expressions of symbolic sizes: ``torch.fx``'s SymNode objects and the sympy expressions in them."""
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible, Unreadable
-from . import layout as L
 from .attributes import Attributes
 from .names import Types
 from .strings import Strings

@@ -1,7 +1,8 @@
 """Python's dictionaries and sets: the entries of their hash tables, in order."""
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible, Unreadable
-from . import layout as L
 from .interpreter import Interpreter
 from .strings import Strings
 

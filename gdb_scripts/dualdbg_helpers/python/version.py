@@ -1,11 +1,10 @@
-"""Which CPython the inferior runs, told from its memory and the names of its files."""
+"""Which CPython the inferior runs, according to its memory and the names of its files."""
 
 import re
-from collections import namedtuple
+
+from dualdbg_shared.cpython import Version
 
 from ..errors import LayoutMissing, Unreadable
-
-Version = namedtuple("Version", "major minor free_threaded")
 
 OLDEST, NEWEST = (3, 8), (3, 14)
 
@@ -20,7 +19,7 @@ _FILE_NAMES = (
 def find(memory, mappings, told=None):
     """The :class:`Version` of the inferior's CPython; ``told`` ("3.9", "3.13t") is what the user says it is.
 
-    Raises :class:`LayoutMissing` when the process runs none, or one whose objects are not known here.
+    Raises :class:`LayoutMissing` when the process runs no CPython, or one older than the known versions.
     """
     found = (
         _told(told)
@@ -30,12 +29,20 @@ def find(memory, mappings, told=None):
     )
     if found is None:
         raise LayoutMissing("No CPython interpreter is mapped in this process.")
-    if not OLDEST <= found[:2] <= NEWEST:
-        message = "The objects of CPython {}.{} are not known (known: {}.{} to {}.{}).".format(
-            found.major, found.minor, *(OLDEST + NEWEST)
-        )
-        raise LayoutMissing(message)
+    if found[:2] < OLDEST:
+        raise LayoutMissing(_known_range("The objects of CPython {}.{} are not known", found))
     return found
+
+
+def warning_of(version):
+    """The warning about a version newer than the known ones, which is read like the newest of them; else None."""
+    if version[:2] <= NEWEST:
+        return None
+    return _known_range("CPython {}.{} is newer than dualdbg: its objects may be shown wrong", version)
+
+
+def _known_range(text, version):
+    return (text + " (known: {}.{} to {}.{}).").format(version.major, version.minor, *(OLDEST + NEWEST))
 
 
 def _told(text):
@@ -43,9 +50,7 @@ def _told(text):
         return None
     match = re.match(r"^(\d+)\.(\d+)(t?)$", text)
     if match is None:
-        raise LayoutMissing(
-            f"{text!r} is no version of CPython.", 'Such as: set dualdbg python-version "3.9".'
-        )
+        raise LayoutMissing(f"{text!r} is no version of CPython.", "Such as: set dualdbg python-version 3.9.")
     return Version(int(match.group(1)), int(match.group(2)), bool(match.group(3)))
 
 

@@ -1,5 +1,7 @@
 """What autograd knows of a tensor: requires_grad, grad_fn, grad, the base of a view."""
 
+from __future__ import annotations
+
 from ..errors import Implausible, LayoutMissing, Unreadable
 from ..python.names import type_name_of
 
@@ -27,6 +29,15 @@ class AutogradInfo:
         "stale",
         "tangent",
     )
+    base: int | None
+    grad: int | None
+    grad_fn: int | None
+    grad_fn_name: str | None
+    is_view: bool
+    output_nr: int
+    requires_grad: bool
+    stale: bool
+    tangent: int | None
 
 
 class Autograd:

@@ -53,13 +53,3 @@ class DispatchKeys:
 
     def text(self, bits):
         return "DispatchKeySet({})".format(", ".join(self.names(bits)))
-
-    def runtime_names(self):
-        """Names of the runtime keys in the order of an operator's dispatch table."""
-        found = ["Undefined"]
-        for name in self._functionalities:
-            if name in self._prefixes:
-                found.extend(self._prefixes[name] + backend for backend in self._backends)
-            else:
-                found.append(name)
-        return found

@@ -11,8 +11,7 @@ from array import array
 class DType:
     """One element type. ``kind`` is "float", "int", "bool", "complex", "quantized" or "bits".
 
-    ``decode(data)`` turns bytes into a sequence of numbers, for complex types of alternating real and
-    imaginary parts.
+    ``decode(data)`` turns bytes into a sequence of numbers; for complex types real and imaginary parts alternate.
     """
 
     __slots__ = ("decode", "kind", "name", "scalar_type", "size")

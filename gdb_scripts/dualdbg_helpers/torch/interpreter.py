@@ -1,5 +1,9 @@
 """TorchScript's interpreter: the code of a function, and the frames of a run (torch/csrc/jit/runtime)."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from ..errors import Implausible
 from .graph import Graphs
 from .ivalue import SIZE, IValues
@@ -52,6 +56,10 @@ class Frame:
     """One running function: ``code`` is its CodeImpl, ``pc`` the index of its current instruction."""
 
     __slots__ = ("base", "code", "pc", "registers")
+    base: int
+    code: int
+    pc: int
+    registers: Any
 
 
 class Interpreter:

@@ -76,7 +76,7 @@ class IValues:
         }
 
     def tag_at(self, address):
-        """The tag of the IValue at ``address``, or None when it is none."""
+        """The tag of the IValue at ``address``, or None when no IValue is there."""
         return self._tags.get(self._memory.u32(address + self._tag))
 
     def plausible(self, address):

@@ -1,4 +1,4 @@
-"""Small values of c10: ``Scalar``, and the enumerators that Python shows under names of its own."""
+"""Small values of c10: ``Scalar``, and the enumerators that have other names in Python."""
 
 from ..errors import Implausible
 from .dtypes import BY_SCALAR_TYPE

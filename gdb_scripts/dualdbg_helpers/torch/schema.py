@@ -4,6 +4,8 @@ Source of the texts: ``operator<<`` for ``Argument`` (ATen/core/function_schema.
 (aten/src/ATen/core/function_schema.cpp).
 """
 
+from dualdbg_shared.dispatcher import SINGLETON
+
 from ..errors import Implausible
 from .ivalue import IValues
 from .symbols import Symbols
@@ -139,9 +141,7 @@ class Operators:
 
     def all(self):
         """Addresses of all ``OperatorDef`` objects."""
-        address = self._target.mappings.address_of(
-            "_ZZN3c1010Dispatcher13realSingletonEvE10_singleton", "libtorch_cpu", "libtorch"
-        )
+        address = self._target.mappings.address_of(SINGLETON, "libtorch_cpu", "libtorch")
         if address is None:
             return []
         operators = address + self._target.layout.record("c10::Dispatcher")["operators_"]

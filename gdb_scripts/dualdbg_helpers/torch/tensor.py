@@ -1,4 +1,8 @@
-"""Tensors: what a ``c10::TensorImpl`` says of itself. Values are read by :mod:`.tensor_values`."""
+"""Tensors: the facts in a ``c10::TensorImpl``. Values are read by :mod:`.tensor_values`."""
+
+from __future__ import annotations
+
+from typing import Any
 
 from ..errors import Implausible, LayoutMissing, Unreadable
 from .autograd import Autograd
@@ -9,7 +13,7 @@ from .symint import SymInts
 TENSOR_IMPL = "N3c1010TensorImplE"
 UNDEFINED_TENSOR_IMPL = "N3c1019UndefinedTensorImplE"
 STORAGE_IMPL = "N3c1011StorageImplE"
-MAX_DIMENSIONS = 64  # torch itself refuses more than 64 in most places; a larger number is garbage
+MAX_DIMENSIONS = 64  # torch refuses more than 64 in most places; a larger number is garbage
 
 LAYOUTS = {
     "Strided": "torch.strided",
@@ -30,6 +34,11 @@ class Storage:
     """A storage: its own ``address``, where its ``data`` is, how many bytes (None: symbolic), on which ``device``."""
 
     __slots__ = ("address", "data", "device", "nbytes", "refcount")
+    address: int
+    data: int
+    device: Any
+    nbytes: int | None
+    refcount: int
 
 
 class Tensor:
@@ -55,6 +64,24 @@ class Tensor:
         "symbolic",
         "version",
     )
+    address: int
+    autograd: Any
+    class_name: str
+    device: Any
+    dtype: Any
+    functions: Any
+    key_set: int
+    layout: Any
+    mangled: str
+    numel: Any
+    offset: Any
+    python: Any
+    refcount: int
+    sizes: Any
+    storage: Any
+    strides: Any
+    symbolic: bool
+    version: Any
 
     @property
     def defined(self):
@@ -101,7 +128,7 @@ class Tensors:
     def read(self, address):
         """The tensor whose ``TensorImpl`` is at ``address``.
 
-        Raises :class:`Implausible` when what is there is no tensor, :class:`Unreadable` when it cannot be read.
+        Raises :class:`Implausible` when no tensor is there, :class:`Unreadable` when the memory cannot be read.
         """
         if not self.is_impl(address):
             self._memory.pointer(address)

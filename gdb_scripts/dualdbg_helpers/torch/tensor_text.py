@@ -121,7 +121,7 @@ class TensorText:
         return _with_suffixes(prefix + contents, suffixes, len(prefix), newline)
 
     def device(self, tensor):
-        """The device as the user sees it: that of a FakeTensor is the one it pretends to be on."""
+        """The device as the user sees it; for a FakeTensor, the device on which it pretends to be."""
         if tensor.device == "meta" and self.python_type(tensor) == "FakeTensor":
             try:
                 attribute = self._target.decoder(Attributes).get

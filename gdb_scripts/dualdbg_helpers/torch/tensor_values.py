@@ -1,8 +1,11 @@
 """The elements of a tensor: read with its strides, and counted."""
 
+from __future__ import annotations
+
 import math
 import struct
 from array import array
+from typing import Any
 
 from ..errors import HelperError
 from .number_format import CUT, EDGE_ITEMS
@@ -203,7 +206,7 @@ def affine_per_channel(scales, zero_points, axis, dimensions):
     def dequantize(values, index):
         if axis == dimensions - 1:
             start = index[axis]
-            channels = range(start, start + len(values))
+            channels = list(range(start, start + len(values)))
         else:
             channels = [index[axis]] * len(values)
         return [_float32((value - zero_points[c]) * scales[c]) for value, c in zip(values, channels)]
@@ -216,7 +219,7 @@ def _float32(value):
 
 
 def _statistics(runs, dtype):
-    result = {"min": None, "max": None, "mean": None, "nan": 0, "inf": 0, "count": 0}
+    result: dict[str, Any] = {"min": None, "max": None, "mean": None, "nan": 0, "inf": 0, "count": 0}
     totals, finite_count = [], 0
     for values in runs:
         result["count"] += len(values)

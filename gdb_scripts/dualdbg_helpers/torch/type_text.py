@@ -95,7 +95,7 @@ class GraphTypes:
         return found
 
     def _shape(self, place):
-        """Sizes of a ``SymbolicShape``, None for those that are not known; None when not even their number is."""
+        """Sizes of a ``SymbolicShape``, with None for an unknown size; None when even their number is unknown."""
         found = self._target.cxx.optional(place, 24)
         if found is None:
             return None

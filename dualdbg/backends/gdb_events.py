@@ -1,0 +1,86 @@
+"""MI's records about the target become events. Only this module knows gdb's words for what happened."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from ..errors import ProtocolError
+from ..protocol import mi
+from .events import NativeConsole, NativeExited, NativeLog, NativeStopped, StopCause, WatchedValue
+
+_LOG_MARK = "dualdbg-log:"  # begins what a log point prints, gdb_scripts/dualdbg_engine/breakpoints.py
+_OCTAL = re.compile(r"[0-7]{1,12}")
+_WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # the MI fields with a watchpoint that was triggered
+
+# GDB manual, "GDB/MI Async Records", and gdb/mi/mi-common.c.
+_CAUSES = {
+    "": StopCause.UNSAID,
+    "breakpoint-hit": StopCause.BREAKPOINT,
+    "watchpoint-trigger": StopCause.WATCHPOINT,
+    "read-watchpoint-trigger": StopCause.WATCHPOINT,
+    "access-watchpoint-trigger": StopCause.WATCHPOINT,
+    "watchpoint-scope": StopCause.WATCHPOINT_GONE,
+    "end-stepping-range": StopCause.STEPPED,
+    "function-finished": StopCause.RETURNED,
+    "location-reached": StopCause.LOCATION_REACHED,
+    "signal-received": StopCause.SIGNAL,
+    "solib-event": StopCause.LIBRARIES,
+    "exec": StopCause.EXEC,
+}
+
+
+def text_event(record: mi.Stream) -> NativeLog | NativeConsole | None:
+    """The event of printed text: of a log point, or for the user; None for gdb's own messages.
+
+    Raises ProtocolError for a log point's line that cannot be read.
+    """
+    if record.channel == "log" and record.text.startswith(_LOG_MARK):
+        try:
+            number, text = json.loads(record.text.removeprefix(_LOG_MARK))
+            return NativeLog(int(number), str(text))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ProtocolError(f"a log point printed {record.text[:200]!r}") from error
+    return NativeConsole(record.text) if record.channel == "target" else None
+
+
+def stop_event(payload: mi.Results, threads: dict[int, int]) -> NativeStopped | NativeExited:
+    """The event of a ``*stopped`` record; ``threads`` has the OS thread ids by gdb's numbers.
+
+    Raises ProtocolError for a record with other fields than gdb writes.
+    """
+    reason = payload.text("reason", which=0) or ""
+    if reason.startswith("exited"):
+        code = payload.text("exit-code")
+        if code is not None and not _OCTAL.fullmatch(code):
+            raise ProtocolError(f"gdb wrote exit-code={code[:100]!r}")
+        return NativeExited(
+            code=int(code, 8) if code else (0 if reason == "exited-normally" else None),
+            signal=payload.text("signal-name"),
+        )
+    gdb_thread = payload.number("thread-id") if payload.text("thread-id") != "all" else None
+    watchpoint = triggered_watchpoint(payload)
+    value = payload.results("value")
+    expression = watchpoint.text("exp")
+    new = value.text("new") if "new" in value else value.text("value")
+    return NativeStopped(
+        cause=_CAUSES.get(reason, StopCause.OTHER),
+        thread=threads.get(gdb_thread) if gdb_thread is not None else None,
+        gdb_thread=gdb_thread,
+        pc=payload.results("frame").address("addr"),
+        gdb_breakpoint=payload.number("bkptno") or watchpoint.number("number"),
+        signal=payload.text("signal-name"),
+        signal_meaning=payload.text("signal-meaning"),
+        return_value=payload.text("return-value"),
+        watched=WatchedValue(expression, value.text("old"), new) if expression is not None else None,
+        words=reason,
+    )
+
+
+def triggered_watchpoint(payload: mi.Results) -> mi.Results:
+    """The fields ``number`` and ``exp`` of the watchpoint in a payload; empty without one.
+
+    Of several at once it is the last, which was set for the step under way.
+    """
+    name = next((name for name in _WATCHPOINTS if name in payload), "")
+    return payload.results(name)

@@ -1,0 +1,278 @@
+"""gdb as a process: its start and end, its pipes, and requests over MI with their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Awaitable, Callable, Container, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..environment import for_gdb
+from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
+from ..protocol import mi
+from ..protocol.mi_lines import LineSplitter
+from .pending import PendingRequests
+from .wirelog import WireLog
+
+DEADLINE = 30.0  # seconds; a request that may take longer gives its own deadline
+_CHUNK = 1 << 16
+_CONGESTION_LOOK = 0.01  # seconds
+MOST_PRINTED = 64 << 20  # characters that one command may print
+_KILL_DEADLINE = 5.0  # seconds for the kernel to end gdb, and for its pipes to close
+_PR_SET_PDEATHSIG = 1
+
+# No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
+# name (see docs/ARCHITECTURE.md, "Symbols").
+_SETTINGS = (
+    "mi-async on",
+    "pagination off",
+    "confirm off",
+    "width 0",
+    "height 0",
+    "auto-solib-add off",
+    "auto-load off",
+    "debuginfod enabled off",
+    "startup-with-shell off",
+    "print thread-events off",
+    "libthread-db-search-path ",
+    "breakpoint pending on",
+    "style enabled off",
+    "history save off",
+    "print inferior-events off",
+)
+
+
+@dataclass(frozen=True)
+class GdbOptions:
+    """How gdb is started: its path, the folder of our helpers, and where to log.
+
+    ``dies_with_us``: the kernel ends gdb when this process dies, and gdb lets go of the target at that moment.
+    ``environment``: variables that gdb gets in addition to ours.
+    """
+
+    executable: str
+    scripts: Path
+    log: WireLog
+    dies_with_us: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class GdbProcess:
+    """One gdb. ``on_record`` gets every record before its request is answered, ``on_end`` how gdb ended.
+
+    ``on_trouble`` gets what is not MI. Events of the kinds ``wanted`` are read, others come without their fields.
+    While ``congested`` is true and no request waits for its answer, nothing more is read, and gdb waits.
+    """
+
+    name = "gdb"
+
+    def __init__(
+        self,
+        options: GdbOptions,
+        on_record: Callable[[mi.Record], None],
+        on_trouble: Callable[[ProtocolError], None],
+        on_end: Callable[[str], None],
+        wanted: Container[str],
+        congested: Callable[[], bool],
+    ) -> None:
+        self._options = options
+        self._on_record = on_record
+        self._on_trouble = on_trouble
+        self._on_end = on_end
+        self._wanted = wanted
+        self._congested = congested
+        self._log = options.log
+        self._pending: PendingRequests[mi.Result] = PendingRequests(self.name)
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._console: list[str] | None = None
+        self._printed = 0  # characters of the command's text so far
+        self._console_lock = asyncio.Lock()
+        self._stderr_tail = b""
+        self.closing = False
+
+    @property
+    def executable(self) -> str:
+        return self._options.executable
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def input(self) -> int:
+        """The descriptor that gdb reads commands from."""
+        assert self._process is not None and self._process.stdin is not None
+        return int(self._process.stdin.transport.get_extra_info("pipe").fileno())
+
+    # -- life ---------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start gdb. Raises EngineError when there is no gdb that can be started."""
+        parent = os.getpid()
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def in_child() -> None:  # between fork and exec
+            os.setpgid(0, 0)  # dualdbg handles Ctrl-C at the user's terminal, gdb does not
+            if self._options.dies_with_us:
+                libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+            if os.getppid() != parent:
+                os._exit(127)
+
+        command = [self._options.executable, "-nx", "-nh", "-q", "--interpreter=mi3"]
+        for setting in _SETTINGS:
+            command += ["-iex", f"set {setting}"]
+        for problem, answer in (
+            ("internal-error", "yes"),
+            ("internal-warning", "no"),
+        ):  # no question, and no core file of gdb itself
+            command += ["-iex", f"maintenance set {problem} corefile no"]
+            command += ["-iex", f"maintenance set {problem} quit {answer}"]
+        command += ["-iex", f"source {self._options.scripts / 'dualdbg_session.py'}"]
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                preexec_fn=in_child,
+                env={**for_gdb(os.environ), **self._options.environment},
+            )
+        except OSError as error:
+            raise EngineError(
+                f"gdb could not be started: {self._options.executable}: {error.strerror}",
+                "install it (apt-get install gdb), or name another with --gdb PATH",
+            ) from error
+        self._tasks = [
+            asyncio.create_task(self._read_output(), name="gdb output"),
+            asyncio.create_task(self._read_errors(), name="gdb stderr"),
+        ]
+
+    async def close(self, grace: float) -> None:
+        """End gdb: ask it first, so that it detaches what it holds, then insist. ``grace``: seconds for each.
+
+        Returns within twice ``grace`` and some seconds, whatever gdb does.
+        """
+        self.closing = True
+        process = self._process
+        if process is None:
+            return
+        if process.returncode is None:
+            with contextlib.suppress(OSError, CommandError, EngineError, asyncio.TimeoutError):
+                await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
+            if not await _within(grace, process.wait()):
+                with contextlib.suppress(ProcessLookupError):  # gdb has just ended
+                    process.kill()
+                await _within(_KILL_DEADLINE, process.wait())
+        # A process that gdb started may hold the other ends of the pipes.
+        await _within(_KILL_DEADLINE, asyncio.gather(*self._tasks, return_exceptions=True))
+        process._transport.close()  # type: ignore[attr-defined]  # there is no other way to close such pipes
+        self._pending.fail_all("the session is over")
+        self._log.close()
+
+    # -- requests -----------------------------------------------------------------------------
+
+    async def command(self, command: str, deadline: float = DEADLINE) -> mi.Results:
+        """Send one MI command and return the payload of its answer.
+
+        Raises CommandError with gdb's own words when it refuses, EngineTimeout past ``deadline``
+        seconds, EngineLost when gdb is gone, ProtocolError for an answer that cannot be read.
+        """
+        token, future = self._pending.open()
+        self._send(mi.command_line(token, command))
+        try:
+            result = await asyncio.wait_for(future, deadline)
+        except asyncio.TimeoutError:
+            self._pending.forget(token)
+            raise EngineTimeout(f"gdb did not answer {command.split()[0]} within {deadline:g} s") from None
+        if result.kind == "error":
+            raise CommandError(f"gdb: {result.payload.text('msg') or 'refused ' + command}")
+        return result.payload
+
+    def post(self, command: str) -> None:
+        """Send one MI command whose answer nobody waits for. Raises EngineLost when gdb is gone."""
+        token, _ = self._pending.open()
+        self._send(mi.command_line(token, command))
+
+    async def console(self, text: str, deadline: float = DEADLINE) -> str:
+        """Run one command of gdb's own command line and return what it printed."""
+        async with self._console_lock:
+            self._console, self._printed = [], 0
+            try:
+                await self.command(f"-interpreter-exec console {mi.quote(text)}", deadline)
+                if self._printed > MOST_PRINTED:
+                    raise CommandError(
+                        f"gdb printed {self._printed} characters, more than {MOST_PRINTED}",
+                        "ask for less, or let gdb write it to a file: gdb set logging file NAME",
+                    )
+                return "".join(self._console)
+            finally:
+                self._console = None
+
+    def _send(self, line: str) -> None:
+        if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():
+            raise EngineLost("gdb is gone")
+        self._log.sent(line)
+        self._process.stdin.write(line.encode("utf-8", "surrogateescape"))
+
+    # -- reading ------------------------------------------------------------------------------
+
+    async def _read_output(self) -> None:
+        assert self._process is not None and self._process.stdout is not None
+        lines = LineSplitter()
+        while data := await self._process.stdout.read(_CHUNK):
+            for line in lines.feed(data):
+                if isinstance(line, ProtocolError):
+                    self._on_trouble(line)
+                else:
+                    self._take(line.decode("utf-8", "surrogateescape"))
+            await asyncio.sleep(0)  # a gdb that prints without end must not block the loop
+            while self._congested() and not self._pending:
+                await asyncio.sleep(_CONGESTION_LOOK)
+        code = await self._process.wait()
+        detail = f"it was ended by signal {-code}" if code < 0 else f"it ended with status {code}"
+        if self._stderr_tail and not self.closing:
+            detail += f" ({self._stderr_tail[-300:].decode('utf-8', 'replace').strip()})"
+        self._pending.fail_all(detail)
+        self._on_end(detail)
+
+    def _take(self, line: str) -> None:
+        """Take one line from gdb. A line that cannot be read is reported, and fails the request that it answers."""
+        self._log.received(line)
+        try:
+            record = mi.parse_line(line, self._wanted)
+            if record is not None:
+                self._handle(record)
+        except ProtocolError as error:
+            token = mi.request_of(line)
+            if token is None or not self._pending.fail(token, error):
+                self._on_trouble(error)
+
+    async def _read_errors(self) -> None:
+        assert self._process is not None and self._process.stderr is not None
+        while data := await self._process.stderr.read(_CHUNK):
+            self._stderr_tail = (self._stderr_tail + data)[-4096:]
+            self._log.received("stderr: " + data.decode("utf-8", "replace"))
+
+    def _handle(self, record: mi.Record) -> None:
+        if self._console is not None and isinstance(record, mi.Stream) and record.channel == "console":
+            self._printed += len(record.text)
+            if self._printed <= MOST_PRINTED:
+                self._console.append(record.text)
+            return
+        self._on_record(record)
+        if isinstance(record, mi.Result) and record.token is not None:
+            self._pending.answer(record.token, record)
+
+
+async def _within(seconds: float, work: Awaitable[object]) -> bool:
+    """Wait for ``work``, and cancel it after so many seconds; returns whether it was done."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except asyncio.TimeoutError:
+        return False
+    return True

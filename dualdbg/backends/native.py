@@ -1,0 +1,155 @@
+"""The questions of the session to the native engine, and the answers: plain facts, each with its own type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+PROBE_FUNCTIONS = (
+    "PyErr_Fetch",
+    "PyErr_Restore",
+    "PyImport_AddModule",
+    "PyMem_RawFree",
+    "PyMem_RawMalloc",
+    "PyObject_CallMethod",
+    "PyObject_GetAttrString",
+    "PyObject_IsTrue",
+    "PyUnicode_AsUTF8",
+    "Py_DecRef",
+    "__errno_location",
+)
+"""What a call of the probe needs: functions of the C API that every CPython exports, and errno."""
+
+
+class Move(Enum):
+    """How the target is made to run: freely, or by a native step of one thread."""
+
+    CONTINUE = auto()
+    NEXT = auto()
+    STEP = auto()
+    UNTIL = auto()  # as next, but not backwards in a loop
+    FINISH = auto()
+    STEP_INSTRUCTION = auto()
+    NEXT_INSTRUCTION = auto()
+
+
+class Access(Enum):
+    """What a watchpoint stops at."""
+
+    WRITE = "write"  # that changes the value
+    READ = "read"
+    READ_WRITE = "readWrite"
+
+
+@dataclass(frozen=True)
+class CodeLocation:
+    """An address in code. With debug info it has its source line and its function, if they were asked for."""
+
+    address: int
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call instruction, and the address that it calls; None when that is in a register or in memory."""
+
+    site: int
+    target: int | None
+
+
+@dataclass(frozen=True)
+class DecodedInstruction:
+    """One instruction; ``bytes`` is hexadecimal."""
+
+    address: int
+    text: str
+    bytes: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True)
+class RegisterText:
+    """A register's content as gdb prints it."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ThrownObject:
+    """The arguments of ``__cxa_throw``: mangled names of the type and its first bases, and what() if known."""
+
+    types: tuple[str, ...]
+    text: str | None
+
+
+@dataclass(frozen=True)
+class MemoryPlace:
+    """Where a value lies, and its size in bytes."""
+
+    address: int
+    size: int
+
+
+@dataclass(frozen=True)
+class NativeVariable:
+    """A C++ value as gdb shows it. ``handle`` stands for it until the target runs; None when it has no children."""
+
+    name: str
+    type: str
+    value: str
+    handle: int | None
+    address: int | None
+
+
+@dataclass(frozen=True)
+class ObjectRow:
+    """A Python object, or another value that the helpers decode from memory.
+
+    ``total`` is how many children it has, ``children`` those that were read with it. ``kind`` is the decoder's word
+    for what it is; ``data`` has more of its structure; ``layout`` says how the decoder knew where its members lie.
+    """
+
+    name: str
+    type: str
+    value: str
+    address: int | None
+    total: int | None
+    data: Mapping[str, Any] | None = None
+    kind: str = ""
+    layout: str | None = None
+    children: tuple[ObjectRow, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ObjectPage:
+    """Some children of a Python object, and how many there are."""
+
+    rows: tuple[ObjectRow, ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class ObjectPath:
+    """The object at the end of a path of attributes and elements.
+
+    ``address`` is None where a step fails. Then ``type`` is the type that does not have ``missing`` in its memory.
+    """
+
+    address: int | None
+    type: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class HelperAnswer:
+    """The answer of a helper's command: a value, or an error and what to do about it."""
+
+    value: ObjectRow | None
+    error: str = ""
+    hint: str = ""

@@ -1,0 +1,77 @@
+"""What the adapter can do, as it says in its answer to ``initialize``. Every row has a test in tests/dap."""
+
+from __future__ import annotations
+
+from ...protocol.dap_types import Capabilities, ExceptionBreakpointsFilter
+
+PYTHON_FILTERS: tuple[ExceptionBreakpointsFilter, ...] = (
+    {
+        "filter": "raised",
+        "label": "Python: raised exceptions",
+        "description": "Stop whenever a Python exception is raised.",
+        "default": False,
+        "supportsCondition": True,
+        "conditionDescription": "Types of exceptions, for example ValueError, KeyError",
+    },
+    {
+        "filter": "uncaught",
+        "label": "Python: uncaught exceptions",
+        "description": "Stop when the program is about to end by an exception that nobody handles.",
+        "default": True,
+    },
+    {
+        "filter": "userUnhandled",
+        "label": "Python: user-uncaught exceptions",
+        "description": "Stop when an exception escapes into library code.",
+        "default": False,
+    },
+)
+NATIVE_FILTERS: tuple[ExceptionBreakpointsFilter, ...] = (
+    {
+        "filter": "cpp_throw",
+        "label": "C++: throw",
+        "description": "Stop where a C++ exception is thrown.",
+        "default": False,
+        "supportsCondition": True,
+        "conditionDescription": "A part of the type's name, for example std::runtime_error",
+    },
+)
+
+CAPABILITIES: Capabilities = {
+    "supportsConfigurationDoneRequest": True,
+    "supportsFunctionBreakpoints": True,
+    "supportsConditionalBreakpoints": True,
+    "supportsHitConditionalBreakpoints": True,
+    "supportsLogPoints": True,
+    "supportsInstructionBreakpoints": True,
+    "supportsDataBreakpoints": True,
+    "supportsExceptionFilterOptions": True,
+    "supportsExceptionOptions": True,
+    "supportsExceptionInfoRequest": True,
+    "exceptionBreakpointFilters": [*PYTHON_FILTERS, *NATIVE_FILTERS],
+    "supportsEvaluateForHovers": True,
+    "supportsClipboardContext": True,
+    "supportsSetVariable": True,
+    "supportsSetExpression": True,
+    "supportsValueFormattingOptions": True,
+    "supportsCompletionsRequest": True,
+    "completionTriggerCharacters": [".", ":", ">", "`", "["],
+    "supportsModulesRequest": True,
+    "additionalModuleColumns": [
+        {"attributeName": "symbols", "label": "Loaded as", "type": "string"},
+        {"attributeName": "size", "label": "Size", "type": "string"},
+    ],
+    "supportsLoadedSourcesRequest": True,
+    "supportsDelayedStackTraceLoading": True,
+    "supportsSteppingGranularity": True,
+    "supportsStepInTargetsRequest": True,
+    "supportsGotoTargetsRequest": True,
+    "supportsDisassembleRequest": True,
+    "supportsReadMemoryRequest": True,
+    "supportsWriteMemoryRequest": True,
+    "supportsRestartRequest": True,
+    "supportsTerminateRequest": True,
+    "supportTerminateDebuggee": True,
+    "supportsCancelRequest": True,
+    "supportsANSIStyling": False,
+}

@@ -1,0 +1,67 @@
+"""Names of files: the client's names, and the names in the target and its debug information."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlsplit
+
+_WINDOWS = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """``local`` is a folder of the client, ``remote`` the same folder as the target names it."""
+
+    local: str
+    remote: str
+
+
+@dataclass(frozen=True)
+class PathMap:
+    """Turns the client's paths into the target's and back; the longest folder that fits decides."""
+
+    mappings: tuple[Mapping, ...] = ()
+    uris: bool = False
+
+    def to_target(self, path: str) -> str:
+        if self.uris:
+            path = _from_uri(path)
+        for mapping in sorted(self.mappings, key=lambda one: -len(one.local)):
+            rest = _below(path, mapping.local)
+            if rest is not None:
+                return _joined(mapping.remote, rest)
+        return path
+
+    def to_client(self, path: str) -> str:
+        for mapping in sorted(self.mappings, key=lambda one: -len(one.remote)):
+            rest = _below(path, mapping.remote)
+            if rest is not None:
+                path = _joined(mapping.local, rest)
+                break
+        return _to_uri(path) if self.uris else path
+
+
+def _below(path: str, folder: str) -> str | None:
+    """What follows ``folder`` in ``path``, with slashes; None when it does not lie there."""
+    windows = bool(_WINDOWS.match(folder))
+    name, start = (path.replace("\\", "/"), folder.replace("\\", "/")) if windows else (path, folder)
+    start = start.rstrip("/")
+    compared, wanted = (name.lower(), start.lower()) if windows else (name, start)
+    if compared == wanted:
+        return ""
+    return name[len(start) + 1 :] if compared.startswith(wanted + "/") else None
+
+
+def _joined(folder: str, rest: str) -> str:
+    if _WINDOWS.match(folder) and "\\" in folder:
+        return folder.rstrip("\\/") + "\\" + rest.replace("/", "\\") if rest else folder
+    return folder.rstrip("/") + "/" + rest if rest else folder
+
+
+def _from_uri(text: str) -> str:
+    return unquote(urlsplit(text).path) if text.startswith("file:") else text
+
+
+def _to_uri(path: str) -> str:
+    return "file://" + quote(path)

@@ -1,0 +1,171 @@
+"""The program in the editor's terminal: the editor runs a small helper of dualdbg there, which starts the program."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import EngineLost, TargetError, UsageError
+from ..model import Exit
+from ..protocol.dap_types import RunInTerminalRequestArguments
+from ..target import in_terminal
+from ..target.launcher import Launch, Meeting
+from ..target.terminal import Terminal
+from .client.conventions import Client
+from .client.port import ClientPort
+from .configuration import Configuration
+
+_START_DEADLINE = 60.0  # seconds; the user's shell may read long start-up files first
+_KINDS: dict[str, Literal["integrated", "external"]] = {
+    "integratedTerminal": "integrated",
+    "externalTerminal": "external",
+}
+
+
+class ClientTerminal:
+    """The program's streams are the editor's terminal. :attr:`start_target` starts a program there."""
+
+    terminal: Terminal | None = None
+    interrupt_pauses = False  # Ctrl-C in that terminal goes to the program, as without a debugger
+
+    def __init__(self, connection: ClientPort, client: Client, wanted: Configuration) -> None:
+        if "RunInTerminalRequest" not in client.supports:
+            raise UsageError(
+                f'the editor has no terminal for "console": "{wanted.console}"',
+                'use "console": "internalConsole"',
+            )
+        self._connection = connection
+        self._kind = _KINDS[wanted.console]
+        self._title = wanted.title
+        self._folder = Path(tempfile.mkdtemp(prefix="dualdbg-"))  # only we may enter it
+        self._token = secrets.token_hex(16)
+
+    def launch(self, what: Launch) -> Launch:
+        return what
+
+    def begun(self) -> None:
+        """Nothing to do: the helper has everything."""
+
+    def drain(self) -> None:
+        """Nothing to do: the program writes to the terminal itself."""
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def start_target(
+        self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
+    ) -> TerminalTarget:
+        """Ask the editor to run the helper, and the helper to start the program. Raises TargetError."""
+        path = str(self._folder / "session")
+        joined: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
+            asyncio.get_running_loop().create_future()
+        )
+
+        async def helper(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            hello = await _receive(reader)
+            if joined.done() or not secrets.compare_digest(str(hello.get("token")), self._token):
+                writer.close()
+                return
+            joined.set_result((reader, writer))
+
+        server = await asyncio.start_unix_server(helper, path)
+        try:
+            reader, writer = await self._join(joined, launch, path)
+        finally:
+            server.close()
+        wanted = {
+            "launch": {**asdict(replace(launch, env={})), "env": dict(launch.env)},
+            "meeting": asdict(meeting) if meeting else None,
+            "tracer": os.getpid(),
+        }
+        _send(writer, wanted)
+        answer = await _receive(reader)
+        if "pid" not in answer:
+            writer.close()
+            raise TargetError(
+                str(answer.get("error") or "the terminal was closed"), str(answer.get("hint") or "")
+            )
+        return TerminalTarget(int(answer["pid"]), reader, writer)
+
+    async def _join(
+        self,
+        joined: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
+        launch: Launch,
+        path: str,
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        arguments: RunInTerminalRequestArguments = {
+            "kind": self._kind,
+            "title": self._title,
+            "cwd": launch.cwd or str(Path.cwd()),
+            "args": [sys.executable, in_terminal.__file__, path, self._token],
+        }
+        # The answer may come at once, or only when the command has ended. So only a refusal counts.
+        asked = asyncio.ensure_future(self._connection.ask("runInTerminal", arguments, _START_DEADLINE))
+        try:
+            waiting: set[asyncio.Future[Any]] = {asked, joined}
+            await asyncio.wait(waiting, timeout=_START_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done() and not joined.done():
+                try:
+                    asked.result()
+                except EngineLost as error:
+                    raise TargetError(f"the editor opened no terminal: {error.message}") from error
+            return await asyncio.wait_for(joined, _START_DEADLINE)
+        except asyncio.TimeoutError:
+            raise TargetError(
+                f"the editor's terminal did not start the program within {_START_DEADLINE:g} s",
+                'look at that terminal, or use "console": "internalConsole"',
+            ) from None
+        finally:
+            asked.cancel()
+            with contextlib.suppress(asyncio.CancelledError, EngineLost):
+                await asked
+
+
+class TerminalTarget:
+    """A program that the helper started. It is the helper's child, so the helper tells how it ended."""
+
+    def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.pid = pid
+        self._reader, self._writer = reader, writer
+        self._end = asyncio.create_task(self._wait_for_end())
+
+    async def _wait_for_end(self) -> Exit:
+        last = await _receive(self._reader)
+        self._writer.close()
+        if "code" not in last:  # the terminal was closed: the helper is gone, and its guard ends the program
+            return Exit(signal=9)
+        return Exit(last["code"], last["signal"])
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._end)
+
+    def kill(self) -> None:
+        _send(self._writer, {"kill": True})
+
+    def detach(self) -> None:
+        """From now on the program outlives dualdbg, and so does the helper."""
+        _send(self._writer, {"detach": True})
+
+
+async def _receive(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """The next object; an empty one when the other side is gone."""
+    try:
+        line = await reader.readline()
+        row = json.loads(line) if line else {}
+    except (OSError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:
+    if not writer.is_closing():
+        writer.write(json.dumps(row).encode() + b"\n")

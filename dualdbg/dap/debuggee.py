@@ -1,0 +1,52 @@
+"""The program of one client: its session, if any, and the numbers by which the client knows frames and values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..session.inspect.disassembly import Code
+from ..session.inspect.memory import Memory
+from ..session.session import Session
+from .handles import FrameHandle, StopHandles
+from .stages import Stage, no_session
+
+
+@dataclass
+class Debuggee:
+    """What the client debugs. ``name`` and ``start_method`` are for the ``process`` event.
+
+    ``code`` and ``memory`` belong to the session, and exist once there was one.
+    """
+
+    stage: Stage = Stage.NEW
+    name: str = ""
+    start_method: Literal["launch", "attach", "attachForSuspendedLaunch"] = "attach"
+    handles: StopHandles = field(default_factory=StopHandles)
+    session_or_none: Session | None = None
+    code: Code = field(init=False)
+    memory: Memory = field(init=False)
+
+    @property
+    def session(self) -> Session:
+        """Raises WrongState while there is none."""
+        if self.session_or_none is None:
+            raise no_session(self.stage)
+        return self.session_or_none
+
+    def begin(self, session: Session) -> None:
+        """There is a session."""
+        self.session_or_none = session
+        self.code = Code(session)
+        self.memory = Memory(session)
+
+    def forget(self) -> None:
+        """There is no session any more."""
+        self.handles.clear()
+        self.session_or_none = None
+
+    def frame(self, number: int) -> FrameHandle:
+        """The frame with this number. Raises StaleHandle for one of an earlier stop."""
+        handle = self.handles.frames.get(number)
+        self.session.inspector.check_epoch(handle.epoch)
+        return handle

@@ -1,0 +1,1 @@
+"""From the session to the protocol: breakpoints, values, sources, stops and output in the client's form."""

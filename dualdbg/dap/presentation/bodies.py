@@ -1,0 +1,190 @@
+"""Pure: from the model's stops, frames, threads and breakpoints to the bodies that the protocol has for them.
+
+Here a report becomes text for an editor. ``console/printer.py`` does the same for the prompt, ``cli/json_lines.py``
+for ``--json``. Nothing here looks at a file, a process or the session.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from ...model import (
+    Breakpoint,
+    BreakpointKind,
+    BreakpointState,
+    Frame,
+    Language,
+    Location,
+    NativeFrame,
+    PythonFrame,
+    Reason,
+    Role,
+    Stop,
+    Thread,
+)
+from ...protocol import dap_types as dap
+from ..client.conventions import Client
+
+_REASONS = {
+    Reason.ENTRY: "entry",
+    Reason.BREAKPOINT: "breakpoint",
+    Reason.STEP: "step",
+    Reason.PAUSE: "pause",
+    Reason.EXCEPTION: "exception",
+    Reason.SIGNAL: "exception",
+}
+
+# The specification's words for stops at breakpoints of these kinds.
+_BREAKPOINT_REASONS = {
+    BreakpointKind.OPERATOR: "function breakpoint",
+    BreakpointKind.FUNCTION: "function breakpoint",
+    BreakpointKind.PYTHON_FUNCTION: "function breakpoint",
+    BreakpointKind.PRESET: "function breakpoint",
+    BreakpointKind.ADDRESS: "instruction breakpoint",
+    BreakpointKind.DATA: "data breakpoint",
+    BreakpointKind.THROW: "exception",
+    BreakpointKind.RAISE: "exception",
+    BreakpointKind.UNCAUGHT: "exception",
+    BreakpointKind.SIGNAL: "exception",
+}
+
+_DESCRIPTIONS = {
+    "entry": "Paused on entry",
+    "breakpoint": "Paused on breakpoint",
+    "function breakpoint": "Paused on function breakpoint",
+    "instruction breakpoint": "Paused on instruction breakpoint",
+    "data breakpoint": "Paused on data breakpoint",
+    "step": "Paused on step",
+    "pause": "Paused",
+    "exception": "Paused on exception",
+}
+
+BOUNDARY = {Language.PYTHON: "called from Python", Language.NATIVE: "called from C/C++"}
+
+
+def stopped(stop: Stop, hit: list[Breakpoint], ids: list[int]) -> dap.StoppedEventBody:
+    """The body of the one ``stopped`` event of a stop.
+
+    ``hit`` are the breakpoints that it names, ``ids`` the client's numbers for them.
+    """
+    reason = _REASONS[stop.reason]
+    if stop.reason is Reason.BREAKPOINT and hit:
+        reason = _BREAKPOINT_REASONS.get(hit[0].spec.kind, reason)
+    body: dap.StoppedEventBody = {
+        "reason": reason,
+        "description": _DESCRIPTIONS[reason],
+        "threadId": stop.thread.tid,
+        "allThreadsStopped": True,
+        "preserveFocusHint": False,
+    }
+    if stop.reason is Reason.SIGNAL:
+        body["description"] = "Paused on signal"
+    if stop.description:
+        body["text"] = stop.description
+    if ids:
+        body["hitBreakpointIds"] = ids
+    return body
+
+
+def thread(one: Thread) -> dap.Thread:
+    """A thread, with both of its names where they differ."""
+    name = one.python_name if one.python_name and one.python_name != one.name else None
+    return {"id": one.tid, "name": f"{name} ({one.name})" if name else one.name}
+
+
+def boundary(id: int, above: Frame, below: Frame) -> dap.StackFrame:
+    """The label between two neighbours of a stack of different languages (``below`` called ``above``)."""
+    return {"id": id, "name": BOUNDARY[below.language], "line": 0, "column": 0, "presentationHint": "label"}
+
+
+def frame(id: int, one: Frame, source: dap.Source | None, line: int | None, client: Client) -> dap.StackFrame:
+    """One frame; ``source`` and ``line`` as the client is to show them."""
+    body: dap.StackFrame = {
+        "id": id,
+        "name": frame_name(one),
+        "line": client.line(line) if source is not None and line else 0,
+        "column": client.column(1) if source is not None and line else 0,
+    }
+    if source is not None:
+        body["source"] = source
+    if one.role is not Role.USER:
+        body["presentationHint"] = "subtle"
+    if isinstance(one, NativeFrame):
+        body["instructionPointerReference"] = f"{one.pc:#x}"
+        if one.library:
+            body["moduleId"] = one.library
+    return body
+
+
+def frame_name(one: Frame) -> str:
+    """The function of a frame; its address where it has no name."""
+    if isinstance(one, PythonFrame):
+        return one.function
+    name = one.function or f"{one.pc:#x}"
+    return f"{name} [inlined]" if one.inlined else name
+
+
+def formatted_name(one: Frame, wanted: Mapping[str, Any]) -> str:
+    """A frame's name with what the request's ``format`` asks for."""
+    name = frame_name(one)
+    where = one.library if isinstance(one, NativeFrame) else one.file
+    if wanted.get("module") and where:
+        name = f"{PurePath(where).name}!{name}"
+    if wanted.get("line") and one.line:
+        name = f"{name} Line {one.line}"
+    return name
+
+
+def breakpoint(
+    row: Breakpoint, client: Client, source: Callable[[str], dap.Source], *, pending: str = ""
+) -> dap.Breakpoint:
+    """A breakpoint of the table. ``source`` gives the source of a file; ``pending`` is the message while it waits."""
+    body: dap.Breakpoint = {"id": row.id, "verified": row.state is BreakpointState.VERIFIED}
+    place = _first_place(row)
+    if place is not None:
+        if place.file is not None:
+            body["source"] = source(place.file)
+        if place.line is not None:
+            body["line"] = client.line(place.line)
+        if place.address is not None:
+            body["instructionReference"] = f"{place.address:#x}"
+    message = row.message or _what_it_waits_for(row, pending)
+    if message:
+        body["message"] = message
+    if not body["verified"]:
+        body["reason"] = "failed" if row.state is BreakpointState.REJECTED else "pending"
+    return body
+
+
+def _what_it_waits_for(row: Breakpoint, pending: str) -> str:
+    if row.state is BreakpointState.PENDING:
+        return pending
+    places = [place.function for place in row.locations if place.function]
+    if row.spec.line is None and len(places) > 1:
+        return f"{len(places)} places: {', '.join(dict.fromkeys(places))}"
+    return ""
+
+
+def _first_place(row: Breakpoint) -> Location | None:
+    places = sorted(row.locations, key=lambda place: place.line is None)
+    return places[0] if places else None
+
+
+def exit_code(code: int | None, number: int | None) -> int:
+    """The exit status as a shell would show it: 128 + n for a signal."""
+    if code is not None:
+        return code
+    return 128 + number if number is not None else -1
+
+
+def exit_text(number: int | None) -> str | None:
+    """What to say of a program that a signal ended."""
+    if number is None:
+        return None
+    try:
+        return f"The program was ended by {signal.Signals(number).name}.\n"
+    except ValueError:
+        return f"The program was ended by signal {number}.\n"

@@ -1,0 +1,135 @@
+"""evaluate and completions: expressions of either language, and the prompt's commands in the debug console."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from ...errors import CommandError, EvaluationError
+from ...model import NativeFrame, PythonFrame, State
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..handles import FrameHandle
+from ..presentation.prompt import PREFIXES, command_of
+from ..presentation.values import PYTHON_TENSORS, as_evaluation
+from ..registry import request
+
+_DEADLINE = 3600.0  # seconds; an expression may run as long as the user has patience, and can be cancelled
+_NAME = re.compile(r"[^\W\d]\w*")
+_NATIVE_WORD = re.compile(r"[A-Za-z_$][\w$:]*$")
+_MOST = 200  # completions are for people
+
+
+@request("evaluate", aside=True)
+async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateResponseBody:
+    expression = arguments.text("expression")
+    context = arguments.text("context", "repl")
+    handle = await _frame(adapter, arguments)
+    command = command_of(expression) if context == "repl" else None
+    if command is not None:
+        return {"result": await adapter.prompt.run(command, handle), "variablesReference": 0}
+    if handle is None:
+        adapter.session.require_stopped()
+        raise EvaluationError("there is no frame to evaluate in", "select one")
+    frame = handle.frame
+    if isinstance(frame, PythonFrame) and adapter.session.state is State.NATIVE_STOPPED:
+        return await _from_memory(adapter, handle, expression)
+    if isinstance(frame, PythonFrame) and frame.engine_id is not None:
+        return await _in_python(adapter, frame.engine_id, expression, context, arguments)
+    value = await adapter.session.inspector.evaluate(expression, handle.tid, frame, frame.language)
+    return adapter.values.result(handle, value)
+
+
+async def _frame(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
+    """The frame that the client names, else the innermost frame of the stop; None while the target runs."""
+    session = adapter.session
+    if "frameId" in arguments:
+        return adapter.debuggee.frame(arguments.number("frameId"))
+    stop = session.stop
+    if stop is None:
+        return None
+    frames = (await session.inspector.stack()).visible()
+    session.inspector.check_epoch(stop.epoch)  # it may run again by now
+    return FrameHandle(stop.thread.tid, frames[0], stop.epoch) if frames else None
+
+
+async def _in_python(
+    adapter: Adapter, engine_id: int, expression: str, context: str, arguments: Arguments
+) -> dap.EvaluateResponseBody:
+    asked: dict[str, Any] = {"expression": expression, "frameId": engine_id, "context": context}
+    if "format" in arguments:
+        asked["format"] = arguments.values["format"]
+    try:
+        answer = await adapter.session.inspector.relay("evaluate", asked, _DEADLINE)
+    except CommandError as error:
+        raise as_evaluation(error) from error
+    body = cast(dap.EvaluateResponseBody, answer)
+    body["variablesReference"] = adapter.values.python_reference(answer)
+    name = expression.strip()
+    if _NAME.fullmatch(name) and body.get("type") in PYTHON_TENSORS:
+        for place in await adapter.values.tensor_places([name], engine_id):
+            if place is not None:
+                body["memoryReference"] = place
+    return body
+
+
+async def _from_memory(adapter: Adapter, handle: FrameHandle, expression: str) -> dap.EvaluateResponseBody:
+    """While gdb holds the target, a plain name is looked up in memory; the session decides about any other text."""
+    if _NAME.fullmatch(expression.strip()):
+        for value in await adapter.session.inspector.variables(handle.tid, handle.frame):
+            if value.name == expression.strip():
+                return adapter.values.result(handle, value)
+    value = await adapter.session.inspector.evaluate(
+        expression, handle.tid, handle.frame, handle.frame.language
+    )
+    return adapter.values.result(handle, value)
+
+
+@request("completions")
+async def completions(adapter: Adapter, arguments: Arguments) -> dap.CompletionsResponseBody:
+    text = arguments.text("text")
+    line = arguments.number("line", None)
+    row = adapter.client.our_line(line) if line is not None else 1
+    lines = text.split("\n")
+    if not 1 <= row <= len(lines):
+        row = len(lines)
+    column = adapter.client.our_column(arguments.number("column"))
+    cursor = min(max(column - 1, 0), len(lines[row - 1]))
+    written = lines[row - 1][:cursor]
+    command = command_of(written)
+    if command is not None or written.strip() in [prefix.strip() for prefix in PREFIXES]:
+        return {"targets": _of_prompt(adapter, written, cursor)}
+    handle = await _frame(adapter, arguments)
+    if handle is None:
+        return {"targets": []}
+    if isinstance(handle.frame, NativeFrame):
+        return {"targets": await _of_native(adapter, handle, written, cursor)}
+    if handle.frame.engine_id is None or adapter.session.state is not State.PYTHON_STOPPED:
+        return {"targets": []}
+    asked = {"text": text, "column": cursor + 1, "line": row, "frameId": handle.frame.engine_id}
+    answer = await adapter.session.inspector.relay("completions", asked)
+    return {"targets": answer.get("targets", [])[:_MOST]}
+
+
+def _of_prompt(adapter: Adapter, written: str, cursor: int) -> list[dap.CompletionItem]:
+    command = command_of(written) or ""
+    if command and written[-1:].isspace():
+        command += " "
+    return [
+        {"label": text, "start": adapter.client.column(cursor - length + 1), "length": length}
+        for text, length in list(adapter.prompt.candidates(command))[:_MOST]
+    ]
+
+
+async def _of_native(
+    adapter: Adapter, handle: FrameHandle, written: str, cursor: int
+) -> list[dap.CompletionItem]:
+    assert isinstance(handle.frame, NativeFrame)
+    match = _NATIVE_WORD.search(written)
+    word = match.group() if match else ""
+    before = written[: len(written) - len(word)]
+    found = await adapter.debuggee.memory.completions(handle.tid, handle.frame, written)
+    rows = [text[len(before) :] for text in found if text.startswith(before)]
+    start = adapter.client.column(cursor - len(word) + 1)
+    return [{"label": text, "start": start, "length": len(word)} for text in rows[:_MOST]]

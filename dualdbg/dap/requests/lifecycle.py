@@ -1,0 +1,91 @@
+"""The beginning and the end of a client's session: initialize, cancel, disconnect, terminate, restart."""
+
+from __future__ import annotations
+
+import os
+import signal
+from functools import partial
+
+from ...backends.events import NativeExited
+from ...errors import CommandError
+from ...model import State
+from ...protocol.dap_types import Capabilities
+from ...session.session import Session
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..client.capabilities import CAPABILITIES
+from ..registry import request
+from ..stages import ANY, Stage
+from ..waits import within
+from .launch import start_again
+
+_ENDED = (State.EXITED, State.DETACHED, State.LOST)
+_GRACE = 5.0  # seconds that a program has to end by itself after an interrupt
+
+
+@request("initialize", (Stage.NEW,))
+async def initialize(adapter: Adapter, arguments: Arguments) -> Capabilities:
+    adapter.client.introduce(arguments)
+    adapter.debuggee.stage = Stage.INITIALIZED
+    return CAPABILITIES
+
+
+@request("cancel", ANY, urgent=True)
+async def cancel(adapter: Adapter, arguments: Arguments) -> None:
+    number = arguments.number("requestId", None)
+    if number is not None:
+        adapter.cancel(number)
+
+
+@request("disconnect", ANY, urgent=True)
+async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
+    """Unless the client says it, a program that was launched here ends, and one that was attached to lives on."""
+    ends = arguments.flag("terminateDebuggee", adapter.launched)
+    session = adapter.debuggee.session_or_none
+    if session is not None and session.state not in _ENDED:
+        if not ends:
+            await session.detach()
+        elif not adapter.launched:
+            await _kill(adapter, session)
+    await adapter.end()
+    if arguments.flag("restart") and adapter.took_program:
+        adapter.offer.taken = adapter.took_program = False  # the client comes again
+
+
+@request("terminate", (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED), urgent=True)
+async def terminate(adapter: Adapter, arguments: Arguments) -> None:
+    """End the program. With ``onTerminate`` set to KeyboardInterrupt it first has some time to end by itself."""
+    session = adapter.debuggee.session_or_none
+    if session is None or session.state in _ENDED:
+        if adapter.children is not None:
+            # The children outlived the program, and the session lasts as long as they do.
+            await adapter.children.end(kill=True)
+        return
+    if adapter.started_from is not None and adapter.started_from.configuration.interrupt_first:
+        if session.state is not State.RUNNING:
+            raise CommandError(
+                "a stopped program cannot be interrupted", "continue first, or stop it twice to kill it"
+            )
+        os.kill(session.pid, signal.SIGINT)
+        await within(_GRACE, session.ended.wait(), False)
+        return
+    adapter.ending = True
+    await _kill(adapter, session)
+    return
+
+
+async def _kill(adapter: Adapter, session: Session) -> None:
+    """End the program, also one that was attached to: the user has asked for that."""
+    held = session.state is State.NATIVE_STOPPED and session.end_target is None
+    if session.end_target is None:
+        session.end_target = partial(os.kill, session.pid, signal.SIGKILL)
+    if held:  # gdb reports no end of a process that it kills; nobody else waits for an attached one
+        session.report(NativeExited(signal="SIGKILL"))
+    await session.kill()
+
+
+@request("restart", (Stage.LIVE, Stage.ENDED))
+async def restart(adapter: Adapter, arguments: Arguments) -> None:
+    """Run the program again, with the same breakpoints; new arguments may come along."""
+    await start_again(adapter, arguments.object("arguments"))
+    return

@@ -1,0 +1,70 @@
+"""continue, next, stepIn, stepOut, goto and pause: everything that makes the target run, jump or stop.
+
+What a step into or a jump could go to is in ``targets.py``.
+"""
+
+from __future__ import annotations
+
+from ...errors import WrongState
+from ...model import Language, State
+from ...protocol import dap_types as dap
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..registry import request
+
+_BY_INSTRUCTION = {"next": "nexti", "step": "stepi", "finish": "finish"}
+
+
+@request("continue", resumes=True)
+async def continue_(adapter: Adapter, arguments: Arguments) -> dap.ContinueResponseBody:
+    arguments.number("threadId")
+    await adapter.session.resume()
+    return {"allThreadsContinued": True}
+
+
+@request("next", resumes=True)
+async def next_(adapter: Adapter, arguments: Arguments) -> None:
+    await _step(adapter, arguments, "next")
+
+
+@request("stepIn", resumes=True)
+async def step_in(adapter: Adapter, arguments: Arguments) -> None:
+    """With ``targetId``, which ``stepInTargets`` gave, into that call of the line only."""
+    await _step(adapter, arguments, "step", arguments.number("targetId", None))
+
+
+@request("stepOut", resumes=True)
+async def step_out(adapter: Adapter, arguments: Arguments) -> None:
+    await _step(adapter, arguments, "finish")
+
+
+async def _step(adapter: Adapter, arguments: Arguments, kind: str, target: int | None = None) -> None:
+    session = adapter.session
+    stop = session.require_stopped()
+    tid = arguments.number("threadId")
+    native = stop.origin is Language.NATIVE
+    if native and arguments.text("granularity", "statement") == "instruction":
+        kind = _BY_INSTRUCTION[kind]
+    elif native and target is not None:
+        target = adapter.debuggee.handles.calls.get(target)
+    await session.step(kind, target=target, tid=tid)
+
+
+@request("goto", resumes=True)
+async def goto(adapter: Adapter, arguments: Arguments) -> None:
+    arguments.number("threadId")
+    if adapter.session.require_stopped().origin is not Language.PYTHON:
+        raise WrongState(
+            "gdb holds the program, and only a Python stop can be moved", "continue to a Python line"
+        )
+    await adapter.session.step("goto", target=arguments.number("targetId"))
+    return
+
+
+@request("pause")
+async def pause(adapter: Adapter, arguments: Arguments) -> None:
+    arguments.number("threadId")
+    if adapter.session.state is not State.RUNNING:
+        raise WrongState("the program is stopped already", "")
+    await adapter.session.pause()
+    return

@@ -1,0 +1,40 @@
+"""gotoTargets and stepInTargets: what a jump or a step into could go to. Nothing runs here (``run_control.py``)."""
+
+from __future__ import annotations
+
+from ...errors import CommandError
+from ...model import NativeFrame, PythonFrame, State
+from ...protocol import dap_types as dap
+from ...session.stepping.step_in_targets import calls_ahead
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..presentation.breakpoints import is_python
+from ..registry import request
+
+
+@request("gotoTargets")
+async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTargetsResponseBody:
+    path = arguments.object("source").text("path", "")
+    if adapter.session.state is not State.PYTHON_STOPPED or not is_python(path):
+        return {"targets": []}
+    theirs = adapter.sources.remember(path)
+    asked = {"source": {"path": theirs}, "line": adapter.client.our_line(arguments.number("line"))}
+    answer = await adapter.session.inspector.relay("gotoTargets", asked)
+    rows: list[dap.GotoTarget] = answer.get("targets", [])
+    return {"targets": [{**row, "line": adapter.client.line(row["line"])} for row in rows]}
+
+
+@request("stepInTargets")
+async def step_in_targets(adapter: Adapter, arguments: Arguments) -> dap.StepInTargetsResponseBody:
+    handle = adapter.debuggee.frame(arguments.number("frameId"))
+    frame = handle.frame
+    if isinstance(frame, NativeFrame) and adapter.session.state is State.NATIVE_STOPPED:
+        calls = await calls_ahead(adapter.session, frame) if frame.level == 0 else []
+        add = adapter.debuggee.handles.calls.add
+        return {"targets": [{"id": add(call.address), "label": call.function} for call in calls]}
+    if adapter.session.state is not State.PYTHON_STOPPED:
+        return {"targets": []}  # a Python line at a native stop: nothing may be asked of debugpy
+    if not isinstance(frame, PythonFrame) or frame.engine_id is None:
+        raise CommandError("that is not a Python frame", "select one")
+    answer = await adapter.session.inspector.relay("stepInTargets", {"frameId": frame.engine_id})
+    return {"targets": answer.get("targets", [])}

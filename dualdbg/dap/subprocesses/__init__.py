@@ -1,0 +1,1 @@
+"""Child processes of a client's program: each is debugged in a separate session, by the same editor."""

@@ -1,0 +1,58 @@
+"""The environment of programs that dualdbg starts for itself, without variables that make them run other code."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+# What an interpreter, or a script that wraps one, may need to start. Everything else stays out: variables that run
+# code (PYTHONSTARTUP, BASH_ENV, ENV, LD_PRELOAD, functions that bash exports, ...) are too many to be listed.
+_NEEDED = frozenset({
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME",
+    "LD_LIBRARY_PATH", "NIX_LD", "NIX_LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+})  # fmt: skip
+_NEEDED_PREFIXES = ("LC_", "PYENV_", "ASDF_", "MISE_")
+
+# Read by a shell before its script (bash(1), sh(1)): gdb may be one, where a distribution wraps it.
+_OF_SHELLS = frozenset(["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4"])
+_FUNCTION = "BASH_FUNC_"
+
+# Starts a module of dualdbg in a new interpreter. -I keeps the working directory, PYTHONPATH and the user's
+# site-packages out, so the folder of dualdbg is added: behind the interpreter's own folders.
+_RUN = (
+    "import sys, runpy; sys.path += sys.argv.pop(1).split(':'); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
+
+
+def for_questions(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of an interpreter that is only asked for facts."""
+    return {
+        name: value for name, value in environ.items() if name in _NEEDED or name.startswith(_NEEDED_PREFIXES)
+    }
+
+
+def for_imports(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of an interpreter that imports the user's modules, and of gdb: without variables for Python and
+    for shells. PYTHON* variables were not meant for gdb's Python, and an interpreter with -I ignores them."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("PYTHON", _FUNCTION)) and name not in _OF_SHELLS
+    }
+
+
+def for_gdb(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of gdb."""
+    return {**for_imports(environ), "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1"}
+
+
+def own_module(name: str) -> list[str]:
+    """The command that runs a module of dualdbg, ``dualdbg.…``; its arguments follow."""
+    folders = [str(Path(__file__).parents[1])]
+    if site.ENABLE_USER_SITE:  # -I leaves it out, and dualdbg may be installed there
+        folders.append(site.getusersitepackages())
+    return [sys.executable, "-I", "-c", _RUN, os.pathsep.join(folders), name]

@@ -1,0 +1,93 @@
+"""Work that blocks, in a thread: when the task that waits for it is cancelled, the processes that it started end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _Work:
+    """The processes of one call of :func:`in_thread`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._processes: set[int] = set()
+
+    def begun(self, pid: int) -> None:
+        with self._lock:
+            self._processes.add(pid)
+            if self._cancelled:
+                _kill(pid)
+
+    def over(self, pid: int) -> None:
+        with self._lock:
+            self._processes.discard(pid)
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            for pid in self._processes:
+                _kill(pid)
+
+
+_work: ContextVar[_Work | None] = ContextVar("work", default=None)
+
+
+async def in_thread(function: Callable[..., T], *arguments: object) -> T:
+    """Call ``function`` in a thread. Its processes (:func:`started`) end when the caller is cancelled."""
+    work = _Work()
+    token = _work.set(work)
+    try:
+        return await asyncio.to_thread(function, *arguments)
+    except asyncio.CancelledError:
+        work.cancel()
+        raise
+    finally:
+        _work.reset(token)
+
+
+@contextmanager
+def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in a new session. At the end of the block it is killed with its process group.
+
+    The same happens at once when the work of this thread is cancelled. ``options`` are those of Popen. Raises OSError.
+    """
+    work = _work.get()
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    with process:  # waits for it last of all: until then no other process gets its number
+        try:
+            if work is not None:
+                work.begun(process.pid)
+            yield process
+        finally:
+            if work is not None:
+                work.over(process.pid)
+            if process.returncode is None:
+                _kill(process.pid)
+
+
+def run(
+    command: list[str], *, timeout: float, input: bytes | None = None, **options: Any
+) -> subprocess.CompletedProcess[bytes]:
+    """Like subprocess.run, with a process from :func:`started`. Raises OSError or subprocess.TimeoutExpired."""
+    stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+    with started(command, stdin=stdin, **options) as process:
+        output, errors = process.communicate(input, timeout)
+        return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def _kill(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it ended a moment ago

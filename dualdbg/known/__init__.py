@@ -1,0 +1,1 @@
+"""What the names of functions and files tell: binding layers, Python files, file endings. Pure."""

@@ -1,0 +1,146 @@
+"""Binding layers by the names of their functions: pybind11, nanobind, Cython, PyTorch's own.
+
+One row a layer serves both kinds of names: demangled names show that a frame is glue; linkage names let a step
+distinguish an extension's own code from what a layer has put into the same library.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BindingLayer:
+    """``namespace`` is the namespace of its C++ code; ``functions`` are patterns of its names outside of that."""
+
+    name: str
+    namespace: str | None = None
+    functions: tuple[str, ...] = ()
+
+    @property
+    def demangled(self) -> tuple[str, ...]:
+        """Patterns of its functions' demangled names."""
+        own = (rf"(?:void )?{self.namespace}::",) if self.namespace else ()
+        return (*own, *self.functions)
+
+    @property
+    def linkage(self) -> tuple[str, ...]:
+        """Patterns of its functions' linkage names: mangled (Itanium C++ ABI, 5.1), or C's."""
+        own = (f"{_NESTED}{len(self.namespace)}{self.namespace}",) if self.namespace else ()
+        return (*own, *(rf"(?:_Z+L?\d+)?{pattern}" for pattern in self.functions))
+
+
+# What a mangled name begins with, before the first name: local entities, const and reference qualifiers of members.
+_NESTED = "_Z+(?:N[rVK]*[RO]?)?"
+
+LAYERS = (
+    # PYBIND11_MODULE: pybind11_init_NAME is the body that the author writes, pybind11_exec_NAME calls it.
+    BindingLayer("pybind11", "pybind11", ("pybind11_(?!init_)",)),
+    BindingLayer("nanobind", "nanobind"),
+    # The author's code is in __pyx_f_ (cdef), __pyx_pf_ (def) and __pyx_pymod_exec_ (the module); __pyx_pw_ takes the
+    # arguments of a call apart for __pyx_pf_.
+    BindingLayer("Cython", None, ("__Pyx_", "__pyx_(?!f_|pf_|pymod_exec_)")),
+)
+
+# PyTorch's way from Python to a kernel: bindings, dispatcher, autograd's and tracing's wrappers, casters of kernels.
+_PYTORCH_GLUE = (
+    r"THPVariable_",
+    r"THPModule_\w+_wrap",
+    r"torch::autograd::(\(anonymous namespace\)::)?THPVariable_",
+    r"torch::(autograd::)?TypeError_to_NotImplemented_",
+    r"c10::impl::(wrap_kernel_functor|make_boxed_from_unboxed|BoxedKernelWrapper|call_functor_with_args)",
+    r"c10::(KernelFunction|BoxedKernel|Dispatcher|OperatorHandle|TypedOperatorHandle)\b",
+    r"at::_ops::[^:]+::(redispatch|call)\b",
+    r"at::\(anonymous namespace\)::\(anonymous namespace\)::wrapper_",
+    r"at::\(anonymous namespace\)::wrapper_",
+    r"torch::(autograd::VariableType|ADInplaceOrView|TraceType)::",
+)
+
+# Demangled names of functions that only pass a call on.
+GLUE_PATTERNS = (
+    *(pattern for layer in LAYERS for pattern in layer.demangled),
+    *_PYTORCH_GLUE,
+    r"std::(function|_Function_handler|__invoke)",
+)
+
+# Linkage names in an extension that its author has not written: the C++ library, functions of the compiler and the
+# linker, and what the interpreter calls to load a module.
+_NOBODYS = (
+    f"{_NESTED}(?:St|S[absiod]|9__gnu_cxx|10__cxxabiv1)",
+    "_Z(?:nw|na|dl|da|T|GV)",
+    r"_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|.*\.cold|__(?!pyx_)",
+    "PyInit_|_?Py[A-Z_]",
+)
+_LIBRARY_CODE = re.compile(
+    "|".join((*_NOBODYS, *(pattern for layer in LAYERS for pattern in layer.linkage))).encode()
+)
+
+# Linkage names of PyTorch's code, which its headers also put into an extension: c10, at, torch, caffe2, TORCH_LIBRARY.
+_PYTORCH_CODE = re.compile(rb"_Z+N?K?(3c10|2at|5torch|6caffe2)|_ZN\d*at|_ZL\d+TORCH_LIBRARY")
+
+# An exception of Python on its way through C++.
+PYTHON_EXCEPTION = "pybind11::error_already_set"
+
+# A function that is the argument of a template of c10 or pybind11: make_boxed_function<&sample::echo>.
+FUNCTION_ARGUMENT = re.compile(
+    r"(?<=[<, ])&((?:\(anonymous namespace\)::|[A-Za-z_]\w*::)*[A-Za-z_]\w*)(?=>|\))"
+)
+# The names of nanobind's casters of function pointers and member functions; casters of lambdas name the lambda.
+CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nanobind::cpp_function_def<)")
+
+_PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
+_NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
+_CYTHON_WRAPPER = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d*[13579])(?P<name>[^\W\d]\w*)")
+
+
+def is_library_code(linkage: bytes) -> bool:
+    """Whether a function in an extension is not its author's own, by its linkage name."""
+    return _LIBRARY_CODE.match(linkage) is not None
+
+
+def is_pytorch_code(linkage: bytes) -> bool:
+    """Whether a function in an extension comes from PyTorch's headers, by its linkage name."""
+    return _PYTORCH_CODE.match(linkage) is not None
+
+
+def body_behind(name: str) -> str | None:
+    """The author's function behind a binding layer's wrapper, by the wrapper's demangled name; else None."""
+    return lambda_of_caster(name) or implementation_of(name) or operand_of(name)
+
+
+def lambda_of_caster(name: str) -> str | None:
+    """The lambda that a pybind11 function was made from, by the name of its caster.
+
+    ``pybind11::cpp_function::initialize<f(x)::{lambda(int)#1}, ...>`` -> ``f(x)::{lambda(int)#1}::operator()``.
+    """
+    if not name.startswith(_PYBIND11_CASTER):
+        return None
+    depth = 0
+    for index, character in enumerate(name[len(_PYBIND11_CASTER) :], len(_PYBIND11_CASTER)):
+        if character in "<([{":
+            depth += 1
+        elif character in ">)]}":
+            depth -= 1
+        if depth < 0 or (character == "," and depth == 0):
+            first = name[len(_PYBIND11_CASTER) : index].rstrip("& ")
+            return f"{first}::operator()" if first.endswith("}") and "{lambda(" in first else None
+    return None
+
+
+def operand_of(name: str) -> str | None:
+    """The binding of an operator (``a + b``) behind PyTorch's wrapper, which turns TypeError into NotImplemented."""
+    match = _NOT_IMPLEMENTED.search(name)
+    return match[1] if match is not None else None
+
+
+def implementation_of(name: str) -> str | None:
+    """The name of the function in which Cython puts a body, from the name of the wrapper that takes the arguments.
+
+    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: both are numbered in one sequence, 0 is left out.
+    """
+    match = _CYTHON_WRAPPER.match(name)
+    if match is None:
+        return None
+    number = int(match["number"]) - 1
+    return f"__pyx_pf_{match['scope']}_{number or ''}{match['name']}"

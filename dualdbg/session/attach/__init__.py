@@ -1,0 +1,1 @@
+"""Bringing debugpy into a process that was not started by dualdbg."""

@@ -1,0 +1,239 @@
+"""Brings Python control into a process that was attached to, as soon as its interpreter can run Python code."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...backends.debugpy import DebugpyEngine, DebugpyOptions
+from ...errors import CommandError, DualdbgError, TargetError
+from ...model import Notice
+from ...snapshot.capture import Captured, Wanted, capture
+from ...snapshot.facts import ProcessReport, ThreadReport
+from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
+from ...snapshot.report.assemble import Assembler
+from ...snapshot.report.telling_frame import where
+from ...target.calls import MeetingPoint
+from ...target.launcher import BOOTSTRAP, Meeting, debugpy_package
+from ..announcement import announce_start
+from ..session import Session
+from ..state import TargetState
+from .injection import (
+    Injection,
+    address_of,
+    interpreter_module,
+    is_native,
+    prepare,
+    queue_writes,
+    sleeping_safely,
+)
+from .pending_call import QueueBusy, Write
+
+_ANSWER_DEADLINE = 24 * 3600.0  # gdb may hold the target for as long as the user likes
+_TRIES = 20
+_CALL_DEADLINE = 60.0  # a thread that runs Python may still enter a long native call with the GIL
+
+
+@dataclass(frozen=True)
+class ControlOptions:
+    """What debugpy is told, and where compiled copies of its files are kept."""
+
+    just_my_code: bool = True
+    cache: str | None = None
+    debugpy: dict[str, Any] | None = None
+
+
+class PythonControl:
+    """The way of one session from native debugging alone to both languages."""
+
+    def __init__(self, session: Session, python: DebugpyEngine, options: ControlOptions) -> None:
+        self._session = session
+        self._python = python
+        self._options = options
+        self._point = MeetingPoint(python.serve)
+        self._meeting: Meeting
+        self._injection: Injection | None = None
+        self.available = False
+
+    async def begin(self) -> None:
+        """To be called while gdb holds the target: prepares everything, and tells the user what is still missing."""
+        try:
+            await self._begin()
+        except DualdbgError as error:
+            self._say("warning", f"Python control is not possible: {error.message}", error.hint)
+
+    async def _begin(self) -> None:
+        captured, report = await self._look()
+        if captured.interpreter is None:
+            self._say("warning", "there is no Python interpreter in this process: native debugging only")
+            return
+        if captured.python is None:
+            raise TargetError(captured.python_trouble or "its interpreter cannot be read")
+        _check_view(self._session.pid)
+        self._meeting = await self._point.open(pid=self._session.pid, user=captured.facts.owner)
+        if self._point.why_a_port:
+            self._say("info", "the process calls by a port of loopback", self._point.why_a_port)
+        self._injection = prepare(captured, self._settings())
+        self._session.before_detach.append(self._undo)
+        self._session.background(self._complete())
+        files = frozenset({captured.interpreter.module})
+        sleeper = sleeping_safely(report, files)
+        if sleeper is not None:
+            await self._call(captured, sleeper)
+            self._say("info", "Python control comes once the target runs: type continue")
+        else:
+            await self._queue(captured)
+            self._say("info", _why_not_yet(report, captured))
+
+    async def _look(self) -> tuple[Captured, ProcessReport]:
+        """The process as it stands: registers from gdb, the rest from memory."""
+        native = self._session.native
+        architecture = AARCH64 if platform.machine() == "aarch64" else X86_64
+        names = list(debugger_names(architecture))
+        held = {}
+        for number, tid in (await native.threads()).items():
+            held[tid] = from_debugger(architecture, await native.registers(number, names))
+        loop = asyncio.get_running_loop()
+
+        def read() -> tuple[Captured, ProcessReport]:
+            captured = capture(self._session.pid, wanted=Wanted(names=False), held=held)
+            return captured, Assembler(captured).report()
+
+        return await loop.run_in_executor(None, read)
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "address": self._meeting.address,
+            "session_token": self._meeting.session_token,
+            "target_token": self._meeting.target_token,
+            "debugpy": str(debugpy_package()),
+            "bootstrap": str(BOOTSTRAP),
+            "pycache": self._options.cache,
+            "follow_children": False,
+        }
+
+    # -- the two ways --------------------------------------------------------------------------------
+
+    async def _queue(self, captured: Captured) -> None:
+        """Into the interpreter's queue; where a thread is at it, the target runs on for a moment first."""
+        assert self._injection is not None
+        for _ in range(_TRIES):
+            try:
+                writes = queue_writes(captured, self._injection)
+            except QueueBusy:
+                await self._run_for_a_moment()
+                captured, _ = await self._look()
+                continue
+            await self._write([*self._injection.writes, *writes])
+            return
+        raise TargetError("the interpreter's queue of calls was in use at every try")
+
+    async def _run_for_a_moment(self) -> None:
+        """A thread is at the interpreter's queue: let it finish what it does there."""
+        await self._session.loop.ask(TargetState.run_for_a_moment)
+        await asyncio.sleep(0.01)
+        halt = await self._session.halt(_CALL_DEADLINE)
+        await self._session.loop.ask(TargetState.keep_held, halt)
+
+    async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
+        """By gdb, on a thread that sleeps where the interpreter itself would run Python code when woken."""
+        assert self._injection is not None
+        native, module = self._session.native, interpreter_module(captured)
+        number = await self._session.inspector.gdb_thread(sleeper.thread.tid)
+        await self._write(self._injection.writes)
+        ensure = address_of(module, "PyGILState_Ensure")
+        run = address_of(module, "PyRun_SimpleString")
+        release = address_of(module, "PyGILState_Release")
+        words = (number, ensure, run, release, self._injection.text_address)
+        await native.run_text(*words, deadline=_CALL_DEADLINE)
+        await self._write(self._injection.undo)
+
+    async def _write(self, writes: list[Write]) -> None:
+        for write in writes:
+            await self._session.native.write_memory(write.address, write.data)
+
+    async def _undo(self) -> None:
+        """What is still in the interpreter's queue does nothing any more; gdb holds the target."""
+        if self._injection is not None:
+            await self._write(self._injection.undo)
+            self.close()
+
+    def close(self) -> None:
+        """The files go, and nobody can call any more."""
+        self._point.close()
+        if self._injection is not None:
+            self._injection.remove_files()
+
+    # -- when it has run -------------------------------------------------------------------------------
+
+    async def _complete(self) -> None:
+        """Wait for the code in the target to call, and make it the session's Python engine."""
+        session = self._session
+        ended: asyncio.Future[Any] = asyncio.ensure_future(session.ended.wait())
+        connected: asyncio.Future[Any] = asyncio.ensure_future(self._python.wait_connected())
+        failure = self._point.failure
+        try:
+            await asyncio.wait({ended, connected, failure}, return_when=asyncio.FIRST_COMPLETED)
+            if failure.done():
+                session.log(failure.result())
+                reason = failure.result().splitlines()[-1]
+                raise CommandError(f"Python control is not possible: {reason}", "native debugging goes on")
+            if connected.done():
+                await self._connect()
+        finally:
+            ended.cancel()
+            connected.cancel()
+            self.close()
+
+    async def _connect(self) -> None:
+        session, python = self._session, self._python
+        options = DebugpyOptions(
+            launched=False,
+            just_my_code=self._options.just_my_code,
+            hidden_files=(str(BOOTSTRAP),),
+            extra=dict(self._options.debugpy or {}),
+        )
+        await python.initialize(
+            options, self._meeting.session_token, self._meeting.target_token, _ANSWER_DEADLINE
+        )
+        await session.breakpoints.python_connected()
+        await python.configuration_done()
+        self.available = True
+        announce_start(session.loop, python.python_version, session.native.version)
+        self._say(
+            "info", "Python control is there: Python breakpoints, steps and evaluation work from now on"
+        )
+
+    def _say(self, level: str, message: str, hint: str = "") -> None:
+        self._session.emit(Notice(level, message, hint))
+
+
+def _check_view(pid: int) -> None:
+    """Raises TargetError when the process does not see the files that it is to run (mount_namespaces(7), chroot(2))."""
+    for path in (debugpy_package(), BOOTSTRAP):
+        if not Path(f"/proc/{pid}/root{path}").exists():
+            raise TargetError(
+                f"the process does not see {path}: it has a file system of its own",
+                "install dualdbg in there, in the same folder as out here",
+            )
+
+
+def _why_not_yet(report: ProcessReport, captured: Captured) -> str:
+    """What the interpreter waits for, in words."""
+    assert captured.python is not None
+    holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
+    if holder is not None and is_native(holder):
+        return (
+            f"Python control is not there yet: thread {holder.thread.tid} holds the GIL in native code, in "
+            f"{where(holder)}; it comes by itself when that thread returns to Python"
+        )
+    main = next(thread for thread in report.threads if thread.thread.tid == report.pid)
+    if captured.python.layout.version < (3, 12) and is_native(main):
+        return (
+            f"Python control is not there yet: the main thread is in native code, in {where(main)}; it comes by "
+            "itself when it returns to Python"
+        )
+    return "Python control comes once the target runs: type continue"

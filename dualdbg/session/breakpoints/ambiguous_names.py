@@ -1,0 +1,68 @@
+"""Notices when the name of a breakpoint turns out to be that of several things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from ...model import BreakpointKind, BreakpointSpec, Location, Notice
+from ...shared.libraries import is_foreign
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.locspec.meanings import Meaning, meanings
+from ...symbols.names.cxx_names import parse
+
+_SHOWN = 6
+
+
+class AmbiguousNames:
+    """What each breakpoint's name may mean as far as the user was told: every meaning is told once."""
+
+    def __init__(self, image: AddressSpace) -> None:
+        self._image = image
+        self._found: dict[int, list[tuple[str, str]]] = {}
+        self._told: dict[int, set[str]] = {}
+
+    def forget(self, id: int) -> None:
+        self._found.pop(id, None)
+        self._told.pop(id, None)
+
+    def notice(
+        self, id: int, spec: BreakpointSpec, locations: Iterable[Location], arrived: Iterable[Module]
+    ) -> Notice | None:
+        """What to tell of breakpoint ``id``, which has these locations, now that modules have arrived."""
+        if spec.kind is BreakpointKind.FUNCTION:
+            functions = [(parse(one.function).short, one.library) for one in locations if one.function]
+            found = [(name, PurePath(library or "?").name) for name, library in functions]
+        elif spec.kind is BreakpointKind.OPERATOR:
+            found = self._found.setdefault(id, [])
+            found += self._functions(spec.subject, arrived)
+        else:
+            return None
+        several = meanings(spec, found)
+        told = self._told.setdefault(id, set())
+        if all(one.spec in told for one in several):
+            return None
+        told.update(one.spec for one in several)
+        return _notice(id, spec, several)
+
+    def _functions(self, name: str, modules: Iterable[Module]) -> list[tuple[str, str]]:
+        # A function in PyTorch's own libraries that has an operator's name belongs to the operator.
+        own = [module for module in modules if is_foreign(module.path)]
+        places = self._image.find(name, own)
+        return [(place.symbol.short_name, PurePath(place.module.path).name) for place in places]
+
+
+def _notice(id: int, spec: BreakpointSpec, several: list[Meaning]) -> Notice:
+    others = several[1:] if spec.kind is BreakpointKind.OPERATOR else several
+    listed = _cut(f"{one.spec} ({one.what})" for one in others)
+    if spec.kind is BreakpointKind.OPERATOR:
+        message = f"breakpoint {id}: {spec.text} is taken for PyTorch's operator, and might be {listed}"
+    else:
+        message = f"breakpoint {id}: {spec.text} is the name of {len(several)} functions and stops in each: {listed}"
+    return Notice("info", message, f"to mean one alone: {_cut(one.spec for one in several)}")
+
+
+def _cut(parts: Iterable[str]) -> str:
+    texts = list(parts)
+    more = len(texts) - _SHOWN
+    return ", ".join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,58 @@
+"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ...model import NativeFrame, PythonFrame, Role, Stack
+from ...symbols.names.demangle import demangle
+from ..engines import NativeEngine
+
+
+@dataclass(frozen=True)
+class Throw:
+    """``types`` are the type and its first bases, innermost first (empty: not known); ``text`` is what()."""
+
+    types: tuple[str, ...]
+    text: str | None
+
+    def is_a(self, name: str) -> bool:
+        """Whether a handler for the type ``name`` (scopes in front may be left out) would catch it."""
+        wanted = name.removeprefix("::")
+        return any(type_ == wanted or type_.endswith(f"::{wanted}") for type_ in self.types)
+
+    def told(self, stack: Stack) -> str:
+        """For people: what is thrown, where in C++, and the Python line that led there."""
+        what = self.types[0] if self.types else "an exception of a type that is not known"
+        if self.text is not None:
+            what += f": {self.text}"
+        python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)
+        caller = f", called from {PurePath(python.file or '?').name}:{python.line}" if python else ""
+        return f"{what}, {_site(stack)}{caller}"
+
+    def site(self, stack: Stack) -> str:
+        """For people: where in C++ it is thrown, and as what."""
+        return f"{_site(stack)} as {self.types[0]}" if self.types else _site(stack)
+
+
+def _site(stack: Stack) -> str:
+    site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
+    if not isinstance(site, NativeFrame):
+        return "thrown in C++"
+    place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
+    return f"thrown in {site.function or hex(site.pc)}{place}"
+
+
+def _is_site(frame: object) -> bool:
+    """A frame that is neither the C++ library's own nor the interpreter's."""
+    if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
+        return False
+    return not PurePath(frame.library or "").name.startswith("libstdc++")
+
+
+async def read_throw(native: NativeEngine, gdb_thread: int) -> Throw:
+    """What a thread that stands at the entry of ``__cxa_throw`` throws."""
+    thrown = await native.thrown_object(gdb_thread)
+    types = tuple(demangle(f"_Z{name}").removeprefix("_Z") for name in thrown.types)
+    return Throw(types, thrown.text)

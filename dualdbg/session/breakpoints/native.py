@@ -1,0 +1,389 @@
+"""Binds native breakpoint specs to addresses as libraries arrive, one gdb breakpoint an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ...backends.native import Access
+from ...errors import CommandError
+from ...model import BreakpointKind, BreakpointSpec, Location
+from ...symbols.address_space import DELETED, AddressSpace, Module, Place
+from ...symbols.gdb_feed.policy import Load
+from ...symbols.torch.operator_functions import places_of
+from ...symbols.torch.operators import Candidate
+from ..engines import NativeEngine
+from ..inspect.stack_reader import StackReader
+from ..inspect.symbol_policy import SymbolPolicy
+from ..log_text import split_log
+from .native_expressions import check_expression
+from .native_suffixes import is_counted_by_gdb, prints_itself
+from .operator_registrations import OperatorRegistrations, extension_operator
+
+Candidates = Callable[[BreakpointSpec], list[Candidate]]
+"""The functions at which an operator spec belongs."""
+
+
+@dataclass
+class _Point:
+    """One gdb breakpoint and the breakpoints of the user that share it."""
+
+    number: int
+    owners: set[int] = field(default_factory=set)
+    ignores: bool = False  # gdb passes over the first hits by itself, and counts them
+
+
+@dataclass
+class _Wanted:
+    """A native breakpoint of the user: what to look for, and where it was found."""
+
+    id: int
+    spec: BreakpointSpec
+    names: tuple[str, ...]
+    candidates: tuple[Candidate, ...] = ()
+    operator: str | None = None  # of an extension: the registry of the process has its kernels
+    enabled: bool = True
+    locations: dict[str, Location] = field(default_factory=dict)  # by gdb location
+    message: str | None = None
+    passed_over: int = 0  # hits that gdb has counted at places where it does so no longer
+
+
+def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
+    return ()
+
+
+_FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = {
+    BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
+    BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
+}
+
+
+class NativeBreakpoints:
+    """The native half of the breakpoint table."""
+
+    def __init__(
+        self,
+        native: NativeEngine,
+        image: AddressSpace,
+        reader: StackReader,
+        policy: SymbolPolicy,
+        candidates: Candidates,
+    ) -> None:
+        self._native = native
+        self._image = image
+        self._reader = reader
+        self._policy = policy
+        self._candidates = candidates
+        self._registrations = OperatorRegistrations(native, image)
+        self._wanted: dict[int, _Wanted] = {}
+        self._points: dict[str, _Point] = {}
+        self._held_back = False
+
+    def hold_back(self) -> None:
+        """Set breakpoints without stopping at them until :meth:`release`: the program has not begun yet."""
+        self._held_back = True
+
+    async def release(self) -> None:
+        self._held_back = False
+        for point in self._points.values():
+            if self._is_active(point):
+                await self._native.enable_breakpoint(point.number, True)
+
+    # -- the user's changes ---------------------------------------------------------------------
+
+    async def add(self, id: int, spec: BreakpointSpec) -> None:
+        """Look for the places of a new breakpoint in what is loaded now.
+
+        Raises SpecError for a condition or a log text that would write to the program or call its functions.
+        """
+        if spec.condition is not None:
+            check_expression(spec.condition)
+        if spec.log is not None:
+            for expression in split_log(spec.log)[1]:
+                check_expression(expression)
+        operator = spec.kind is BreakpointKind.OPERATOR
+        candidates = tuple(self._candidates(spec)) if operator else ()
+        names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
+        wanted = _Wanted(id, spec, names, candidates, extension_operator(spec))
+        self._wanted[id] = wanted
+        await self._bind(wanted, self._image.modules)
+        if wanted.operator is not None and not wanted.locations:
+            await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
+
+    async def remove(self, id: int) -> None:
+        wanted = self._wanted.pop(id)
+        for location in wanted.locations:
+            await self._release(location, id)
+
+    async def enable(self, id: int, enabled: bool) -> None:
+        self._wanted[id].enabled = enabled
+        for location in self._wanted[id].locations:
+            point = self._points[location]
+            await self._native.enable_breakpoint(point.number, self._is_active(point))
+
+    def _is_active(self, point: _Point) -> bool:
+        owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
+        return not self._held_back and any(wanted.enabled for wanted in owners)
+
+    def locations(self, id: int) -> tuple[Location, ...]:
+        return tuple(self._wanted[id].locations.values())
+
+    def message(self, id: int) -> str | None:
+        return self._wanted[id].message
+
+    def owners(self, gdb_number: int) -> list[int]:
+        """The enabled breakpoints of the user behind a breakpoint of gdb's."""
+        for point in self._points.values():
+            if point.number == gdb_number:
+                return sorted(o for o in point.owners if o in self._wanted and self._wanted[o].enabled)
+        return []
+
+    def owners_there(self, gdb_number: int) -> list[int]:
+        """:meth:`owners`, and those of the other breakpoints of gdb's at the address: it reports one of several."""
+        key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
+        if key is None or not key.startswith("0x"):
+            return self.owners(gdb_number)
+        place = key.partition(" ")[0]
+        others = (point.owners for other, point in self._points.items() if other.partition(" ")[0] == place)
+        ids = sorted(set().union(*others) & self._wanted.keys())
+        return [id for id in ids if self._wanted[id].enabled and not prints_itself(self._wanted[id].spec)]
+
+    # -- the target's changes -------------------------------------------------------------------
+
+    async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
+        """Bind what can be bound in new modules; returns the breakpoints that changed."""
+        arrived = list(modules)
+        changed = []
+        for wanted in list(self._wanted.values()):
+            before = len(wanted.locations), wanted.message
+            await self._bind(wanted, arrived)
+            if (len(wanted.locations), wanted.message) != before:
+                changed.append(wanted.id)
+        await self._registrations.watch(self._unbound_operators(), arrived)
+        return changed
+
+    async def operator_registered(self, gdb_number: int, gdb_thread: int) -> list[int] | None:
+        """At a stop where operators are registered: the breakpoints that changed; None at any other stop."""
+        if not self._registrations.is_registration(gdb_number):
+            return None
+        kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
+        changed = []
+        for wanted in self._wanted.values():
+            addresses = kernels.get(wanted.operator or "", [])
+            await self._bind_kernels(wanted, addresses)
+            if addresses:
+                changed.append(wanted.id)
+        return changed
+
+    def _unbound_operators(self) -> set[str]:
+        """Those whose kernels are looked for: other keys may bring other kernels, a function is there or not."""
+        kind = BreakpointKind.OPERATOR
+        unbound = (one for one in self._wanted.values() if one.spec.kind is kind or not one.locations)
+        return {wanted.operator for wanted in unbound if wanted.operator is not None}
+
+    async def libraries_left(self) -> list[int]:
+        """Forget the places in modules that are gone; returns the breakpoints that changed.
+
+        gdb keeps its own, and would set them again in whatever is loaded there next.
+        """
+        changed = []
+        for wanted in self._wanted.values():
+            gone = [
+                key
+                for key, location in wanted.locations.items()
+                if location.address is not None
+                and wanted.spec.kind is not BreakpointKind.DATA
+                and not self._is_there(location)
+            ]
+            for key in gone:
+                del wanted.locations[key]
+                point = self._points.pop(key, None)
+                if point is not None:
+                    await self._native.delete_breakpoint(point.number)
+            if gone:
+                changed.append(wanted.id)
+        return changed
+
+    def _is_there(self, location: Location) -> bool:
+        """Whether the module of a location is still where it was."""
+        assert location.address is not None
+        module = self._image.module_at(location.address)
+        path = (location.library or "").removesuffix(DELETED)
+        return module is not None and module.path.removesuffix(DELETED) == path
+
+    def program_replaced(self) -> list[int]:
+        """The process ran another program by exec: nothing is bound any more."""
+        changed = [wanted.id for wanted in self._wanted.values() if wanted.locations]
+        for wanted in self._wanted.values():
+            wanted.locations.clear()
+        self._points.clear()
+        return changed
+
+    # -- binding --------------------------------------------------------------------------------
+
+    async def _bind(self, wanted: _Wanted, modules: list[Module]) -> None:
+        if wanted.spec.kind is BreakpointKind.ADDRESS:
+            await self._bind_address(wanted, modules)
+        elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
+            await self._bind_line(wanted, modules)
+        elif wanted.spec.kind is BreakpointKind.DATA:
+            await self._bind_data(wanted)
+        for name in wanted.names:
+            for place in self._image.find(name, modules):
+                await self._bind_place(wanted, place)
+        for candidate in wanted.candidates:
+            for place in places_of(self._image, candidate, modules):
+                await self._bind_place(wanted, place)
+
+    async def _bind_kernels(self, wanted: _Wanted, addresses: Iterable[int]) -> None:
+        for address in addresses:
+            function, library = self._image.describe(address)
+            await self._insert(wanted, address, Location(function, library, address))
+
+    async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
+        address = place.address
+        file, line = None, None
+        if self._policy.decide(place.module).load is Load.WHOLE:
+            await self._reader.prepare(place.module)
+            start = await self._native.function_body(place.address)
+            address, file, line = start.address, start.file, start.line
+        location = Location(place.symbol.name, place.module.path, address, file, line)
+        await self._insert(wanted, address, location)
+
+    async def _bind_address(self, wanted: _Wanted, modules: list[Module]) -> None:
+        name, plus, offset = wanted.spec.subject.rpartition("+")
+        if plus:
+            for module in modules:
+                if module.is_named(name):
+                    await self._bind_offset(wanted, module, int(offset, 16))
+            return
+        if wanted.locations:
+            return
+        address = int(wanted.spec.subject, 16)
+        function, library = self._image.describe(address)
+        if library is not None:
+            await self._insert(wanted, address, Location(function, library, address))
+
+    async def _bind_offset(self, wanted: _Wanted, module: Module, offset: int) -> None:
+        """``offset`` is the link-time address, as nm and objdump print it."""
+        address = module.bias + offset
+        function, library = self._image.describe(address)
+        if function is None and not module.start <= address < module.end:
+            wanted.message = f"{module.path} has nothing at {offset:#x}"
+            return
+        await self._insert(wanted, address, Location(function, library, address))
+
+    async def _bind_data(self, wanted: _Wanted) -> None:
+        if wanted.locations:
+            return
+        place, size, access = wanted.spec.subject.split(":")
+        address = int(place, 16)
+        try:
+            number = await self._native.watch(address, int(size), Access(access))
+        except CommandError as error:
+            wanted.message = error.message
+            return
+        if wanted.spec.condition is not None:
+            await self._set_condition(wanted, number, wanted.spec.condition)
+        key = f"data {wanted.spec.subject} {wanted.id}"
+        self._points[key] = _Point(number, {wanted.id})
+        _, library = self._image.describe(address)
+        wanted.locations[key] = Location(library=library, address=address)
+        if not self._is_active(self._points[key]):
+            await self._native.enable_breakpoint(number, False)
+
+    async def _bind_line(self, wanted: _Wanted, modules: list[Module]) -> None:
+        for module in modules:
+            if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
+                await self._reader.prepare(module)
+        places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
+        for place in places:
+            library = self._image.describe(place.address)[1]
+            location = Location(place.function, library, place.address, place.file, place.line)
+            await self._insert(wanted, place.address, location)
+
+    async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
+        spec = wanted.spec
+        counts = spec.hits if is_counted_by_gdb(spec) else None
+        # Those that gdb is to treat alike share one of its breakpoints.
+        key = f"{address:#x} {spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
+        if key in wanted.locations:
+            return
+        point = self._points.get(key)
+        if point is None:
+            try:
+                point = await self._new_point(wanted, address)
+            except CommandError as error:
+                wanted.message = error.message
+                return
+            self._points[key] = point
+        point.owners.add(wanted.id)
+        wanted.locations[key] = location
+        if not self._is_active(point):
+            await self._native.enable_breakpoint(point.number, False)
+
+    async def _new_point(self, wanted: _Wanted, address: int) -> _Point:
+        spec = wanted.spec
+        if prints_itself(spec):
+            texts, expressions = split_log(spec.log or "")
+            tid = int(spec.thread) if spec.thread is not None else 0
+            rest = (spec.condition, tid)
+            return _Point(await self._native.insert_log_point(address, texts, expressions, *rest))
+        number = await self._native.insert_breakpoint(address)
+        gdb_thread = await self._gdb_thread(spec)
+        if spec.condition is not None or gdb_thread is not None:
+            await self._set_condition(wanted, number, spec.condition, gdb_thread)
+        point = _Point(number)
+        if is_counted_by_gdb(spec):
+            await self._ignore_first_hits(wanted, point)
+        return point
+
+    async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
+        """The thread of a spec, where gdb has it already; each stop's thread is looked at in any case."""
+        if spec.thread is None or not spec.thread.isdigit():
+            return None
+        threads = {tid: number for number, tid in (await self._native.threads()).items()}
+        return threads.get(int(spec.thread))
+
+    async def _set_condition(
+        self, wanted: _Wanted, number: int, condition: str | None, gdb_thread: int | None = None
+    ) -> None:
+        """A condition that gdb cannot read here leaves the breakpoint without one: the stop there says why."""
+        try:
+            await self._native.set_condition(number, condition, gdb_thread)
+        except CommandError as error:
+            wanted.message = f"the condition cannot be read: {error.message}"
+
+    async def _ignore_first_hits(self, wanted: _Wanted, point: _Point) -> None:
+        """Let gdb pass over hits by itself; not where several places count together."""
+        assert wanted.spec.hits is not None
+        if not wanted.locations:
+            await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
+            point.ignores = True
+            return
+        for other in (self._points[key] for key in wanted.locations):
+            if other.ignores:
+                wanted.passed_over += await self._times(other)
+                other.ignores = False
+                await self._native.ignore_hits(other.number, 0)
+
+    async def hits_before(self, id: int) -> int:
+        """The hits of a breakpoint that gdb has passed over by itself, before the one at hand."""
+        wanted = self._wanted[id]
+        counted = wanted.passed_over
+        for point in (self._points[key] for key in wanted.locations):
+            if point.ignores:
+                counted += await self._times(point) - 1
+        return counted
+
+    async def _times(self, point: _Point) -> int:
+        return await self._native.hits(point.number)
+
+    async def _release(self, key: str, owner: int) -> None:
+        point = self._points.get(key)
+        if point is None:
+            return
+        point.owners.discard(owner)
+        if not point.owners:
+            del self._points[key]
+            await self._native.delete_breakpoint(point.number)

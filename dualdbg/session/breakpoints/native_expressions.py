@@ -1,0 +1,32 @@
+"""Pure: whether a native expression only looks; one that assigns or calls would change what the program computes."""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import SpecError
+
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_ASSIGNS = re.compile(r"<<=|>>=|\+\+|--|(?<![=!<>])=(?!=)")
+_CALLS = re.compile(r"(?<![\w$])([A-Za-z_][\w:]*)\s*\(")
+_NO_CALLS = {"sizeof", "alignof", "decltype", "typeof", "if", "and", "or", "not"}
+
+
+def check_expression(expression: str) -> None:
+    """Raises SpecError for a condition, or an expression of a log text, that would write or call.
+
+    gdb's own functions (``$_streq``) only look.
+    """
+    plain = _QUOTED.sub('""', expression)
+    found = _ASSIGNS.search(plain)
+    if found is not None:
+        raise SpecError(
+            f"{expression!r} would change the program: it has {found.group()!r} in it",
+            "a breakpoint only looks; a condition compares with ==, !=, <, >",
+        )
+    for call in _CALLS.finditer(plain):
+        if call[1] not in _NO_CALLS:
+            raise SpecError(
+                f"{expression!r} would call {call[1]} in the program",
+                'gdb\'s own functions do not: $_streq(text, "a"), $_strlen(text), $_regex(text, "a.*")',
+            )

@@ -1,0 +1,309 @@
+"""The Python half of the breakpoint table: debugpy takes all breakpoints of a file, or all filters, at once."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import itertools
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...backends import python
+from ...backends.python import BreakpointAnswer
+from ...errors import CommandError
+from ...in_thread import in_thread
+from ...known.python_files import is_of_a_library
+from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ...symbols.callables.python_functions import FunctionPlace, NoFunction
+from ..engines import PythonEngine
+from .exception_filters import exception_arguments
+from .python_suffixes import join, suffixes
+
+FindFunction = Callable[[str], FunctionPlace | NoFunction]
+
+# What justMyCode leaves out: pydevd_filtering.py, FilesFiltering; the standard library and installed packages.
+_PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
+_LATER = "takes effect when the program goes on"
+_DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
+
+
+@dataclass
+class _Wanted:
+    """A Python breakpoint of the user and what debugpy said of it."""
+
+    id: int
+    spec: BreakpointSpec
+    file: str | None
+    enabled: bool = True
+    state: BreakpointState = BreakpointState.PENDING
+    location: Location | None = None
+    message: str | None = None
+    debugpy_id: int | None = None
+    place: FunctionPlace | None = None  # of a function
+    note: str | None = None  # said when debugpy says nothing
+    may_be_native: bool = False  # its module is there, but no Python code of that name
+
+
+@dataclass(frozen=True)
+class _Message:
+    """A request that tells debugpy all of a group, and whose rows of the answer belong to whom."""
+
+    command: str
+    arguments: dict[str, Any]
+    group: list[list[_Wanted]]
+
+    def settle(self, rows: tuple[BreakpointAnswer, ...] | None) -> None:
+        for index, owners in enumerate(self.group):
+            for wanted in owners:
+                _settle(wanted, rows[index] if rows and index < len(rows) else BreakpointAnswer(True))
+
+
+class PythonBreakpoints:
+    """Line and function breakpoints and exception filters, as debugpy is to have them."""
+
+    def __init__(
+        self,
+        python: PythonEngine,
+        folders: tuple[Path, ...],
+        mute: asyncio.Event,
+        find: FindFunction,
+        just_my_code: bool = True,
+    ) -> None:
+        self._just_my_code = just_my_code
+        self._find = find
+        self._python = python
+        self._mute = mute
+        self._folders = folders
+        self._wanted: dict[int, _Wanted] = {}
+        self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
+        self._options: tuple[dict[str, Any], ...] = ()
+        self._ready = False
+        # Hears of what debugpy answered only afterwards.
+        self.settled_late: Callable[[list[int]], None] = lambda ids: None
+        # Numbers of messages, greater than those of an earlier session.
+        self._said = self._heard = time.time_ns()
+
+    async def add(self, id: int, spec: BreakpointSpec) -> None:
+        wanted = _Wanted(id, spec, None)
+        if spec.kind is BreakpointKind.PYTHON_LINE:
+            wanted.file = self._resolve(spec.subject)
+            if wanted.file is None:
+                wanted.state = BreakpointState.REJECTED
+                looked = ", ".join(str(folder) for folder in self._folders)
+                wanted.message = f"there is no file {spec.subject} (looked in {looked})"
+            elif spec.line is not None and spec.line > (count := _lines_of(wanted.file)):
+                wanted.state = BreakpointState.REJECTED
+                wanted.message = f"{spec.subject} has {count} lines"
+                wanted.file = None
+        if spec.kind is BreakpointKind.PYTHON_FUNCTION:
+            await self._place(wanted, spec.subject)
+        self._wanted[id] = wanted
+        await self._send(wanted)
+
+    async def _place(self, wanted: _Wanted, name: str) -> None:
+        """debugpy only knows the bare names of functions: which one is meant goes into the condition."""
+        place = await in_thread(self._find, name)
+        if isinstance(place, FunctionPlace):
+            wanted.place = place
+            if self._just_my_code and is_of_a_library(place.file):
+                wanted.note = _PASSED_OVER
+            return
+        wanted.may_be_native = place.module is not None
+        if "." in name:
+            wanted.message = place.why
+
+    def may_be_native(self, id: int) -> bool:
+        """Whether a function breakpoint found the module that it names, but no Python code."""
+        return id in self._wanted and self._wanted[id].may_be_native
+
+    async def place_again(self, id: int, name: str) -> None:
+        """The function has another name where it is written."""
+        wanted = self._wanted[id]
+        await self._place(wanted, name)
+        await self._send(wanted)
+
+    def reject(self, id: int, message: str) -> None:
+        """It turned out that there is nothing in Python to stop at."""
+        self._wanted[id].state = BreakpointState.REJECTED
+        self._wanted[id].message = message
+
+    async def remove(self, id: int) -> None:
+        await self._send(self._wanted.pop(id))
+
+    async def enable(self, id: int, enabled: bool) -> None:
+        self._wanted[id].enabled = enabled
+        await self._send(self._wanted[id])
+
+    async def send_all(self) -> None:
+        """Tell debugpy everything: it is initialized now, and takes breakpoints."""
+        self._ready = True
+        for wanted in _one_a_group(list(self._wanted.values())):
+            await self._send(wanted)
+
+    def changed(self, debugpy_id: int, now: BreakpointAnswer) -> int | None:
+        """debugpy changed a breakpoint; returns whose it is."""
+        for wanted in self._wanted.values():
+            if wanted.debugpy_id == debugpy_id:
+                _settle(wanted, now)
+                return wanted.id
+        return None
+
+    def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
+        return [wanted.id for wanted in self._wanted.values() if wanted.debugpy_id in debugpy_ids]
+
+    def editor_wants(self, mode: str) -> bool:
+        """Whether an editor asked for exceptions of this kind (always, unhandled) by itself."""
+        names = {"always": "raised", "unhandled": "uncaught"}
+        return bool(self._options) or names[mode] in self._filters or "userUnhandled" in self._filters
+
+    def exception_owners(self) -> list[int]:
+        kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
+        return [one.id for one in self._wanted.values() if one.spec.kind in kinds and one.enabled]
+
+    def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
+        wanted = self._wanted[id]
+        locations = (wanted.location,) if wanted.location is not None else ()
+        return wanted.state, locations, wanted.message
+
+    @property
+    def unheard(self) -> int | None:
+        """The number of the latest message that debugpy has not answered: it was said while gdb held the target."""
+        return self._said if self._heard < self._said else None
+
+    def _resolve(self, name: str) -> str | None:
+        for folder in self._folders:
+            candidate = folder / Path(name).expanduser()
+            if candidate.is_file():
+                return str(candidate.resolve())
+        return None
+
+    async def _send(self, changed: _Wanted) -> None:
+        """Tell debugpy; while gdb holds the target it is mute, and hears of it when the target runs again."""
+        if not (self._ready and self._python.connected):
+            return
+        message = _MESSAGES[changed.spec.kind](self, changed)
+        if message is not None:
+            await self._tell(message)
+
+    async def set_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
+        """An editor's own choice of exceptions: filters (raised, uncaught, userUnhandled) and ExceptionOptions."""
+        self._filters, self._options = filters, options
+        if self._ready and self._python.connected:
+            await self._tell(self._exceptions())
+
+    async def _tell(self, message: _Message) -> None:
+        settled = asyncio.Event()
+        waited = False
+        self._said = number = self._said + 1
+
+        def refused(error: CommandError) -> None:
+            self._heard = number
+            settled.set()
+
+        def settle(answer: tuple[BreakpointAnswer, ...] | None) -> None:
+            self._heard = number
+            message.settle(answer)
+            settled.set()
+            if waited:
+                self.settled_late([one.id for one in itertools.chain(*message.group)])
+
+        # ``dualdbg``: see Heard in dualdbg_probe.py
+        arguments = {**message.arguments, "dualdbg": number}
+        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle)
+        waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
+        try:
+            await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        waited = True
+        if not settled.is_set() and self._mute.is_set():
+            for wanted in itertools.chain(*message.group):
+                if wanted.state is BreakpointState.PENDING and wanted.message is None:
+                    wanted.message = _LATER
+
+    def _lines(self, changed: _Wanted) -> _Message | None:
+        if changed.file is None:
+            return None
+        group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
+        rows, owners = _rows(group, "line", [w.spec.line for w in group])
+        source = {"path": changed.file, "name": Path(changed.file).name}
+        return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
+
+    def _functions(self, changed: _Wanted) -> _Message:
+        """A bare name that no source has is that of a function made at run time, whichever it is."""
+        kind = BreakpointKind.PYTHON_FUNCTION
+        group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
+        group = [w for w in group if w.place is not None or "." not in w.spec.subject]
+        names = [w.place.name if w.place is not None else w.spec.subject for w in group]
+        rows, owners = _rows(group, "name", names)
+        return _Message("setFunctionBreakpoints", {"breakpoints": rows}, owners)
+
+    def _exceptions(self, changed: _Wanted | None = None) -> _Message:
+        kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
+        group = [w for w in self._wanted.values() if w.spec.kind in kinds and w.enabled]
+        filters = [*self._filters, *(_filter(wanted.spec) for wanted in group)]
+        names = [wanted.spec.subject for wanted in group if _is_builtin(wanted.spec.subject)]
+        arguments = exception_arguments(filters, names, self._options)
+        return _Message("setExceptionBreakpoints", arguments, [[one] for one in group])
+
+
+_MESSAGES = {
+    BreakpointKind.PYTHON_LINE: PythonBreakpoints._lines,
+    BreakpointKind.PYTHON_FUNCTION: PythonBreakpoints._functions,
+    BreakpointKind.RAISE: PythonBreakpoints._exceptions,
+    BreakpointKind.UNCAUGHT: PythonBreakpoints._exceptions,
+}
+
+
+def _lines_of(file: str) -> int:
+    try:
+        return len(Path(file).read_bytes().splitlines())
+    except OSError:
+        return sys.maxsize  # nobody knows: debugpy decides
+
+
+def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
+    """One breakpoint for each thing that is sent as a whole: each file, the functions, the exceptions."""
+    groups = {(_MESSAGES[one.spec.kind], one.file): one for one in wanted}
+    return list(groups.values())
+
+
+def _filter(spec: BreakpointSpec) -> str:
+    if spec.kind is BreakpointKind.UNCAUGHT:
+        return "uncaught"
+    return "" if _is_builtin(spec.subject) else "raised"
+
+
+def _is_builtin(name: str) -> bool:
+    """Others debugpy would import at once, by a name that may not be there yet: all are looked at then."""
+    return isinstance(getattr(builtins, name, None), type)
+
+
+def _rows(
+    group: list[_Wanted], key: str, places: Sequence[object]
+) -> tuple[list[dict[str, Any]], list[list[_Wanted]]]:
+    """What debugpy is to be told of breakpoints at these places, and whose each row is."""
+    rows = [
+        {key: place, **suffixes(one.id, one.spec, one.place)}
+        for place, one in zip(places, group, strict=True)
+    ]
+    joined, sources = join(rows, key, [(one.id, one.spec) for one in group])
+    return joined, [[group[index] for index in indices] for indices in sources]
+
+
+def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
+    if row.id is not None:
+        wanted.debugpy_id = row.id
+    wanted.message = row.message or wanted.note
+    if row.verified:
+        wanted.state = BreakpointState.VERIFIED
+        function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
+        file = wanted.place.file if wanted.place is not None else wanted.file
+        line = wanted.place.line if wanted.place is not None else row.line or wanted.spec.line
+        if file is not None or function is not None:  # an exception may come from anywhere
+            wanted.location = Location(function, None, None, file, line)

@@ -1,0 +1,170 @@
+"""Which breakpoints a stop of debugpy's belongs to, and what the stop says of them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+from ...backends import python as debugpy
+from ...errors import CommandError, WrongState
+from ...model import BreakpointKind, BreakpointSpec
+from ..log_text import split_log
+from ..ports import AskingPython
+from ..stops.facts import PythonHold
+from .python_suffixes import HELD, value_of
+
+# debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame): its types, which object
+# it is, and the lines from here to where it was raised.
+_EXCEPTION = (
+    "(lambda kind, value, trace: ([one.__module__ + '.' + one.__qualname__ for one in kind.__mro__], id(value),"
+    " [(frame.f_code.co_filename, line) for frame, line in __import__('traceback').walk_tb(trace)]))(*__exception__)"
+)
+_THREAD = "(str(__import__('threading').get_native_id()), __import__('threading').current_thread().name)"
+_ENDINGS = ("Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning")
+_NOTE = "       (note: "  # debugpy adds where it paused to the type's name (pydevd_comm.py)
+
+
+async def ask(python: AskingPython, hold: PythonHold, expression: str) -> Any:
+    """The value of an expression in the frame of the stop, a literal; None when it has none.
+
+    Raises WrongState when a native stop came first, as the other questions here do.
+    """
+    if not hold.frames:
+        return None
+    question = debugpy.evaluate(expression, hold.frames[0].id)
+    try:
+        return ast.literal_eval((await python.ask(question)).text)
+    except WrongState:
+        raise
+    except (CommandError, ValueError, SyntaxError):
+        return None
+
+
+async def condition_error(python: AskingPython, hold: PythonHold, condition: str) -> str | None:
+    """Why a condition has no value in the frame of the stop; None when it has one."""
+    if not hold.frames:
+        return None
+    question = debugpy.evaluate(condition, hold.frames[0].id)
+    try:
+        await python.ask(question)
+    except WrongState:
+        raise
+    except CommandError as error:
+        return error.message
+    return None
+
+
+async def held(python: AskingPython, hold: PythonHold, ids: list[int]) -> list[int]:
+    """Those of several breakpoints at one place whose conditions and counts held."""
+    if len(ids) < 2:
+        return ids
+    noted = await ask(python, hold, HELD)
+    return [id for id in ids if noted.get(id, False)] if isinstance(noted, dict) else ids
+
+
+def exception_text(hold: PythonHold) -> str | None:
+    """Type and text of the exception of a stop."""
+    type_, text = hold.event.text, hold.event.description
+    if type_ is None:
+        return text
+    type_ = type_.partition(_NOTE)[0]
+    return f"{type_}: {text}" if text else type_
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception as debugpy stopped for it. ``mode`` is always or unhandled; ``types`` are None where not known.
+
+    ``object`` and ``raised_at`` say which one it is, ``depth`` how many frames it has come through.
+    """
+
+    mode: str
+    types: list[str] | None = None
+    object: int = 0
+    raised_at: tuple[str, int] | None = None
+    depth: int = 0
+
+    def came_from(self, earlier: Raised | None) -> bool:
+        """Whether this is the exception that was met before, on its way through a calling function."""
+        return (
+            earlier is not None
+            and (earlier.object, earlier.raised_at) == (self.object, self.raised_at)
+            and self.depth > earlier.depth > 0
+        )
+
+
+async def raised(python: AskingPython, hold: PythonHold) -> Raised:
+    """The exception of a stop."""
+    try:
+        said = await python.ask(debugpy.break_mode(hold.event.debugpy_thread))
+    except WrongState:
+        raise
+    except CommandError:
+        said = ""
+    mode = "unhandled" if said == "unhandled" else "always"
+    found = await ask(python, hold, _EXCEPTION)
+    if not isinstance(found, tuple):
+        return Raised(mode)
+    types, number, places = found
+    return Raised(mode, types, number, places[-1] if places else None, len(places))
+
+
+def exception_owners(exception: Raised, specs: dict[int, BreakpointSpec]) -> list[int]:
+    """Those of the breakpoints on exceptions that this one meets, suffixes aside."""
+    if exception.mode == "unhandled":
+        return [id for id, spec in specs.items() if spec.kind is BreakpointKind.UNCAUGHT]
+    raising = {id: spec for id, spec in specs.items() if spec.kind is BreakpointKind.RAISE}
+    return [id for id, spec in raising.items() if _names(spec.subject, exception.types)]
+
+
+def nearest_exceptions(name: str) -> list[str]:
+    """The built-in exceptions that a name which is none of them may have been meant for."""
+    known = [key for key, value in vars(builtins).items() if isinstance(value, type)]
+    if not name or name in known:
+        return []
+    return difflib.get_close_matches(name, [one for one in known if one.endswith(_ENDINGS)], 2, 0.87)
+
+
+async def condition_holds(python: AskingPython, hold: PythonHold, spec: BreakpointSpec) -> bool:
+    """Whether the thread and the condition of a breakpoint on an exception are those of the stop."""
+    if spec.thread is not None and spec.thread not in (await ask(python, hold, _THREAD) or ()):
+        return False
+    if spec.condition is None:
+        return True
+    return bool(await ask(python, hold, f"bool(({spec.condition}))"))
+
+
+async def log_text(python: AskingPython, hold: PythonHold, text: str) -> str:
+    """A log text with its expressions evaluated in the frame of the stop."""
+    texts, expressions = split_log(text)
+    written = texts[0]
+    for expression, following in zip(expressions, texts[1:], strict=True):
+        written += await _shown(python, hold, value_of(expression)) + following
+    return written
+
+
+async def _shown(python: AskingPython, hold: PythonHold, expression: str) -> str:
+    question = debugpy.evaluate(f"str({expression})", hold.frames[0].id)
+    try:
+        return str(ast.literal_eval((await python.ask(question)).text))
+    except (WrongState, CommandError) as error:
+        return f"<{error.message}>"
+    except (ValueError, SyntaxError):
+        return "<?>"
+
+
+def _names(subject: str, types: list[str] | None) -> bool:
+    """Whether ``ValueError``, ``Outer.Inner`` or ``module.Type`` is one of an exception's types; True without them.
+
+    A type may be named by the package that offers it, and be written in another module of it.
+    """
+    if not subject or types is None:
+        return True
+    if any(one == subject or one.endswith(f".{subject}") for one in types):
+        return True
+    package, _, last = subject.rpartition(".")
+    root = f"{package.partition('.')[0]}."
+    return bool(package) and any(one.startswith(root) and one.endswith(f".{last}") for one in types)

@@ -1,0 +1,59 @@
+"""The Python names of the program that is debugged: where a function is written, or which native one it is."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from ...symbols.cache import cache_directory
+from ...symbols.callables.native_entries import Resolved, find_entries
+from ...symbols.callables.python_functions import FunctionPlace, NoFunction, find_function
+from ...target import interpreter
+from ...target.launcher import Launch
+
+
+class PythonNames:
+    """Looks names up as the program would: with its interpreter, environment and folder."""
+
+    def __init__(self, what: Launch) -> None:
+        self._what = what
+
+    @cached_property
+    def _folder(self) -> Path:
+        return Path(self._what.cwd or ".").absolute()
+
+    @cached_property
+    def _environment(self) -> dict[str, str]:
+        changed = {**os.environ, **self._what.env}
+        return {name: value for name, value in changed.items() if value is not None}
+
+    @cached_property
+    def _script(self) -> Path | None:
+        return self._folder / self._what.script if self._what.script is not None else None
+
+    @cached_property
+    def _search_path(self) -> list[str]:
+        facts = interpreter.inspect(
+            self._what.python, self._environment, str(self._folder), cache_directory()
+        )
+        first = self._script.resolve().parent if self._script is not None else self._folder
+        return [str(first), *facts.search_path]
+
+    def find(self, name: str) -> FunctionPlace | NoFunction:
+        """Where a function begins, from the source alone. Raises UsageError for what is no interpreter."""
+        return find_function(name, self._script, self._search_path)
+
+    def resolve(self, name: str) -> Resolved:
+        """What a name is, by importing it in an interpreter of its own, which takes as long as the import.
+
+        Raises SymbolError when that interpreter fails.
+        """
+        [answer] = find_entries(
+            self._what.python,
+            [name],
+            directory=self._folder,
+            environment=self._environment,
+            search_path=self._search_path,
+        )
+        return answer

@@ -1,0 +1,137 @@
+"""Pure: what a Python breakpoint wants of debugpy beyond its place, in debugpy's own words."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...model import BreakpointSpec
+from ...symbols.callables.python_functions import FunctionPlace
+from ..log_text import split_log
+
+# Each is a whole expression; what they import is there already.
+_IN_THREAD = (
+    "{thread!r} in (str(__import__('threading').get_native_id()),"
+    " __import__('threading').current_thread().name)"
+)
+# The frame at hand is the first of its name outwards from where debugpy evaluates.
+_IN_FUNCTION = (
+    "(lambda code: (code.co_firstlineno, code.co_filename.rpartition('/')[2]))(next(frame.f_code for frame, _ in"
+    " __import__('traceback').walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
+    " == ({line}, {file!r})"
+)
+# debugpy's own hitCondition does not look at the condition (pydevd.py, handle_breakpoint_condition).
+_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('itertools').count(1)))"
+# Which of several breakpoints at one place hold, by thread, before debugpy is told whether one does.
+_JOINED = (
+    "(lambda held: (vars(__import__('pydevd')).setdefault('dualdbg_held', {{}})"
+    ".__setitem__(__import__('threading').get_ident(), held), any(held.values()))[1])({{{parts}}})"
+)
+HELD = "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('threading').get_ident(), None)"
+# What debugpy does for a log text of a breakpoint of its own (pydevd_frame.py), which a joined one is not.
+_PRINT = (
+    "(lambda debugger, text: debugger.writer.add_command(debugger.cmd_factory.make_io_message(text, 1)))"
+    "(__import__('pydevd').GetGlobalDebugger(), ''.join([{words}]) + '\\n')"
+)
+_SHOWN = (
+    "(lambda value: str(value.result if type(value).__name__ == 'ExceptionOnEvaluate' else value))"
+    "(__import__('_pydevd_bundle.pydevd_vars', fromlist=['_']).eval_in_context({expression!r}, globals(), locals()))"
+)
+
+
+def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict[str, Any]:
+    """The condition, hitCondition and logMessage of breakpoint ``id``; ``place`` is the function that it names."""
+    parts = []
+    if place is not None:
+        file = Path(place.file).name
+        parts.append(_IN_FUNCTION.format(name=place.name, line=place.line, file=file))
+    if spec.thread is not None:
+        parts.append(_IN_THREAD.format(thread=spec.thread))
+    if spec.condition is not None:
+        parts.append(f"({spec.condition})")
+    if spec.hits is not None and spec.hits > 1:
+        parts.append(f"{_COUNT.format(id=id)} >= {spec.hits}")
+    found: dict[str, Any] = {"condition": " and ".join(parts)} if parts else {}
+    if spec.hit_condition is not None:
+        found["hitCondition"] = spec.hit_condition
+    if spec.log is not None:
+        found["logMessage"] = _log_message(spec.log)
+    return found
+
+
+def join(
+    rows: Sequence[dict[str, Any]], key: str, breakpoints: Sequence[tuple[int, BreakpointSpec]]
+) -> tuple[list[dict[str, Any]], list[list[int]]]:
+    """One row for each value of ``key``, as debugpy keeps one breakpoint a place, and the rows that went into each.
+
+    ``key`` is line or name (of a function).
+
+    ``breakpoints`` are the number and spec of each row. A joined row stops when any of its breakpoints would, and
+    notes which; :data:`HELD` tells.
+    """
+    sources: dict[Any, list[int]] = {}
+    for index, row in enumerate(rows):
+        sources.setdefault(row[key], []).append(index)
+    joined = []
+    for place, indices in sources.items():
+        parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
+        first = rows[indices[0]]
+        alone = len(indices) == 1 and not (key == "name" and "logMessage" in first)  # it logs at lines only
+        joined.append(first if alone else {key: place, "condition": _JOINED.format(parts=parts)})
+    return joined, list(sources.values())
+
+
+def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
+    """Whether a breakpoint stops here, as an expression; a log text is printed, and never does."""
+    parts = [f"({row['condition']})"] if "condition" in row else []
+    if spec.hit_condition is not None:
+        zero = " == 0" if "%" in spec.hit_condition else ""
+        parts.append(f"{_COUNT.format(id=id)} {spec.hit_condition}{zero}")
+    if spec.log is not None:
+        texts, expressions = split_log(spec.log)
+        values = [*(_SHOWN.format(expression=value_of(one)) for one in expressions), "''"]
+        words = [word for text, value in zip(texts, values, strict=True) for word in (repr(text), value)]
+        parts.append(_PRINT.format(words=", ".join(words)))
+    return " and ".join(parts) or "True"
+
+
+def _log_message(text: str) -> str:
+    """A log text in debugpy's form, which knows neither doubled braces, formats nor %."""
+    texts, expressions = split_log(text)
+    written = ["".join(_ESCAPED.get(letter, letter) for letter in part) for part in texts]
+    values = [*(f"{{{value_of(expression)}}}" for expression in expressions), ""]
+    return "".join(part + value for part, value in zip(written, values, strict=True))
+
+
+_ESCAPED = {"{": "{chr(123)}", "}": "{chr(125)}", "%": "{chr(37)}"}  # debugpy makes a %-format of it
+
+
+def value_of(expression: str) -> str:
+    """An expression of a log text, ``loss:.3f`` and ``name!r`` as calls.
+
+    The colon of a lambda, a slice or a dictionary is none of a format, and ``!=`` no conversion.
+    """
+    if _is_expression(expression):
+        return expression
+    for at, letter in enumerate(expression):
+        value = expression[:at].strip()
+        if letter == ":" and _is_expression(value):
+            return f"format({value}, {expression[at + 1 :]!r})"
+        if letter == "!" and expression[at + 1 : at + 2] in _CONVERSIONS and _is_expression(value):
+            converted = f"{_CONVERSIONS[expression[at + 1]]}({value})"
+            rest = expression[at + 2 :].strip()
+            return f"format({converted}, {rest[1:]!r})" if rest.startswith(":") else converted
+    return expression
+
+
+_CONVERSIONS = {"r": "repr", "s": "str", "a": "ascii"}
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return True

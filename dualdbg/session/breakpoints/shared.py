@@ -1,0 +1,109 @@
+"""One set of breakpoints over several processes: what is set, removed or disabled in one is so in all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ...errors import DualdbgError
+from ...model import Breakpoint, BreakpointSpec, BreakpointState, Notice, State
+from ..loop import Loop
+from .table import BreakpointTable
+
+_OVER = (State.EXITED, State.DETACHED, State.LOST)
+
+
+class SharedBreakpoints:
+    """The tables of the processes that have their breakpoints in common, the launched one's first."""
+
+    def __init__(self) -> None:
+        self._tables: list[SharedTable] = []
+        self._rows: dict[int, Breakpoint] = {}
+        self.next_id = 1
+
+    async def join(self, table: SharedTable) -> None:
+        """Give ``table`` what the others have; from now on it gets what they get."""
+        self._tables.append(table)
+        for row in list(self._rows.values()):
+            await table.copy(row)
+
+    def is_first(self, table: SharedTable) -> bool:
+        """Whether it is that of the launched process."""
+        return self._tables[:1] == [table]
+
+    def bound(self) -> set[int]:
+        """The breakpoints that were bound in one of the processes, or met."""
+        rows = (row for table in self._tables for row in table.all())
+        return {row.id for row in rows if row.state is not BreakpointState.PENDING or row.hit_count}
+
+    def add(self, row: Breakpoint) -> None:
+        self._rows[row.id] = row
+        self.next_id = max(self.next_id, row.id + 1)
+
+    def remove(self, id: int) -> None:
+        self._rows.pop(id, None)
+
+    async def in_others(self, table: SharedTable, change: Callable[[SharedTable], Awaitable[Any]]) -> None:
+        """Do the same in every other process that still lives; a failure there is told there."""
+        for other in self._tables:
+            if other is table or other.is_over:
+                continue
+            try:
+                await change(other)
+            except DualdbgError as error:
+                other.tell(Notice("warning", error.message, error.hint))
+
+
+class SharedTable(BreakpointTable):
+    """The breakpoints of one of the processes."""
+
+    def __init__(self, shared: SharedBreakpoints, loop: Loop, *parts: Any) -> None:
+        super().__init__(loop, *parts)
+        self._shared = shared
+
+    @property
+    def is_over(self) -> bool:
+        return self._loop.state.phase in _OVER
+
+    def tell(self, notice: Notice) -> None:
+        self._loop.tell(notice)
+
+    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        self._next_id = self._shared.next_id
+        row = await super().add_spec(spec)
+        self._shared.add(row)
+        await self._shared.in_others(self, lambda other: other.copy(row))
+        return row
+
+    def report_unbound(self) -> None:
+        """Once, for the launched process, and only what no other process has either."""
+        if self._shared.is_first(self):
+            self._optional |= self._shared.bound()
+            super().report_unbound()
+
+    async def copy(self, row: Breakpoint) -> None:
+        """Set a breakpoint of another process here, under the same number."""
+        if row.id in self._rows:
+            return
+        self._next_id = row.id
+        await super().add_spec(row.spec)
+        if not row.enabled:
+            await super().enable(row.id, False)
+
+    async def remove(self, id: int) -> None:
+        await super().remove(id)
+        self._shared.remove(id)
+        await self._shared.in_others(self, lambda other: other.drop(id))
+
+    async def drop(self, id: int) -> None:
+        if id in self._rows:
+            await super().remove(id)
+
+    async def enable(self, id: int, enabled: bool) -> None:
+        await super().enable(id, enabled)
+        self._shared.add(self._rows[id])
+        await self._shared.in_others(self, lambda other: other.switch(id, enabled))
+
+    async def switch(self, id: int, enabled: bool) -> None:
+        if id in self._rows:
+            await super().enable(id, enabled)

@@ -1,0 +1,98 @@
+"""Remembers where C++ exceptions are thrown, for the Python exceptions that come out of them.
+
+When Python raises, the C++ stack is gone: so throws are looked at as long as there are breakpoints on raises.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+from ...backends import events as engine
+from ...known.binding_layers import PYTHON_EXCEPTION
+from ...model import BreakpointKind, BreakpointSpec, Notice, PythonFrame
+from ..engines import NativeEngine
+from ..loop import Loop
+from ..ports import Reads
+from ..stops.facts import PythonHold
+from .cxx_exceptions import Throw, read_throw
+from .native import NativeBreakpoints
+from .python_hits import ask
+
+ID = 0  # among the native breakpoints, whose numbers begin with 1
+_SPEC = BreakpointSpec("throw", BreakpointKind.THROW, "")
+_KEPT = 16  # throws of a thread
+_MOST = 500  # of a session: each is a stop of some milliseconds
+_CERTAIN = 8  # characters from which on a text within another is no accident
+
+
+@dataclass
+class _Origin:
+    throw: Throw
+    site: str
+    line: tuple[str | None, int | None] | None  # of Python, that led there
+    exception: int | None = None  # the Python object that came out of it
+
+
+class ThrowOrigins:
+    """The last throws of each thread, by OS thread id."""
+
+    def __init__(
+        self, loop: Loop, engine: NativeEngine, reads: Reads, breakpoints: NativeBreakpoints
+    ) -> None:
+        self._loop = loop
+        self._engine = engine
+        self._reads = reads
+        self._breakpoints = breakpoints
+        self._last: dict[int, deque[_Origin]] = {}
+        self._count = 0
+        self._watching = False
+
+    async def watch(self, wanted: bool) -> None:
+        if wanted == self._watching or self._count >= _MOST:
+            return
+        self._watching = wanted
+        await (self._breakpoints.add(ID, _SPEC) if wanted else self._breakpoints.remove(ID))
+
+    async def take(self, event: engine.NativeStopped) -> None:
+        """Note what is thrown, at a stop at ``__cxa_throw``."""
+        thread = event.gdb_thread or 1
+        throw = await read_throw(self._engine, thread)
+        if throw.is_a(PYTHON_EXCEPTION):
+            return
+        threads = await self._engine.threads()
+        tid = threads.get(thread, self._loop.state.pid)
+        stack = await self._reads.stack_while_held(tid)
+        python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)
+        line = (python.file, python.line) if python is not None else None
+        self._last.setdefault(tid, deque(maxlen=_KEPT)).append(_Origin(throw, throw.site(stack), line))
+        self._count += 1
+        if self._count == _MOST:
+            await self._breakpoints.remove(ID)
+            self._watching = False
+            text = f"{_MOST} C++ exceptions were thrown: where Python's come from is not looked at any more"
+            self._loop.tell(Notice("info", text, "break throw stops at each"))
+
+    async def of(self, hold: PythonHold) -> str | None:
+        """Where the Python exception of a stop was thrown in C++, for people; None where it is not known to be."""
+        last = self._last.get(hold.tid or 0)
+        if not last or not hold.frames:
+            return None
+        exception = await ask(self._reads, hold, "id(__exception__[1])")
+        line = hold.frames[0].file, hold.frames[0].line
+        for origin in reversed(last):
+            is_other = origin.exception not in (None, exception)
+            if not is_other and _is_from(
+                origin.throw.text, hold.event.description or "", origin.line == line
+            ):
+                origin.exception = exception
+                return origin.site if origin.throw.text else f"perhaps {origin.site}"
+        return None
+
+
+def _is_from(thrown: str | None, raised: str, same_line: bool) -> bool:
+    """Whether Python's text may be that of C++; PyTorch leaves out of it what c10::Error adds, or adds to it."""
+    if thrown is None:
+        return same_line
+    shorter, longer = sorted((thrown, raised), key=len)
+    return shorter in longer and ((bool(thrown) and thrown == raised) or len(shorter) >= _CERTAIN)

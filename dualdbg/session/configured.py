@@ -1,0 +1,41 @@
+"""The options of a session from the configuration and from what the user asked for: one place for every front end."""
+
+from __future__ import annotations
+
+from ..config import Asked, Config, notices
+from ..symbols.gdb_feed.policy import Policy
+from ..symbols.locspec.presets import available
+from .inspect.symbol_policy import SymbolPolicy, glue_patterns
+from .start import Options
+
+
+def session_options(config: Config, asked: Asked) -> Options:
+    """What is asked for adds to the configuration's lists, and goes before its single values.
+
+    Raises UsageError for a symbol policy that cannot be read.
+    """
+    only_mine = asked.just_my_code if asked.just_my_code is not None else config.just_my_code
+    return Options(
+        gdb=asked.gdb,
+        log_dir=asked.log_dir,
+        just_my_code=only_mine is not False,
+        stop_on_entry=asked.stop_on_entry,
+        breakpoints=(*config.breakpoints, *asked.breakpoints),
+        symbols=SymbolPolicy(Policy.parse((*config.symbols, *asked.symbols)), glue_patterns(config.glue)),
+        presets=available(config.presets),
+        debugpy=asked.debugpy,
+        gdb_commands=(*_source_maps(config), *asked.gdb_commands),
+        step_into=config.step_into,
+        core_folder=asked.core_folder,
+        notices=notices(config),
+    )
+
+
+def _source_maps(config: Config) -> list[str]:
+    """gdb's commands for them, whose words are quoted as gdb splits them (libiberty, buildargv)."""
+    return [f"set substitute-path {_quoted(built)} {_quoted(here)}" for built, here in config.source_maps]
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

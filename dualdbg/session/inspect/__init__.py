@@ -1,0 +1,1 @@
+"""Looking at a stopped target: threads, stacks, values, memory and machine code."""

@@ -1,0 +1,143 @@
+"""Machine code of the target: instructions around an address, and the registers of a frame."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...backends.native import DecodedInstruction
+from ...errors import DualdbgError
+from ...model import Language, NativeFrame, Value
+from ...snapshot.linux.memory import ProcessMemory
+from ..engines import CodeReading, Reading
+from ..ports import Halting, HeldThreads, Mapped
+
+# jmp *DISTANCE(%rip), as in an entry of the procedure linkage table, maybe behind endbr64 and bnd.
+_STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
+_ADDRESS_AT_END = re.compile(r"\s(0x[0-9a-fA-F]+)(?: <([^>]*)>)?$")  # with its name where gdb knows one
+REGISTER_GROUPS = ("general", "vector")
+
+
+class Engine(CodeReading, Reading, Protocol):
+    """What is needed of gdb."""
+
+
+class Debuggee(Halting, Protocol):
+    """What is read of a session. ``pid`` is its process."""
+
+    pid: int
+
+    @property
+    def native(self) -> Engine: ...
+    @property
+    def inspector(self) -> HeldThreads: ...
+    @property
+    def breakpoints(self) -> Mapped: ...
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction. ``bytes`` is hexadecimal; ``function`` and ``offset`` (in bytes) say where it belongs.
+
+    ``target`` names the code at the address that ``text`` ends with, where it calls or jumps to a known place.
+    """
+
+    address: int
+    text: str
+    bytes: str
+    function: str | None
+    offset: int
+    file: str | None = None
+    line: int | None = None
+    target: str = ""
+
+
+class Code:
+    """Reads code while gdb holds the target, or within a short halt."""
+
+    def __init__(self, session: Debuggee) -> None:
+        self._session = session
+
+    async def around(self, address: int, before: int, after: int) -> list[Instruction]:
+        """Up to ``before`` instructions before the one at ``address`` and ``after`` from it on.
+
+        Instructions have no fixed length, so those before are decoded from the start of the function; in code that
+        belongs to no function there are none.
+        """
+        rows: list[Instruction] = await self._session.interrupted(
+            lambda: self._around(address, before, after)
+        )
+        return rows
+
+    async def _around(self, address: int, before: int, after: int) -> list[Instruction]:
+        native = self._session.native
+        earlier: list[DecodedInstruction] = []
+        start = self._function_start(address)
+        if before and start is not None and start < address:
+            earlier = await native.disassemble_until(start, address)
+            earlier = earlier[-before:]
+        later = await native.disassemble(address, after) if after else []
+        return [self._instruction(row) for row in [*earlier, *later]]
+
+    def _function_start(self, address: int) -> int | None:
+        return self._session.breakpoints.image.function_start(address + 1)
+
+    def _instruction(self, row: DecodedInstruction) -> Instruction:
+        address = row.address
+        function, _ = self._session.breakpoints.image.describe(address)
+        start = self._function_start(address)
+        offset = address - start if start is not None else 0
+        return Instruction(
+            address,
+            row.text,
+            row.bytes,
+            function,
+            offset,
+            row.file,
+            row.line,
+            self._target(row.text),
+        )
+
+    def _target(self, text: str) -> str:
+        """Immediate values, which begin with $ or #, and operands relative to a register name no code."""
+        match = _ADDRESS_AT_END.search(text)
+        if match is None:
+            return ""
+        address = int(match[1], 16)
+        image = self._session.breakpoints.image
+        function, _ = image.describe(address)
+        if function is None:
+            address = self._behind_stub(address)
+            function, _ = image.describe(address)
+        start = self._function_start(address)
+        if function is None or start is None:
+            return match[2] or ""
+        return function if start == address else f"{function}+{address - start}"
+
+    def _behind_stub(self, address: int) -> int:
+        """Where an entry of the procedure linkage table leads; ``address`` itself where there is none."""
+        memory = ProcessMemory(self._session.pid)
+        try:
+            match = _STUB.match(memory.read(address, 16))
+            if match is not None:
+                slot = address + match.end() + struct.unpack("<i", match[1])[0]
+                return memory.u64(slot)
+        except DualdbgError:  # no such memory, or a core, which has no process
+            pass
+        return address
+
+    async def registers(self, tid: int, frame: NativeFrame, group: str) -> list[Value]:
+        """The registers of a frame; ``group`` is one of REGISTER_GROUPS."""
+
+        async def read() -> list[Value]:
+            number = await self._session.inspector.gdb_thread(tid)
+            rows = await self._session.native.frame_registers(number, frame.level, group)
+            return [
+                Value(row.name, "register", row.value, Language.NATIVE, expression=f"${row.name}")
+                for row in rows
+            ]
+
+        rows: list[Value] = await self._session.interrupted(read)
+        return rows

@@ -1,0 +1,106 @@
+"""Python expressions at a native stop: run in the stopped thread, but only where that is sound.
+
+Sound is a thread that holds the GIL and stands at a line of the user's own native code, or at the entry of a function
+that Python called: there native code may call Python anyway. Nothing is run after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+from ...errors import CommandError, EvaluationError
+from ...model import Language, NativeFrame, PythonFrame, Reason, Role, State, Stop, Value
+from ..ports import Stacks
+
+LIMIT = 5.0  # seconds for the Python code of an expression
+_ANSWER_DEADLINE = 3600.0  # native code that it calls cannot be ended
+
+
+class NotSound(EvaluationError):
+    """Nothing was run; the message says why not."""
+
+
+class Entries(Protocol):
+    """Knows where functions begin."""
+
+    def is_entry(self, pc: int) -> bool:
+        """Whether code that a user may be interested in begins a function at ``pc``, nothing half done."""
+        ...
+
+
+class Probing(Entries, Protocol):
+    """Runs the probe's methods in the target as well."""
+
+    async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
+        """What a method of the probe returns within ``deadline`` seconds. Raises CommandError."""
+        ...
+
+
+class Stepping(Protocol):
+    """Has the means by which a step crosses the boundary."""
+
+    @property
+    def crossing(self) -> Probing: ...
+
+
+class Debuggee(Protocol):
+    """What an expression needs of a session."""
+
+    @property
+    def stop(self) -> Stop | None: ...
+    @property
+    def inspector(self) -> Stacks: ...
+    @property
+    def stepper(self) -> Stepping: ...
+    def require(self, *states: State) -> None: ...
+
+
+async def evaluate(
+    session: Debuggee, expression: str, tid: int, frame: PythonFrame | None, limit: float = LIMIT
+) -> Value:
+    """The value of ``expression`` in a Python frame of a thread (its innermost one by default).
+
+    The other threads run while it does, and no breakpoint stops. Raises NotSound, or EvaluationError with the
+    exception that the expression raised.
+    """
+    session.require(State.NATIVE_STOPPED)
+    stack = await session.inspector.stack(tid)
+    visible = stack.visible()
+    top = visible[0] if visible else None
+    native_top = top if isinstance(top, NativeFrame) else None
+    await check_sound(session.stop, session.inspector, session.stepper.crossing, tid, native_top)
+    frame = frame or next((one for one in visible if isinstance(one, PythonFrame)), None)
+    if frame is None:
+        raise NotSound("this thread has no Python frame to evaluate in", "threads lists them")
+    request = {"text": expression, "limit": limit, "file": frame.file, "line": frame.line}
+    argument = json.dumps({**request, "function": frame.function})
+    number = await session.inspector.gdb_thread(tid)
+    try:
+        text = await session.stepper.crossing.probe_text(number, "evaluate", argument, _ANSWER_DEADLINE)
+    except CommandError as error:
+        raise EvaluationError(error.message, error.hint) from error
+    answer = json.loads(text)
+    if "error" in answer:
+        raise EvaluationError(answer["error"])
+    return Value(expression, answer["type"], answer["value"], Language.PYTHON)
+
+
+async def check_sound(
+    stop: Stop | None, threads: Stacks, entries: Entries, tid: int, top: NativeFrame | None
+) -> None:
+    """Raises NotSound where Python code cannot be run in a thread whose innermost shown frame is ``top``."""
+    instead = "print NAME and locals read from memory; continue to a Python stop to evaluate"
+    if stop is not None and stop.reason is Reason.SIGNAL:
+        raise NotSound("nothing is run in a program that a signal stopped: its state may be broken", instead)
+    if not await threads.holds_gil(tid):
+        raise NotSound(f"thread {tid} does not hold the GIL, so it cannot run Python code here", instead)
+    if top is None or top.level != 0:
+        raise NotSound("the thread is inside the interpreter, where Python code cannot be run", instead)
+    if not (top.role is Role.USER and top.line is not None) and not entries.is_entry(top.pc):
+        raise NotSound(
+            "the thread stands in the middle of native code without debug info, where Python code cannot be run",
+            instead,
+        )
+    if not threads.hears_python:
+        raise NotSound("debugpy is not in the target, whose code is needed to evaluate", instead)

@@ -1,0 +1,106 @@
+"""Memory of the target, read and written; and native values set, by name or as a child of another."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from ...errors import CommandError, EvaluationError, UnreadableMemory
+from ...model import NativeFrame, Value
+from ..engines import Evaluating, Reading
+from ..ports import Halting
+from .inspector import Inspector
+
+_Answer = TypeVar("_Answer")
+
+MAXIMUM = 1 << 20  # bytes of one request; an editor's memory view asks for far less
+
+
+class Engine(Evaluating, Reading, Protocol):
+    """What is needed of gdb."""
+
+
+class Debuggee(Halting, Protocol):
+    """What is read and written of a session."""
+
+    @property
+    def native(self) -> Engine: ...
+    @property
+    def inspector(self) -> Inspector: ...
+
+
+class Memory:
+    """Works while gdb holds the target, or within a short halt."""
+
+    def __init__(self, session: Debuggee) -> None:
+        self._session = session
+
+    async def read(self, address: int, length: int) -> bytes:
+        """What can be read from ``address`` on: up to ``length`` bytes, fewer before a hole, none in one."""
+        if address < 0 or address >= 1 << 64:
+            return b""
+        length = min(length, MAXIMUM, (1 << 64) - address)
+        data: bytes = await self._session.interrupted(
+            lambda: self._session.native.readable_memory(address, length)
+        )
+        return data
+
+    async def write(self, address: int, data: bytes) -> int:
+        """Write all of ``data``. Raises UnreadableMemory when it cannot be written there."""
+        try:
+            count: int = await self._session.interrupted(
+                lambda: self._session.native.write_memory(address, data)
+            )
+        except CommandError as error:
+            raise UnreadableMemory(
+                f"{len(data)} bytes at {address:#x} cannot be written", error.message
+            ) from error
+        return count
+
+    async def assign(self, tid: int, frame: NativeFrame, parent: int | None, name: str, text: str) -> Value:
+        """Set a variable of a native frame to the value of the C++ expression ``text``.
+
+        ``parent`` is the reference of the value whose child ``name`` is; None for a local. Raises EvaluationError.
+        """
+        handle = self._handle(parent)
+        variable = await self._in_frame(
+            tid, lambda number: self._session.native.assign(number, frame.level, handle, name, text)
+        )
+        return self._session.inspector.values.native_value(variable)
+
+    async def place(
+        self, tid: int, frame: NativeFrame, parent: int | None, name: str, expression: str | None
+    ) -> tuple[int, int]:
+        """Address and size in bytes of a variable (as :meth:`assign` names it) or of an expression."""
+        handle = self._handle(parent)
+        place = await self._in_frame(
+            tid,
+            lambda number: self._session.native.memory_place(number, frame.level, handle, name, expression),
+        )
+        return place.address, place.size
+
+    async def completions(self, tid: int, frame: NativeFrame, text: str) -> list[str]:
+        """What gdb would complete the expression ``text`` to, whole."""
+
+        async def ask() -> list[str]:
+            number = await self._session.inspector.gdb_thread(tid)
+            return await self._session.native.completions(number, frame.level, text)
+
+        rows: list[str] = await self._session.interrupted(ask)
+        return rows
+
+    def _handle(self, reference: int | None) -> int | None:
+        return None if reference is None else self._session.inspector.values.native_handle(reference)
+
+    async def _in_frame(self, tid: int, question: Callable[[int], Awaitable[_Answer]]) -> _Answer:
+        """The answer to a question about a thread, given as gdb's number of it."""
+
+        async def ask() -> _Answer:
+            number = await self._session.inspector.gdb_thread(tid)
+            try:
+                return await question(number)
+            except CommandError as error:
+                raise EvaluationError(error.message) from error
+
+        answer: _Answer = await self._session.interrupted(ask)
+        return answer

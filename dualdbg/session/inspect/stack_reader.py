@@ -1,0 +1,171 @@
+"""Reads the stacks of a target that gdb holds: unwinding prepared as needed, names and Python frames added."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import CommandError, DualdbgError
+from ...model import Event, NativeFrame, Notice, Stack
+from ...snapshot.cpython.held_process import PythonSide, PythonThread
+from ...stacks.merge import merge
+from ...stacks.roles import RoleRules
+from ...symbols import cache
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.gdb_feed.policy import Load
+from ...symbols.gdb_feed.unwind_file import unwind_file
+from ...symbols.objfile import Objfile
+from ..engines import NativeEngine
+from ..progress import progress
+from .symbol_policy import SymbolPolicy
+
+MOST_FRAMES = 5000  # native ones of a thread
+_INTERPRETER_NAMES = ("libpython", "python")
+_INDEXED = 50_000_000  # bytes of a library from which on gdb takes seconds to make its index
+
+
+class StackReader:
+    """Native frames, Python frames and their merged stack. Used only while gdb holds every thread."""
+
+    def __init__(
+        self,
+        pid: int,
+        native: NativeEngine,
+        image: AddressSpace,
+        policy: SymbolPolicy,
+        hidden: tuple[str, ...],
+    ) -> None:
+        self.python_side = PythonSide(pid, lambda: image.modules)
+        self._native = native
+        self._image = image
+        self._policy = policy
+        self._hidden = hidden
+        self.emit: Callable[[Event], None] = lambda _event: None
+        self._prepared: dict[tuple[str, int], Module] = {}
+        self._rules: RoleRules | None = None
+        self._frames: dict[int, list[NativeFrame]] = {}
+        self._stacks: dict[int, Stack] = {}  # by OS thread id
+        self._python: list[PythonThread] | None = None
+        self._python_trouble: str | None = None
+
+    def forget(self) -> None:
+        """The target ran: nothing that was read before holds any longer."""
+        self._frames.clear()
+        self._stacks.clear()
+        self._python = None
+
+    @property
+    def rules(self) -> RoleRules:
+        if self._rules is None:
+            files = {
+                module.path
+                for module in self._image.modules
+                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
+            }
+            self._rules = RoleRules(frozenset(files), self._hidden, self._policy.glue_patterns)
+        return self._rules
+
+    def load_of(self, module: Module) -> Load:
+        """What the policy says of a module."""
+        return self._policy.decide(module).load
+
+    async def prepare(self, module: Module) -> None:
+        """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
+        key = (module.path, module.start)
+        if key in self._prepared or module.library is None:
+            return
+        self._prepared[key] = module
+        load = self._policy.decide(module).load
+        if load is Load.WHOLE and not module.library.elf.is_on_disk:
+            await self._native.add_symbols(self._as_loaded(module, module.library), module.bias)
+        elif load is Load.WHOLE:
+            await self._keep_index(module.library.size >= _INDEXED)
+            async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
+                await self._native.load_library(module.path)
+        elif load is Load.UNWIND:
+            async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
+                path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
+            if path is not None:
+                await self._native.add_symbols(path, module.bias)
+
+    async def _keep_index(self, wanted: bool) -> None:
+        """gdb keeps its index of a big library's debug info, by build-id, and need not make it the next time."""
+        if wanted:
+            await self._native.keep_index(cache.cache_directory() / "gdb-index")
+        else:
+            await self._native.keep_index(None)
+
+    async def libraries_left(self) -> None:
+        """Modules are gone: what gdb was given for them must not serve for what is loaded there next."""
+        there = {(module.path, module.start) for module in self._image.modules}
+        for key in self._prepared.keys() - there:
+            module = self._prepared.pop(key)
+            for section in module.library.elf.sections if module.library is not None else ():
+                if section.is_code and section.size:
+                    with contextlib.suppress(
+                        CommandError
+                    ):  # it dropped the library itself, or had nothing for it
+                        await self._native.remove_symbols(section.address + module.bias)
+                    break
+
+    def _as_loaded(self, module: Module, library: Objfile) -> Path:
+        """A copy of the file as it was when the target loaded it: gdb would read what is in its place now."""
+        text = f"{module.path} was replaced on disk since it was loaded: its symbols are those of the file that runs"
+        self.emit(Notice("warning", text, "restart the program to run the new one"))
+        return cache.store(f"replaced-{library.identity}.so", [library.elf.data])
+
+    async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
+        """The frames of one thread, each with the best name there is; read once a stop."""
+        if gdb_thread in self._frames:
+            return self._frames[gdb_thread]
+        while True:
+            frames = await self._native.frames(gdb_thread, MOST_FRAMES)
+            missing = self._first_unprepared(frames)
+            if missing is None:
+                break
+            await self.prepare(missing)
+        self._frames[gdb_thread] = [self._named(frame) for frame in frames]
+        return self._frames[gdb_thread]
+
+    def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
+        for frame in frames:
+            module = self._image.module_at(frame.pc)
+            if module is None or module.library is None:
+                continue
+            if (module.path, module.start) not in self._prepared:
+                return module
+        return None
+
+    def _named(self, frame: NativeFrame) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
+        if frame.inlined:  # only debug info knows it
+            return replace(frame, library=library)
+        return replace(frame, function=function or frame.function, library=library)
+
+    def python_threads(self) -> list[PythonThread]:
+        """The Python side of every thread; empty, with the reason kept for the note, when it cannot be read."""
+        if self._python is None:
+            try:
+                self._python = self.python_side.threads()
+                self._python_trouble = None
+            except DualdbgError as error:
+                self._python = []
+                self._python_trouble = error.message
+        return self._python
+
+    async def stack(self, tid: int, gdb_thread: int) -> Stack:
+        """The merged stack of one thread; put together once a stop."""
+        if tid in self._stacks:
+            return self._stacks[tid]
+        native = await self.native_frames(gdb_thread)
+        python = self.python_threads()
+        own = next((thread for thread in python if thread.tid == tid), None)
+        frames = list(own.frames) if own is not None else []
+        trouble = self._python_trouble if own is None else own.trouble
+        if len(native) >= MOST_FRAMES:
+            trouble = f"only the innermost {MOST_FRAMES} native frames were read"
+        self._stacks[tid] = merge(tid, native, frames, self.rules, trouble)
+        return self._stacks[tid]

@@ -1,0 +1,32 @@
+"""The session's view of the symbol policy: what is loaded of each module, with the user's overrides."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ...known.binding_layers import GLUE_PATTERNS
+from ...symbols.address_space import Module
+from ...symbols.gdb_feed.policy import Decision, Policy
+
+
+def glue_patterns(own: Iterable[str]) -> tuple[str, ...]:
+    """The user's own patterns of function names (``mylib::detail::*``) and the built-in ones."""
+    return (*(fnmatch.translate(pattern) for pattern in own), *GLUE_PATTERNS)
+
+
+@dataclass
+class SymbolPolicy:
+    """``overrides`` as given with ``--symbols``; ``glue_patterns`` are the user's own and the built-in ones."""
+
+    policy: Policy = field(default_factory=Policy)
+    glue_patterns: tuple[str, ...] = GLUE_PATTERNS
+    _decisions: dict[str, Decision] = field(default_factory=dict)
+
+    def decide(self, module: Module) -> Decision:
+        """What to load of ``module``; asked once for each file."""
+        if module.path not in self._decisions:
+            assert module.library is not None
+            self._decisions[module.path] = self.policy.decide(module.library)
+        return self._decisions[module.path]

@@ -1,0 +1,137 @@
+"""The threads of the target by number and name, cheap enough to be asked for at every stop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from pathlib import Path, PurePath
+from typing import Protocol
+
+from ...backends import python as debugpy
+from ...errors import CommandError, DualdbgError
+from ...model import Frame, NativeFrame, PythonFrame, State, Thread
+from ...snapshot.cpython.held_process import PythonSide
+from ...snapshot.linux.procfs import namespace_tids
+from ..engines import Reading
+from ..loop import Loop
+from ..ports import Reads
+
+# OS thread id, name, pydevd's number, and whether the thread is pydevd's own, of every Python thread.
+# threading.enumerate hides pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not. The number of
+# DAP belongs to pydevd's own name of the thread (pydevd_base_schema.py, _translate_id_to_dap).
+_SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
+_NAMES = (
+    f"[(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
+    " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
+    " for t in list(__import__('threading')._active.values())]"
+)
+_OURS = "pydevd."  # how debugpy's own threads are called
+
+
+class NamedThreads(Reads, Protocol):
+    """Threads by name, and by debugpy's number."""
+
+    def thread_name(self, tid: int) -> str:
+        """The system's name of a thread."""
+        ...
+
+    def learn_thread(self, number: int, tid: int) -> None:
+        """debugpy's ``number`` is the OS thread ``tid``."""
+        ...
+
+
+class ThreadList:
+    """Knows which threads are the debugger's own, and remembers the names that Python gave the others."""
+
+    def __init__(self, loop: Loop, native: Reading, threads: NamedThreads) -> None:
+        self._loop = loop
+        self._native = native
+        self._threads = threads
+        self.frozen: Collection[
+            int
+        ] = ()  # the OS thread ids of those that the user froze, always as they are now
+        self._names: dict[int, str] = {}
+        self.ours: set[int] = set()  # OS thread ids
+
+    def program_begins(self) -> None:
+        """Before the program's first line: every thread but the main one is the debugger's."""
+        self.ours = self._numbers() - {self._loop.state.pid}
+
+    async def all(self) -> list[Thread]:
+        """The program's threads, the main one first; an ended process has none."""
+        gil: dict[int, bool | None] = {}
+        if self._loop.state.phase is State.PYTHON_STOPPED:
+            await self._ask_python()
+        elif self._loop.state.phase is State.NATIVE_STOPPED:
+            for one in self._threads.reader.python_threads():
+                gil[one.tid] = one.holds_gil
+        numbers = self._numbers()
+        self.ours &= numbers
+        rows = [
+            Thread(tid, self._threads.thread_name(tid), self._names.get(tid), gil.get(tid))
+            for tid in numbers - self.ours
+        ]
+        return sorted(rows, key=lambda thread: (thread.tid != self._loop.state.pid, thread.tid))
+
+    async def described(self) -> list[Thread]:
+        """Every thread with what it does, while gdb holds the target: its names, the GIL, one line."""
+        from ...snapshot.report.assemble import waits_for_gil  # not needed to start
+
+        reader = self._threads.reader
+        python = {one.tid: one for one in reader.python_threads()}
+        self._read_names(reader.python_side)
+        rows = []
+        for number, tid in (await self._native.threads()).items():
+            if tid in self.ours:
+                continue
+            frames: Iterable[Frame] = (await self._threads.stack_while_held(tid)).visible()
+            waits = waits_for_gil(await reader.native_frames(number)) if tid in python else None
+            if waits:  # how it waits is the interpreter's business
+                frames = (frame for frame in frames if isinstance(frame, PythonFrame))
+            doing = next(map(one_line, frames), None)
+            if tid in self.frozen:
+                doing = f"{doing or '?'}, frozen"
+            holds = python[tid].holds_gil if tid in python else None
+            names = self._threads.thread_name(tid), self._names.get(tid)
+            rows.append(Thread(tid, *names, holds, waits, doing))
+        return rows
+
+    def _read_names(self, side: PythonSide) -> None:
+        self._names.setdefault(self._loop.state.pid, "MainThread")  # threading's name of it
+        try:
+            self._names.update(side.names())
+        except DualdbgError:
+            return  # no interpreter yet, or none that can be read: the stacks say why
+        self.ours.update(tid for tid, name in self._names.items() if name.startswith(_OURS))
+
+    def _numbers(self) -> set[int]:
+        try:
+            return {int(entry.name) for entry in Path(f"/proc/{self._loop.state.pid}/task").iterdir()}
+        except OSError:
+            return set()
+
+    async def _ask_python(self) -> None:
+        hold = next(iter(self._loop.state.python_holds.values()), None)
+        if hold is None or not hold.frames:
+            return
+        question = debugpy.evaluate(_NAMES, hold.frames[0].id, "clipboard")
+        try:
+            answer = await self._threads.ask(question)
+            rows = ast.literal_eval(answer.text)
+        except (CommandError, ValueError, SyntaxError):
+            return  # names are a courtesy: a program may have replaced threading.enumerate
+        outer = namespace_tids(self._loop.state.pid)
+        for inner, name, number, ours in rows:
+            tid = outer.get(inner, inner)
+            self._names[tid] = name
+            if ours:
+                self.ours.add(tid)
+            elif isinstance(number, int):
+                self._threads.learn_thread(number, tid)
+
+
+def one_line(frame: Frame) -> str:
+    """What a thread is doing, by its innermost frame."""
+    if isinstance(frame, NativeFrame):
+        return frame.function or f"{frame.pc:#x}"
+    return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

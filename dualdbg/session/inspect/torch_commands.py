@@ -1,0 +1,104 @@
+"""The words of the helpers (``tensor``, ``ivalue-stack``, ...): run in gdb, in a frame of either language."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Protocol
+
+from ...backends.native import HelperAnswer, ObjectRow
+from ...errors import EvaluationError
+from ...model import Event, Frame, Language, NativeFrame, PythonFrame, Value
+from ..engines import Evaluating
+from ..ports import Halting
+from ..progress import progress
+from .inspector import Inspector
+from .python_objects import NoVariable
+
+# What begins like a variable of Python: not a register, a number, a cast or an option.
+_OF_PYTHON = {
+    "dispatch-keys",
+    "py2cpp",
+    "pyobject",
+    "tensor",
+}  # words to which a variable of Python can be given
+_PYTHON_FIRST = {"py2cpp"}  # in native frames too: of the Python frame that called them
+_PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
+
+
+class Debuggee(Halting, Protocol):
+    """What the words need of a session."""
+
+    @property
+    def native(self) -> Evaluating: ...
+    @property
+    def inspector(self) -> Inspector: ...
+    def emit(self, event: Event) -> None: ...
+
+
+class HelperWords:
+    """Works while gdb holds the target, or within a short halt; nothing in the target is called or written."""
+
+    def __init__(self, session: Debuggee) -> None:
+        self._session = session
+
+    async def run(self, word: str, argument: str, tid: int | None, frame: Frame | None) -> Value:
+        """The answer as a value: ``value`` is the text for people, ``children`` and ``data`` its structure.
+
+        In a Python frame an argument that begins with a variable (``tensor self.weight --stats``) means its object;
+        for ``py2cpp`` in a native frame it may be one of the nearest Python frame below it.
+        ``tid`` of None is for words that ask about no thread. Raises EvaluationError with the helpers' own hint.
+        """
+
+        async def ask() -> HelperAnswer:
+            level = frame.level if isinstance(frame, NativeFrame) else 0
+            number = None if tid is None else await self._session.inspector.gdb_thread(tid)
+            expression = argument
+            if isinstance(frame, PythonFrame) and tid is not None and word in _OF_PYTHON:
+                expression = await self._without_variables(argument, tid, frame)
+            elif isinstance(frame, NativeFrame) and tid is not None and word in _PYTHON_FIRST:
+                expression = await self._of_caller(argument, tid, frame)
+            return await self._session.native.word(number, level, word, expression)
+
+        async with progress(self._session.emit, f"reading memory for {word}"):
+            answer: HelperAnswer = await self._session.interrupted(ask)
+        if answer.value is None:
+            raise EvaluationError(answer.error, answer.hint)
+        return replace(_value(answer.value), name=argument or word)
+
+    async def load(self) -> None:
+        """gdb itself knows the helpers' settings and commands from now on."""
+        await self._session.native.load_helpers()
+
+    async def _of_caller(self, argument: str, tid: int, frame: NativeFrame) -> str:
+        """As :meth:`_without_variables` in the nearest Python frame below; C++ where it has no such variable."""
+        frames = (await self._session.inspector.stack_while_held(tid)).visible()
+        below = frames[frames.index(frame) + 1 :] if frame in frames else frames
+        caller = next((one for one in below if isinstance(one, PythonFrame)), None)
+        if caller is None:
+            return argument
+        try:
+            return await self._without_variables(argument, tid, caller)
+        except NoVariable:
+            return argument
+
+    async def _without_variables(self, argument: str, tid: int, frame: PythonFrame) -> str:
+        match = _PYTHON.match(argument)
+        if match is None or argument[match.end() : match.end() + 2] == "::":
+            return argument
+        address = await self._session.inspector.values.memory.address(match[0], tid, frame)
+        return f"{address:#x}{argument[match.end() :]}"
+
+
+def _value(row: ObjectRow) -> Value:
+    return Value(
+        row.name,
+        row.type,
+        row.value,
+        Language.NATIVE,
+        child_count=row.total,
+        address=row.address,
+        data=row.data,
+        layout=row.layout,
+        children=None if row.children is None else tuple(_value(child) for child in row.children),
+    )

@@ -1,0 +1,179 @@
+"""Variables, children and expressions: debugpy's at a Python stop, gdb's in a native frame, memory else."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ...backends import python as debugpy
+from ...backends.native import NativeVariable
+from ...backends.python import PythonValue
+from ...errors import CommandError, EvaluationError, StaleHandle
+from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ..engines import Evaluating, Reading
+from ..loop import Loop
+from ..ports import Halting, Reads
+from .python_objects import PAGE, Fetch, MemoryValues, rest
+
+EVALUATION_DEADLINE = 3600.0
+# Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
+_ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+
+
+class Engine(Evaluating, Reading, Protocol):
+    """What values need of gdb."""
+
+
+class ValueReader:
+    """Values of the current stop; every reference is void once the target runs."""
+
+    def __init__(self, loop: Loop, native: Engine, halting: Halting, reads: Reads) -> None:
+        self._loop = loop
+        self._native = native
+        self._halting = halting
+        self._reads = reads
+        self._fetchers: dict[int, Fetch] = {}
+        self._native_handles: dict[int, int] = {}  # reference -> what gdb's helpers know the value by
+        self._next_reference = 1
+        self.memory = MemoryValues(native, halting, reads, self.register)
+
+    def forget(self) -> None:
+        self._fetchers.clear()
+        self._native_handles.clear()
+        self._native.forget_values()
+
+    async def variables(self, tid: int, frame: Frame) -> list[Value]:
+        if isinstance(frame, NativeFrame):
+            return await self._halting.interrupted(lambda: self._native_variables(tid, frame))
+        if self._loop.state.phase is State.PYTHON_STOPPED and frame.engine_id is not None:
+            return await self._python_variables(frame)
+        return await self._halting.interrupted(lambda: self.memory.variables(tid, frame))
+
+    async def children(self, reference: int) -> list[Value]:
+        """Raises StaleHandle for a reference of an earlier stop."""
+        return await self._fetch(reference, 0, None)
+
+    async def _fetch(self, reference: int, start: int, count: int | None) -> list[Value]:
+        fetch = self._fetchers.get(reference)
+        if fetch is None:
+            raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
+        return await fetch(start, count)
+
+    async def page(self, reference: int, start: int, count: int) -> list[Value]:
+        """``count`` children from number ``start`` (from 0) on. Raises StaleHandle like :meth:`children`."""
+        return await self._fetch(reference, start, count)
+
+    def native_handle(self, reference: int) -> int:
+        """What gdb's helpers know a native value by. Raises StaleHandle like :meth:`children`."""
+        if reference not in self._native_handles:
+            raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
+        return self._native_handles[reference]
+
+    # -- Python ---------------------------------------------------------------------------------
+
+    async def _python_variables(self, frame: PythonFrame) -> list[Value]:
+        assert frame.engine_id is not None
+        scopes = await self._reads.ask(debugpy.scopes(frame.engine_id))
+        return await self._python_children(scopes["Locals"]) if "Locals" in scopes else []
+
+    async def _python_children(self, debugpy_reference: int) -> list[Value]:
+        return [
+            self._python_value(value) for value in await self._reads.ask(debugpy.variables(debugpy_reference))
+        ]
+
+    def _python_value(self, value: PythonValue) -> Value:
+        inner = value.reference
+
+        async def part(start: int, count: int | None) -> list[Value]:
+            children = await self._python_children(inner)
+            return children[start:] if count is None else children[start : start + count]
+
+        reference = self.register(part) if inner else 0
+        return Value(
+            value.name,
+            value.type,
+            value.text,
+            Language.PYTHON,
+            reference,
+            value.count,
+            expression=value.expression,
+        )
+
+    async def evaluate_python(self, expression: str, frame: Frame) -> Value:
+        engine_id = frame.engine_id if isinstance(frame, PythonFrame) else None
+        if engine_id is None:
+            raise EvaluationError("that frame is not one that debugpy holds", "select a Python frame")
+        try:
+            question = debugpy.evaluate(expression, engine_id, "repl")
+            value = await self._reads.ask(question, EVALUATION_DEADLINE)
+        except CommandError as error:
+            if type(error) is CommandError:  # debugpy's own words: the expression's exception
+                raise EvaluationError(error.message) from error
+            raise
+        return self._python_value(value)
+
+    async def evaluate_memory(self, expression: str, tid: int, frame: PythonFrame) -> Value:
+        """A name, with attributes and elements of it, while gdb holds the target. Raises EvaluationError."""
+        return await self._halting.interrupted(lambda: self.memory.evaluate(expression, tid, frame))
+
+    # -- native ---------------------------------------------------------------------------------
+
+    async def _native_variables(self, tid: int, frame: NativeFrame) -> list[Value]:
+        number = await self._reads.gdb_thread(tid)
+        rows = await self._native.variables(number, frame.level)
+        if rows or frame.line is not None:
+            return [self.native_value(row) for row in rows]
+        return await self._argument_registers(number, frame)
+
+    async def _argument_registers(self, number: int, frame: NativeFrame) -> list[Value]:
+        """Without debug info, the innermost frame's arguments are at least where the ABI puts them."""
+        if frame.level != 0:
+            return []
+        registers = await self._native.registers(number, _ARGUMENT_REGISTERS)
+        return [
+            Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
+            for name, content in registers.items()
+        ]
+
+    async def evaluate_native(self, expression: str, tid: int, frame: Frame) -> Value:
+        level = frame.level if isinstance(frame, NativeFrame) else 0
+
+        async def read() -> Value:
+            number = await self._reads.gdb_thread(tid)
+            try:
+                variable = await self._native.evaluate(number, level, expression)
+            except CommandError as error:
+                raise EvaluationError(error.message) from error
+            return self.native_value(variable)
+
+        return await self._halting.interrupted(read)
+
+    async def _native_children(self, handle: int, start: int, count: int | None) -> list[Value]:
+        rows = await self._native.children(handle, start, PAGE + 1 if count is None else count)
+        if count is not None or len(rows) <= PAGE:
+            return [self.native_value(row) for row in rows]
+        values = [self.native_value(row) for row in rows[:PAGE]]
+        return [*values, rest(Language.NATIVE, self._native_reference(handle, start + PAGE))]
+
+    def _native_reference(self, handle: int, offset: int = 0) -> int:
+        return self.register(
+            lambda start, count: self._halting.interrupted(
+                lambda: self._native_children(handle, offset + start, count)
+            )
+        )
+
+    def native_value(self, variable: NativeVariable) -> Value:
+        """What gdb showed, as a value of this stop."""
+        handle = variable.handle
+        reference = 0
+        if handle is not None:
+            reference = self._native_reference(handle)
+            self._native_handles[reference] = handle
+        text, address = variable.value, variable.address
+        return Value(variable.name, variable.type, text, Language.NATIVE, reference, address=address)
+
+    def register(self, fetch: Fetch) -> int:
+        """A reference, valid until the target runs, by which ``fetch`` is asked for children."""
+        reference = self._next_reference
+        self._next_reference += 1
+        self._fetchers[reference] = fetch
+        return reference

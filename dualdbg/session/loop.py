@@ -1,0 +1,185 @@
+"""The only writer of a session's state: one inbox, one entry at a time, and the effects of each performed in order.
+
+An entry is a transition of the state with its arguments: an engine's report, a command, the result of a read, a timer.
+Whoever reads or waits does so in a task of its own, and puts what came of it into the inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Concatenate, ParamSpec
+
+from ..errors import DualdbgError, WrongState
+from ..model import Event, Notice
+from .decision_log import decision
+from .effects import Effect, Effects, Tell
+from .state import TargetState, described_transition
+
+P = ParamSpec("P")
+Transition = Callable[Concatenate[TargetState, P], Effects]
+
+
+class Loop:
+    """The inbox of one session. ``perform`` does what a transition asks for; it neither waits nor changes the state."""
+
+    def __init__(self, state: TargetState, perform: Callable[[Effect], None]) -> None:
+        self.state = state
+        self.log: Callable[[str], None] | None = None
+        self.changed: list[Callable[[], None]] = []  # called after each entry
+        self._perform = perform
+        self._inbox: deque[tuple[Transition[...], tuple[Any, ...], asyncio.Future[None] | None]] = deque()
+        self._scheduled = False
+        self._open = False
+        self._over = False
+        self._subscribers: list[asyncio.Queue[Event]] = []
+        self._background: set[asyncio.Task[bool]] = set()
+        self.ended = asyncio.Event()  # nothing follows any more
+        self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
+
+    @property
+    def is_open(self) -> bool:
+        """Whether entries are taken."""
+        return self._open
+
+    @property
+    def waiting(self) -> int:
+        """How many entries have not been taken."""
+        return len(self._inbox)
+
+    # -- entries ----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Begin to take entries; what has come before is taken now."""
+        self._open = True
+        self._schedule()
+
+    def put(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
+        """An entry that nobody waits for."""
+        assert not named
+        self._inbox.append((transition, arguments, None))
+        self._schedule()
+
+    async def ask(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
+        """An entry that was taken when this returns. Raises what the transition refuses it with."""
+        assert not named
+        if self._over:
+            raise _too_late()
+        taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inbox.append((transition, arguments, taken))
+        self._schedule()
+        await taken
+
+    def _schedule(self) -> None:
+        if self._open and self._inbox and not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._take_one)
+
+    def _take_one(self) -> None:
+        self._scheduled = False
+        transition, arguments, taken = self._inbox.popleft()
+        before = described_transition(self.state) if self.log is not None else ""
+        try:
+            effects = transition(self.state, *arguments)
+            self.state.check()
+        except DualdbgError as error:
+            if self.log is not None:
+                self.log(f"{transition.__name__} refused in {before}: {error.message}")
+            self._answer(taken, error)
+        except Exception as error:  # a defect of ours must not end the loop, nor stay unsaid
+            self._tell_defect(error)
+            self._answer(taken, error)
+        else:
+            if self.log is not None:
+                after = described_transition(self.state)
+                self.log(decision(transition, arguments, before, after, effects))
+            for effect in effects:
+                self._carry_out(effect)
+            self._mirror()
+            for react in self.changed:
+                react()
+            self._answer(taken, None)
+        self._schedule()
+
+    def _carry_out(self, effect: Effect) -> None:
+        """What fails in one is told, and does not keep the others from being done."""
+        try:
+            if isinstance(effect, Tell):
+                self.tell(effect.event)
+            else:
+                self._perform(effect)
+        except Exception as error:
+            self._tell_defect(error)
+
+    def _mirror(self) -> None:
+        """Those who wait for gdb to hold the target, or not, see it here."""
+        if self.state.is_mute:
+            self.native_held.set()
+        else:
+            self.native_held.clear()
+
+    @staticmethod
+    def _answer(taken: asyncio.Future[None] | None, error: Exception | None) -> None:
+        if taken is None or taken.done():
+            return
+        if error is None:
+            taken.set_result(None)
+        else:
+            taken.set_exception(error)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    def subscribe(self) -> asyncio.Queue[Event]:
+        """A queue that gets every event from now on."""
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+        self._subscribers.append(queue)
+        return queue
+
+    def tell(self, event: Event) -> None:
+        for queue in self._subscribers:
+            queue.put_nowait(event)
+
+    # -- work beside the loop ---------------------------------------------------------------------
+
+    def background(self, work: Awaitable[Any]) -> None:
+        """Run a coroutine beside the loop; its failure is told to the user, never lost."""
+        task = asyncio.get_running_loop().create_task(self.guarded(work))
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def guarded(self, work: Awaitable[Any]) -> bool:
+        """Whether the work was done; why not has been told."""
+        try:
+            await work
+            return True
+        except DualdbgError as error:
+            if not self.ended.is_set():
+                self.tell(Notice("error", error.message, error.hint))
+        except Exception as error:  # a defect of ours must not leave the target frozen without a word
+            self._tell_defect(error)
+        return False
+
+    def _tell_defect(self, error: Exception) -> None:
+        if self.log is not None:
+            self.log("".join(traceback.format_exception(error)))
+        text = f"internal error, {type(error).__name__}: {error}"
+        self.tell(Notice("error", text, "run again with --log-dir DIR: session.log says where"))
+
+    async def end_tasks(self) -> None:
+        """Take no more entries: the engines are gone. Who waits for one to be taken is refused."""
+        self._open = False
+        self._over = True
+        for _, _, taken in self._inbox:
+            self._answer(taken, _too_late())
+        self._inbox.clear()
+        own = asyncio.current_task()
+        tasks = [task for task in self._background if task is not own]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _too_late() -> WrongState:
+    return WrongState("the session is over", "type quit")

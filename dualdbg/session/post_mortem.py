@@ -1,0 +1,220 @@
+"""A session on a core file: everything can be looked at, and nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..backends.debugpy import DebugpyEngine
+from ..backends.events import EngineEnded, EngineEvent, NativeStopped, StopCause
+from ..backends.gdb import GdbEngine, GdbOptions
+from ..backends.wirelog import WireLog
+from ..errors import CommandError, EngineError, TargetError, WrongState
+from ..model import (
+    Breakpoint,
+    BreakpointSpec,
+    Notice,
+    Reason,
+    Thread,
+)
+from ..resources import resource_directory
+from ..snapshot.capture import Captured, Wanted
+from ..snapshot.core_file import capture_core
+from ..snapshot.cpython.held_process import PythonSide, PythonThread
+from ..snapshot.cpython.object_text import ObjectText
+from ..snapshot.cpython.reader import PythonReader
+from ..snapshot.linux.procfs import Mapping, MemoryMap
+from ..symbols.address_space import AddressSpace, Module
+from ..target.launcher import Launch
+from .announcement import announce_start
+from .breakpoints.table import BreakpointTable
+from .engines import NativeEngine
+from .inspect.inspector import Inspector
+from .inspect.thread_list import NamedThreads, ThreadList
+from .loop import Loop
+from .refusals import gdb_unusable
+from .session import Session
+from .start import Options, find_gdb, furnish, keep_log
+from .state import TargetState
+from .stops.facts import NativeHold, Picture
+
+
+async def open_core(
+    path: str,
+    options: Options,
+    program: str | None = None,
+    started: float | None = None,
+    subscribe: Callable[[Session], None] | None = None,
+) -> Session:
+    """A session on the core file ``path``, stopped for good where the process ended.
+
+    ``program`` stands in for the file of the program, where that has moved since. ``subscribe`` is called with the
+    session before anything happens in it. Raises TargetError, SymbolError or EngineError.
+    """
+    started = time.monotonic() if started is None else started
+    gdb = find_gdb(options.gdb)
+    captured, notes = await asyncio.to_thread(capture_core, path, Wanted(), program)
+    session = CoreSession(captured.facts.pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+
+    def report(event: EngineEvent) -> None:
+        if isinstance(event, EngineEnded):  # what else gdb says of a core is no event in its life
+            session.report(event)
+
+    native = GdbEngine(
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)), report
+    )
+    session.native = native
+    session.python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    keep_log(session, options)
+    options = replace(options, table=_NoBreakpoints)
+    image, inspector = _CoreImage(captured), partial(_CoreInspector, captured)
+    furnish(session, options, None, Launch(python=program or ""), image, inspector)
+    session.inspector.reader.python_side = _PythonInCore(captured)
+    if subscribe is not None:
+        subscribe(session)
+    options.tell(session)
+    try:
+        try:
+            await native.start()
+        except (EngineError, CommandError) as error:
+            raise gdb_unusable(gdb, error) from error
+        for command in options.gdb_commands:
+            await native.user_command(command)
+        file = (program or captured.modules[0].path) if captured.modules else None
+        await native.open_core(Path(path).absolute(), file)
+        session.run()
+        announce_start(session.loop, _version(captured), native.version)
+        for note in notes:
+            session.emit(Notice("info", note))
+        await _show(session, captured, notes[0])
+    except BaseException:
+        await native.close(grace=0.5)
+        raise
+    return session
+
+
+_NO_LIFE = "a core file is what is left of a process: it cannot run"
+
+
+async def _show(session: CoreSession, captured: Captured, how: str) -> None:
+    """Where the process ended is the one stop that there is."""
+    tid = captured.threads[0].tid
+    number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
+    hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
+    await session.loop.ask(TargetState.attached, hold)
+    picture = Picture(await session.inspector.thread(tid), await session.inspector.top_frame(tid))
+    await session.loop.ask(TargetState.attach_ready, picture, Reason.SIGNAL, how)
+    await session.loop.ask(TargetState.tell_attached)
+
+
+def _version(captured: Captured) -> str | None:
+    return ".".join(map(str, captured.python.layout.version)) if captured.python is not None else None
+
+
+class CoreSession(Session):
+    """Refuses whatever would let the process run."""
+
+    async def resume(self) -> None:
+        raise WrongState(_NO_LIFE, "look at frames, threads, values and memory")
+
+    async def step(self, *arguments: Any, **named: Any) -> None:
+        await self.resume()
+
+    async def pause(self) -> None:
+        await self.resume()
+
+    async def kill(self) -> None:
+        await self.resume()
+
+    async def detach(self) -> None:
+        raise WrongState("there is no process to detach from", "type quit")
+
+    async def close(self) -> None:
+        if self.loop.is_open:
+            await self.loop.ask(TargetState.post_mortem_over)
+        await super().close()
+
+
+class _NoBreakpoints(BreakpointTable):
+    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        raise WrongState(_NO_LIFE, "a breakpoint needs a process: dualdbg run, dualdbg attach")
+
+
+class _CoreImage(AddressSpace):
+    """The files that were mapped."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__(captured.facts.pid)
+        self._modules = {(module.path, module.start): module for module in captured.modules}
+
+    def refresh(self) -> list[Module]:
+        return []
+
+
+class _CoreInspector(Inspector):
+    """Names come from the core: a process that lives under this number now is another."""
+
+    def __init__(self, captured: Captured, loop: Loop, native: NativeEngine, *parts: Any) -> None:
+        super().__init__(loop, native, *parts)
+        self._names = {thread.tid: thread.name for thread in captured.threads}
+        self.thread_list = _CoreThreads(captured, loop, native, self)
+
+    def thread_name(self, tid: int) -> str:
+        return self._names.get(tid, "?")
+
+
+class _CoreThreads(ThreadList):
+    def __init__(self, captured: Captured, loop: Loop, native: NativeEngine, threads: NamedThreads) -> None:
+        super().__init__(loop, native, threads)
+        self._captured = captured
+        self._names = dict(captured.names)
+
+    async def all(self) -> list[Thread]:
+        holder = self._captured.python.gil_holder if self._captured.python is not None else None
+        states = self._captured.states
+        return [
+            Thread(
+                one.tid,
+                one.name,
+                self._names.get(one.tid),
+                states[one.tid].address == holder if one.tid in states else None,
+            )
+            for one in self._captured.threads
+        ]
+
+    def _numbers(self) -> set[int]:
+        return {one.tid for one in self._captured.threads}
+
+
+class _PythonInCore(PythonSide):
+    """The interpreter of the core."""
+
+    def __init__(self, captured: Captured) -> None:
+        super().__init__(captured.facts.pid, lambda: captured.modules)
+        self._captured = captured
+
+    def threads(self) -> list[PythonThread]:
+        captured = self._captured
+        holder = captured.python.gil_holder if captured.python is not None else None
+        return [
+            PythonThread(tid, state.frames, state.address == holder) for tid, state in captured.states.items()
+        ]
+
+    def names(self) -> dict[int, str]:
+        return dict(self._captured.names)
+
+    def _readers(self) -> tuple[PythonReader, ObjectText]:
+        captured = self._captured
+        if captured.interpreter is None:
+            raise TargetError("there is no Python interpreter in this core")
+        texts = ObjectText(captured.memory, self._mapping(), with_values=False)
+        return PythonReader(captured.memory, captured.interpreter), texts
+
+    def _mapping(self) -> MemoryMap:
+        rows = [Mapping(one.start, one.end, 0, one.path) for one in self._captured.modules]
+        return MemoryMap(rows)

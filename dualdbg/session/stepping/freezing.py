@@ -1,0 +1,164 @@
+"""Threads that the user froze: they do not run while the target runs, and stand as they were when it stops.
+
+gdb lets either every thread of a process run or one. A frozen thread is therefore *parked* while the target runs: its
+registers are set to an endless ``ppoll`` with every signal blocked, at a system call instruction that the C library
+has anyway. No code is written, and before anything is shown at a native stop the registers are as they were, the
+interrupted system call included (its number is in orig_rax, see arch/x86/kernel/signal.c).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Protocol
+
+from ...errors import CommandError, WrongState
+from ...symbols.address_space import AddressSpace
+from ..engines import CallingTarget, CodeReading, Reading
+from ..inspect.inspector import Inspector
+from ..loop import Loop
+from ..ports import Halting
+
+_SYSTEM_CALL = b"\x0f\x05"  # the instruction syscall
+_SEARCHED = 64  # bytes of the C library's function of that name
+_TRIES = 40  # at a Python stop, where the target runs on between two looks
+_PAUSE = 0.05  # seconds between them
+
+# A thread in the middle of these holds a lock that others need, owes one of them a wake-up, or is one of those whom the
+# next user of a condition variable waits for (glibc, nptl/pthread_cond_common.c: __condvar_quiesce_and_switch_g1).
+_LOCKING = re.compile(r"_*(GI_)?_*(pthread_(mutex|cond|rwlock)|lll_|condvar)")
+_INNERMOST = 8  # frames that are looked at
+_RESTARTED = range(
+    -516, -511
+)  # what an interrupted system call has in rax: ERESTARTSYS and its kin, linux/errno.h
+
+
+class Unsafe(CommandError):
+    """The thread stands where it must not be kept."""
+
+
+class Engine(CallingTarget, CodeReading, Reading, Protocol):
+    """What is needed of gdb to keep threads from running."""
+
+
+class Freezer:
+    """The frozen threads of one session."""
+
+    def __init__(
+        self, loop: Loop, native: Engine, halting: Halting, inspector: Inspector, image: AddressSpace
+    ) -> None:
+        self._loop = loop
+        self._native = native
+        self._halting = halting
+        self._inspector = inspector
+        self._image = image
+        self.frozen: set[int] = set()  # OS thread ids; one set for good, that others look into
+        self._instruction: int | None = None
+
+    async def freeze(self, tids: list[int]) -> None:
+        """Keep these threads from running until they are thawed.
+
+        Raises CommandError for a thread that is not there or that everything waits for, WrongState for the thread
+        of the stop alone.
+        """
+        stop = self._loop.state.require_stopped()
+        if stop.thread.tid in tids:
+            raise WrongState(
+                f"thread {stop.thread.tid} is the one that stopped", "select another, or freeze the others"
+            )
+
+        async def hold() -> None:
+            await self._find_instruction()
+            for tid in tids:
+                await self._check(tid)
+            self.frozen.update(tids)
+
+        tries = 1 if self._loop.native_held.is_set() else _TRIES
+        for left in reversed(range(tries)):
+            try:
+                await self._halting.interrupted(hold)
+                return
+            except Unsafe:
+                if not left:
+                    raise
+            await asyncio.sleep(_PAUSE)  # debugpy suspends it meanwhile
+
+    def check_runs(self, tid: int) -> None:
+        """Raises WrongState for a thread that is not to run."""
+        if tid in self.frozen:
+            raise WrongState(f"thread {tid} is frozen", f"thaw {tid} lets it run")
+
+    async def thaw(self, tids: list[int]) -> None:
+        """Let these threads run again with the others."""
+        for tid in tids:
+            if tid not in self.frozen:
+                raise CommandError(f"thread {tid} is not frozen", "threads lists them")
+        self.frozen.difference_update(tids)
+        await self._apply()
+
+    async def thaw_all(self) -> None:
+        """Nothing is frozen any more; gdb holds the target."""
+        self.frozen.clear()
+        await self.release()
+
+    async def park(self) -> None:
+        """The target is about to run: keep the frozen threads where they are. gdb holds it."""
+        if not self.frozen:
+            return
+        numbers = await self._native.threads()
+        self.frozen &= set(numbers.values())
+        parked = [number for number, tid in numbers.items() if tid in self.frozen]
+        assert self._instruction is not None  # found when the first thread was frozen
+        await self._native.park(parked, self._instruction)
+
+    async def release(self) -> None:
+        """The target is to be looked at: every thread as it was. gdb holds it."""
+        if self._instruction is not None:
+            await self._native.unpark()
+
+    async def _apply(self) -> None:
+        """At a Python stop the target runs all the while: a short halt, and the parked ones are the frozen ones."""
+        if not self._loop.native_held.is_set():
+
+            async def nothing() -> None:
+                return None
+
+            await self._halting.interrupted(nothing)
+
+    async def _check(self, tid: int) -> None:
+        from ...snapshot.report.assemble import waits_for_gil  # not needed to start
+
+        inspector = self._inspector
+        if tid in inspector.thread_list.ours:
+            raise CommandError(f"thread {tid} is debugpy's own: without it Python cannot be debugged")
+        await inspector.gdb_thread(tid)
+        if await inspector.holds_gil(tid):
+            raise Unsafe(
+                f"thread {tid} holds the GIL: frozen, it would stop every Python thread, debugpy's too",
+                "freeze it at a stop at which another thread holds the GIL",
+            )
+        frames = await inspector.reader.native_frames(await inspector.gdb_thread(tid))
+        if waits_for_gil(frames):
+            raise Unsafe(
+                f"thread {tid} waits for the GIL: frozen there, it would stop every Python thread",
+                "freeze it at a Python stop, where it waits for debugpy",
+            )
+        if any(_LOCKING.match(frame.function or "") for frame in frames[:_INNERMOST]):
+            raise Unsafe(
+                f"thread {tid} is in the middle of a lock operation: frozen there, it could stop other threads",
+                "freeze it at a later stop",
+            )
+
+    async def _find_instruction(self) -> None:
+        if self._instruction is not None:
+            return
+        native = self._native
+        if await native.architecture() != "x86-64":
+            raise CommandError("threads can be frozen on x86-64 only", "")
+        for place in self._image.find("syscall"):
+            code = await native.read_memory(place.address, _SEARCHED)
+            at = code.find(_SYSTEM_CALL)
+            if at >= 0:
+                self._instruction = place.address + at
+                return
+        raise CommandError("the C library's function syscall was not found, so no thread can be frozen", "")

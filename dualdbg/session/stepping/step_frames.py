@@ -1,0 +1,52 @@
+"""Which frames of a stack matter to a step: whose code called whose, and what is only on the way. Pure."""
+
+from __future__ import annotations
+
+from ...model import NativeFrame, PythonFrame, Role, Stack
+
+
+def same_line(one: PythonFrame, other: PythonFrame) -> bool:
+    """Whether both frames stand at the same line of the same file."""
+    return (one.file, one.line) == (other.file, other.line)
+
+
+def is_not_below(one: PythonFrame | None, other: PythonFrame) -> bool:
+    """Whether ``one`` stands at or above the line of ``other`` in the same function."""
+    if one is None or one.line is None or other.line is None:
+        return False
+    return (one.file, one.function) == (other.file, other.function) and one.line <= other.line
+
+
+def calls_operators(frame: PythonFrame) -> bool:
+    """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
+    return frame.file is not None and frame.file.endswith("/torch/_ops.py")
+
+
+def is_header(frame: NativeFrame) -> bool:
+    """Code of the C++ library that a binding layer calls on its way."""
+    if frame.file is None or frame.role is Role.GLUE:
+        return False
+    return frame.file.startswith("/usr/") or "/include/" in frame.file
+
+
+def caller_of_python(stack: Stack) -> NativeFrame | None:
+    """The user's native frame that called the innermost Python function, if native code called it."""
+    seen_python = False
+    for frame in stack.visible():
+        if isinstance(frame, PythonFrame):
+            if seen_python:
+                return None
+            seen_python = True
+        elif seen_python and frame.role is Role.USER:
+            return frame
+    return None
+
+
+def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
+    """The next native frame of the user's below the innermost one, before any Python frame."""
+    for frame in stack.visible()[1:]:
+        if isinstance(frame, PythonFrame):
+            return None
+        if glue_too or (frame.role is Role.USER and not is_header(frame)):
+            return frame
+    return None

@@ -1,0 +1,52 @@
+"""What became of a step when another stop came first: the user is told whether it goes on or is forgotten. Pure."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from ...model import NativeFrame, Reason
+from .step import CONTINUE, Step
+
+# A program that a signal has crashed goes nowhere: what a step would have done is no news then.
+_CUTTING = {Reason.BREAKPOINT, Reason.EXCEPTION, Reason.PAUSE}
+
+
+def cut_short(step: Step | None, left_to_debugpy: Step | None, reason: Reason, done: bool) -> str | None:
+    """What to tell at a stop of this ``reason``; None when the step was ``done`` with it, or there was none.
+
+    ``left_to_debugpy`` is the step that debugpy ends later, for that one goes on.
+    """
+    if done or reason not in _CUTTING:
+        return None
+    if left_to_debugpy is not None:
+        return f"{described(left_to_debugpy)} is unfinished: continue completes it, another step forgets it"
+    if step is not None and step.kind != CONTINUE:
+        return f"{described(step)} is forgotten"
+    return None
+
+
+def described(step: Step) -> str:
+    """``the next from train.py:12``."""
+    frame = step.origin or step.top
+    if frame is None:
+        return f"the {step.kind}"
+    if frame.file is not None and frame.line is not None:
+        return f"the {step.kind} from {PurePath(frame.file).name}:{frame.line}"
+    where = frame.function if isinstance(frame, NativeFrame) else None
+    return f"the {step.kind} from {where}" if where else f"the {step.kind}"
+
+
+def native_step_done(kind: str, left: NativeFrame, stack_pointer: int) -> bool:
+    """Whether a stop in the thread of a native step, at another breakpoint, is where the step would have ended too."""
+    if left.sp is None or kind in ("stepi", "nexti"):
+        return True
+    if kind == "finish":
+        return stack_pointer > left.sp
+    return kind == "step" or stack_pointer >= left.sp
+
+
+def python_step_done(kind: str, left: int, depth: int) -> bool:
+    """The same for a step within Python that left a stack of ``left`` Python frames."""
+    if kind == "finish":
+        return depth < left
+    return kind == "step" or depth <= left

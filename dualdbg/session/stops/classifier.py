@@ -1,0 +1,213 @@
+"""Decides what a stop means, from facts that were read before: for the user, for a step, or for nobody. Pure.
+
+Each function returns a decision, or the fact that it needs first: facts cost requests to an engine, so they are asked
+for one after the other, and the loop decides again when one is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...backends import events as engine
+from ...backends.events import StopCause
+from ...model import Reason
+from ..stepping.step import Step
+from ..stepping.step_frames import is_not_below
+from .facts import (
+    UNREAD,
+    GoOn,
+    NativeFacts,
+    NativeVerdict,
+    Need,
+    PassOver,
+    PauseInPython,
+    PythonHold,
+    PythonVerdict,
+    Sender,
+    Show,
+)
+
+PYTHON_PAUSE_LOOKS = 10  # how often gdb looks whether a program that debugpy was to pause has left Python
+
+_INTERNAL = {StopCause.LIBRARIES: Need.LIBRARIES, StopCause.EXEC: Need.PROGRAM}
+_HIT_CAUSES = {StopCause.BREAKPOINT, StopCause.WATCHPOINT}
+_STEP_CAUSES = {StopCause.STEPPED, StopCause.RETURNED, StopCause.LOCATION_REACHED}
+_PYTHON_REASONS = {
+    "breakpoint": Reason.BREAKPOINT,
+    "function breakpoint": Reason.BREAKPOINT,
+    "step": Reason.STEP,
+    "goto": Reason.STEP,
+    "pause": Reason.PAUSE,
+    "exception": Reason.EXCEPTION,
+    "entry": Reason.ENTRY,
+}
+_GONE = "the function of gdb's watchpoint was left, and it is gone"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What the state says that a decision depends on.
+
+    ``halting``: work of ours waits for the target to stand still; ``pausing``: the user does. ``shown``: gdb shows a
+    stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy makes the user's pause, and
+    ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy does not make it; ``pause_owed``: debugpy
+    was asked, and has not stopped for it yet. ``interrupting``: gdb was asked to interrupt the target, and no SIGINT
+    has come of it yet. ``interrupt_pauses``: the terminal's Ctrl-C is meant for us. ``leaving``: a step that goes on
+    after an exception, and leaves what it called first.
+    """
+
+    halting: bool = False
+    pausing: bool = False
+    shown: bool = False
+    python_holds: bool = False
+    paused_in_python: bool = False
+    pause_refused: bool = False
+    pause_owed: bool = False
+    looks: int = 0
+    interrupting: bool = False
+    interrupt_pauses: bool = True
+    entry_expected: bool = False
+    step: Step | None = None
+    debugpy_steps: bool = False
+    leaving: Step | None = None
+
+
+# -- stops of gdb's -------------------------------------------------------------------------------
+
+
+def classify_native(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
+    """What a stop of gdb's means."""
+    verdict = _meaning(facts, now)
+    if isinstance(verdict, PassOver) and now.pausing and not now.halting and not now.shown:
+        # gdb sends no SIGINT when the target has just stopped by itself.
+        verdict = Show(Reason.PAUSE, signal=verdict.signal)
+    if isinstance(verdict, Show) and verdict.reason is Reason.PAUSE:
+        if facts.can_pause is UNREAD:
+            return Need.PAUSE
+        if _pauses_in_python(facts.can_pause, now):
+            return PauseInPython(verdict.signal)
+    if isinstance(verdict, Show) and facts.thread is None:
+        return Need.THREAD
+    return verdict
+
+
+def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
+    stop = facts.stop
+    if stop.cause in _INTERNAL:
+        return PassOver() if facts.done else _INTERNAL[stop.cause]
+    if stop.cause is StopCause.SIGNAL and stop.signal == "SIGINT":
+        return _interrupt(facts, now)
+    if facts.ends_step is UNREAD:
+        return Need.STEP
+    if facts.ends_step is not None:
+        return Show(Reason.STEP, (), _returned(stop)) if facts.ends_step else PassOver()
+    if stop.cause in _HIT_CAUSES:
+        if facts.met is UNREAD:
+            return Need.BREAKPOINTS
+        return _show_met(Reason.BREAKPOINT, facts)
+    if stop.cause in _STEP_CAUSES:
+        return Show(Reason.STEP, (), _returned(stop))
+    if stop.cause is StopCause.SIGNAL and stop.signal != "0":
+        if facts.met is UNREAD:
+            return Need.SIGNAL
+        owners, description = facts.met
+        if facts.asked and not owners:
+            return PassOver()
+        return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}")
+    if stop.cause is StopCause.WATCHPOINT_GONE:
+        return Show(Reason.BREAKPOINT, (), _GONE)
+    return Show(Reason.PAUSE, (), None if stop.signal == "0" else stop.words or None)
+
+
+def _interrupt(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
+    """A SIGINT: of a halt or a pause that was asked for, the terminal's Ctrl-C, or the program's own business."""
+    if facts.sender is UNREAD:
+        return Need.SENDER
+    if facts.sender is Sender.GDB or (facts.sender is Sender.UNKNOWN and now.interrupting):
+        return PassOver()  # it has served its purpose, or another stop has made it needless
+    if facts.sender is Sender.TERMINAL and now.interrupt_pauses:
+        return PassOver(pause=True) if now.halting else Show(Reason.PAUSE)
+    return PassOver(signal=True)
+
+
+def _show_met(reason: Reason, facts: NativeFacts) -> NativeVerdict:
+    assert isinstance(facts.met, tuple)
+    owners, description = facts.met
+    return Show(reason, owners, description) if owners or description is not None else PassOver()
+
+
+def _pauses_in_python(can_pause: bool, now: Situation) -> bool:
+    """Whether debugpy makes the stop that the user asked for; gdb makes it where debugpy takes too long."""
+    if now.shown or now.pause_refused:
+        return False
+    if now.python_holds:
+        return now.paused_in_python
+    return can_pause and now.looks < PYTHON_PAUSE_LOOKS
+
+
+def _returned(stop: engine.NativeStopped) -> str | None:
+    return f"returned {stop.return_value}" if stop.return_value is not None else None
+
+
+# -- stops of debugpy's ---------------------------------------------------------------------------
+
+
+def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
+    """What a stop of debugpy's means."""
+    if not hold.read:
+        return Need.PLACE
+    if hold.shown:
+        return Show(Reason.PAUSE, (), "back where Python had stopped")
+    stepped = hold.event.reason == "step"
+    if stepped and now.leaving is not None and _is_on_the_way(hold, now.leaving):
+        return _towards(hold, now.leaving)
+    if stepped and _repeats(hold, now.step):
+        return GoOn("next")
+    reason = Reason.ENTRY
+    if not now.entry_expected:
+        if hold.event.reason == "pause" and now.pause_owed and not now.paused_in_python:
+            return GoOn("continue")  # another stop has served the user's pause
+        if hold.removed or (stepped and not _ends_step(hold, now)):
+            return GoOn("continue")
+        reason = Reason.PAUSE if now.paused_in_python else _python_reason(hold)
+    if hold.met is UNREAD:
+        return Need.MET
+    if hold.met is None:
+        # An exception that nobody asked for: a step under way goes on, out of what it has called.
+        step = now.step if now.debugpy_steps else None
+        return _towards(hold, step) if step is not None else GoOn("continue")
+    owners, description = hold.met
+    return Show(reason, owners, description)
+
+
+def _python_reason(hold: PythonHold) -> Reason:
+    return _PYTHON_REASONS.get(hold.event.reason, Reason.BREAKPOINT)
+
+
+def _towards(hold: PythonHold, step: Step) -> GoOn:
+    return GoOn("stepOut" if hold.depth > step.depth else step.request, step)
+
+
+def _is_on_the_way(hold: PythonHold, step: Step) -> bool:
+    """Whether the step is still in what it called, or just back on the line that called it."""
+    there = step.origin is not None and hold.top is not None and hold.top.line == step.origin.line
+    return hold.depth > step.depth or (hold.depth == step.depth and there)
+
+
+def _repeats(hold: PythonHold, step: Step | None) -> bool:
+    """Whether debugpy ended a step of ``until`` at a line that is not below the one that was left, in its frame."""
+    if step is None or step.kind != "until" or step.origin is None:
+        return False
+    same = hold.tid == step.tid and hold.depth == step.depth and hold.top is not None
+    return same and is_not_below(hold.top, step.origin)
+
+
+def _ends_step(hold: PythonHold, now: Situation) -> bool:
+    """False for the late end of a debugpy step that another stop has ended, or that a landing is to end.
+
+    debugpy stops on the caller's line while the function is only about to return (``depth`` counts its frames); when
+    native code called the function, the step ends there.
+    """
+    if now.step is not None and now.step.lands and hold.depth < now.step.depth:
+        return False
+    return now.debugpy_steps

@@ -1,0 +1,66 @@
+"""Keeps a core of a target that crashes, as gdb writes it while it holds the target at the signal."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from itertools import chain, count
+from pathlib import Path
+
+from ...errors import CommandError
+from ...model import Notice, Reason
+from ...private_files import new_file
+from ..engines import Reading
+from ..loop import Loop
+from ..progress import progress
+from .facts import Show
+
+# Those that end a program and say that it is broken; signal(7), "Core".
+CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
+
+
+async def keep_core(loop: Loop, native: Reading, folder: Path, verdict: Show) -> None:
+    """Write ``folder``/core.PID when the stop is a crash; what came of it is told.
+
+    A later one is core.PID.2: a handler that raises the signal again shows less than the first did. Only the user may
+    read it: it is all of the program's memory.
+    """
+    signal = (verdict.description or "").partition(",")[0]
+    if verdict.reason is not Reason.SIGNAL or signal not in CRASHES:
+        return
+    try:
+        path, descriptor = _new(folder / f"core.{loop.state.pid}")
+    except OSError as error:
+        _complain(loop, f"{folder}: {error.strerror}")
+        return
+    try:
+        # gdb is given the file itself: a name could be another file by the time that gdb opens it.
+        async with progress(loop.tell, f"writing {path}"):
+            await native.write_core(Path(f"/proc/{os.getpid()}/fd/{descriptor}"))
+        megabytes = os.fstat(descriptor).st_size / 1e6
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if not isinstance(error, CommandError):
+            raise
+        _complain(loop, error.message)
+        return
+    finally:
+        os.close(descriptor)
+    loop.tell(
+        Notice("info", f"a core of {megabytes:.0f} MB is kept", f"dualdbg core {shlex.quote(str(path))}")
+    )
+
+
+def _complain(loop: Loop, why: str) -> None:
+    hint = "is there room, and may it be written?"
+    loop.tell(Notice("warning", f"no core could be kept: {why}", hint))
+
+
+def _new(path: Path) -> tuple[Path, int]:
+    """A file of this name, or with the first free number behind it, and the descriptor to write to."""
+    for candidate in chain([path], (path.with_name(f"{path.name}.{number}") for number in count(2))):
+        try:
+            return candidate, new_file(candidate)
+        except FileExistsError:
+            continue
+    raise AssertionError("there is no last number")

@@ -1,0 +1,145 @@
+"""Which of the user's breakpoints let a stop of gdb's count: threads, conditions, counts, calls of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...backends import events as engine
+from ...errors import CommandError
+from ...model import BreakpointKind, Layer
+from ...stacks.roles import is_evaluation_loop
+from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
+from ..breakpoints.cxx_exceptions import read_throw
+from ..breakpoints.table import condition_failed
+from .facts import Met
+
+if TYPE_CHECKING:
+    from ..breakpoints.table import BreakpointTable
+    from ..engines import NativeEngine
+    from ..inspect.inspector import Inspector
+
+
+class NativeHits:
+    """Asks the table, and gdb where a suffix costs a look at the target. gdb holds it."""
+
+    def __init__(
+        self, native: NativeEngine, breakpoints: BreakpointTable, inspector: Inspector, pid: int
+    ) -> None:
+        self._native = native
+        self._breakpoints = breakpoints
+        self._inspector = inspector
+        self._pid = pid
+        self.of_gdb: set[int] = set()  # breakpoints and watchpoints that the user had gdb set by itself
+        # The last one of a breakpoint in a thread and a layer.
+        self._reported: dict[tuple[int, int, Layer | None], Arrival] = {}
+
+    async def at_breakpoint(self, event: engine.NativeStopped) -> Met:
+        """At a breakpoint or watchpoint. Of gdb's own ones no number is known, but what gdb says of them."""
+        assert event.gdb_breakpoint is not None
+        if event.gdb_breakpoint in self.of_gdb:
+            return (), _told_by_gdb(event)
+        if await self._breakpoints.own_business(event) or await self._is_ours(event):
+            return (), None
+        return await self._met(event, self._breakpoints.native_owners_there(event.gdb_breakpoint))
+
+    async def at_signal(self, event: engine.NativeStopped) -> tuple[Met, bool]:
+        """At a signal; the second: whether the user has breakpoints on it at all."""
+        asked = self._breakpoints.on_signal(event.signal or "")
+        return await self._met(event, asked), bool(asked)
+
+    async def _met(self, event: engine.NativeStopped, ids: Sequence[int]) -> Met:
+        """Those of the breakpoints whose suffixes let them stop here, and what is to be said of it."""
+        table = self._breakpoints
+        thread = event.gdb_thread or 1
+        hit: list[int] = []
+        description = None
+        for id in ids:
+            spec = table.get(id).spec
+            if spec.thread is not None and not await self._is_thread(event, spec.thread):
+                continue
+            if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
+                continue
+            if spec.condition is not None:
+                try:
+                    if not await self._native.condition_holds(thread, spec.condition):
+                        continue
+                except CommandError as error:
+                    description = await self._condition_failed(id, spec.condition, error)
+                    hit.append(id)
+                    continue
+            if spec.kind is BreakpointKind.THROW:
+                thrown = await read_throw(self._native, thread)
+                if spec.subject and not thrown.is_a(spec.subject):
+                    continue
+                description = thrown.told(await self._inspector.stack_while_held(await self._tid(event)))
+            await table.count_passed_over(id)
+            if not table.count_hit(id):
+                continue
+            if spec.log is not None:
+                await self._inspector.write_log(spec.log, thread)
+                continue
+            hit.append(id)
+        for id in hit:
+            if table.get(id).spec.temporary:
+                await table.remove(id)
+        return tuple(hit), description if hit else None
+
+    async def _is_ours(self, event: engine.NativeStopped) -> bool:
+        """Whether the thread is one of debugpy's own: what it calls does not concern the user."""
+        ours = self._inspector.thread_list.ours
+        return bool(ours) and await self._tid(event) in ours
+
+    async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
+        """A condition without a value stops once and says why."""
+        await self._breakpoints.enable(id, False)
+        return condition_failed(id, condition, error.message)
+
+    async def _tid(self, event: engine.NativeStopped) -> int:
+        """The OS thread id of a stop's thread, which gdb may have met just now."""
+        if event.thread is not None:
+            return event.thread
+        return (await self._native.threads()).get(event.gdb_thread or 1, self._pid)
+
+    async def _is_thread(self, event: engine.NativeStopped, wanted: str) -> bool:
+        """Whether the thread of a stop has this OS thread id, or this name: the system's or Python's."""
+        tid = await self._tid(event)
+        if wanted.isdigit():
+            return tid == int(wanted)
+        if self._inspector.thread_name(tid) == wanted:
+            return True
+        return (await self._inspector.thread(tid)).python_name == wanted
+
+    async def _continues_call(self, event: engine.NativeStopped, id: int) -> bool:
+        """Whether this arrival at an operator's kernel belongs to a call that was reported already."""
+        thread = event.gdb_thread or 1
+        image = self._breakpoints.image
+        frames = await self._inspector.reader.native_frames(thread)
+        if len(frames) < 2:
+            return False
+        outer = []
+        for frame in frames[1:]:
+            if is_evaluation_loop(frame):
+                break
+            outer.append(image.function_start(frame.pc) or frame.pc)
+        function = image.function_start(frames[0].pc + 1) or frames[0].pc
+        starts = {}
+        for place in self._breakpoints.get(id).locations:
+            if place.address is not None:
+                starts[image.function_start(place.address + 1) or place.address] = layer_of(place.function)
+        layer = starts.get(function)
+        kernels = [start for start, its in starts.items() if its is layer]  # with @all there are others too
+        now = Arrival(thread, function, frames[0].sp or 0, frames[1].pc)
+        if continues_call(now, outer, kernels, self._reported.get((id, thread, layer))):
+            return True
+        self._reported[id, thread, layer] = now
+        return False
+
+
+def _told_by_gdb(event: engine.NativeStopped) -> str:
+    """What gdb says of a breakpoint of its own: of a watchpoint the expression, and the values before and after."""
+    if event.watched is None:
+        return f"gdb's breakpoint {event.gdb_breakpoint}"
+    watched = event.watched
+    change = f"{watched.old} -> {watched.new}" if watched.old is not None else f"{watched.new}"
+    return f"gdb's watchpoint {event.gdb_breakpoint}, {watched.expression}: {change}"

@@ -1,0 +1,75 @@
+"""Reads what is asked about a stop of debugpy's, and prepares it for the user. The classifier decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError, WrongState
+from ...model import Language, Location, Notice
+from ..effects import PreparePython, ReadPython
+from ..loop import Loop
+from ..state import TargetState
+from .facts import Need, Picture, PythonHold
+
+if TYPE_CHECKING:
+    from ..breakpoints.table import BreakpointTable
+    from ..inspect.inspector import Inspector
+    from ..stepping.stepper import Stepper
+
+
+@dataclass
+class PythonStops:
+    """What a stop is read with."""
+
+    loop: Loop
+    breakpoints: BreakpointTable
+    inspector: Inspector
+    stepper: Stepper
+
+    async def read(self, effect: ReadPython) -> None:
+        """Read one fact, and say that it is there, or that a native stop came first."""
+        hold = effect.hold
+        try:
+            if effect.need is Need.PLACE:
+                await self._place(hold)
+            else:
+                hold.met = await self.breakpoints.at_python_stop(hold)
+        except WrongState:  # gdb came first; debugpy answers when the target runs again
+            self.loop.put(TargetState.python_unread, hold, not self.inspector.hears_python)
+        except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
+            self.loop.tell(Notice("error", error.message, error.hint))
+            self.loop.put(TargetState.python_unread, hold, True)
+        else:
+            self.loop.put(TargetState.python_fact_read, hold)
+
+    async def prepare(self, effect: PreparePython) -> None:
+        """Take back what the step had set; the thread is shown then."""
+        hold = effect.hold
+        if not hold.shown:
+            await self.loop.guarded(self.stepper.stopped_in_python(effect.cancel_native))
+        thread = self.inspector.plain_thread(hold.tid)
+        self.loop.put(TargetState.python_ready, hold, Picture(thread, hold.top))
+
+    async def _place(self, hold: PythonHold) -> None:
+        await self.inspector.read_hold(hold)
+        hold.removed = self._was_removed(hold)
+        hold.read = True
+
+    def _was_removed(self, hold: PythonHold) -> bool:
+        """Whether the breakpoint of this stop is gone: one that was removed while gdb held the target.
+
+        debugpy hears of that only when the target runs again, and numbers its breakpoints anew each time; so the
+        place decides.
+        """
+        top = hold.top
+        if hold.event.reason != "breakpoint" or not hold.event.breakpoints or top is None:
+            return False
+        places = [
+            location
+            for row in self.breakpoints.all()
+            if row.enabled and row.spec.language is Language.PYTHON
+            for location in row.locations
+            or (Location(file=top.file, line=top.line),)  # not told yet: may be it
+        ]
+        return not any(place.line in (top.line, None) for place in places)

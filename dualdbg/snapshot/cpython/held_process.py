@@ -1,0 +1,91 @@
+"""The Python side of a process that gdb holds: threads, frames and locals, read from its memory in a millisecond."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...errors import TargetError, UnreadableMemory
+from ...model import PythonFrame
+from ...symbols.address_space import Module
+from ..linux.memory import ProcessMemory
+from ..linux.procfs import MemoryMap, namespace_tids
+from .object_text import ObjectText
+from .reader import PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
+
+
+@dataclass(frozen=True)
+class PythonThread:
+    """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL.
+
+    ``trouble`` says why the frames end early, where they do.
+    """
+
+    tid: int
+    frames: tuple[PythonFrame, ...]
+    holds_gil: bool
+    trouble: str | None = None
+
+
+class PythonSide:
+    """Reads the interpreter in process ``pid``; ``modules`` are its mapped files. Nothing in the process is run.
+
+    Every method raises TargetError when there is no interpreter yet, or it cannot be read.
+    """
+
+    def __init__(self, pid: int, modules: Callable[[], Sequence[Module]]) -> None:
+        self._pid = pid
+        self._modules = modules
+
+    def threads(self) -> list[PythonThread]:
+        """Every Python thread."""
+        state, states = self._read(self._reader())
+        return [
+            PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
+            for tid, thread in states.items()
+        ]
+
+    def names(self) -> dict[int, str]:
+        """The names of ``threading.Thread`` objects by OS thread id; other threads have no name."""
+        reader = self._reader()
+        states = self._read(reader)[1]
+        texts = ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
+        return texts.thread_names(reader, states)
+
+    def variables(self, frame: PythonFrame) -> list[tuple[str, int]]:
+        """Name and object address of the arguments and locals of a frame that :meth:`threads` returned."""
+        if frame.address is None:
+            return []
+        reader, texts = self._readers()
+        return texts.variables(reader, frame.address)
+
+    def globals(self, frame: PythonFrame) -> list[tuple[str, int]]:
+        """Name and object address of the variables of the frame's module."""
+        if frame.address is None:
+            return []
+        reader, texts = self._readers()
+        return texts.globals(reader, frame.address)
+
+    def _readers(self) -> tuple[PythonReader, ObjectText]:
+        reader = self._reader()
+        return reader, ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
+
+    def _read(self, reader: PythonReader) -> tuple[PythonState, dict[int, PythonThreadState]]:
+        try:
+            state = reader.read()
+        except UnreadableMemory as error:
+            raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
+        return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))
+
+    def _reader(self) -> PythonReader:
+        interpreter = find_interpreter(self._modules())
+        if interpreter is None:
+            raise TargetError(f"there is no Python interpreter in process {self._pid} yet")
+        return PythonReader(ProcessMemory(self._pid), interpreter)
+
+    def _tids(self) -> list[int]:
+        try:
+            return [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
+        except OSError as error:
+            raise TargetError(f"process {self._pid} has ended") from error

@@ -1,0 +1,275 @@
+"""The Python threads of a process and their frames, read from its memory: nothing in it is run."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import UnreadableMemory
+from ...model import PythonFrame
+from ...shared.cpython import string_state
+from ...symbols.address_space import Module
+from ..linux.memory import Memory
+from ..linux.registers import Registers
+from .layout import PythonLayout, layout_of
+from .line_tables import line_at
+
+_MOST_FRAMES, _MOST_THREADS = 20_000, 20_000
+_OWNED_BY_C_STACK = 3  # 3.12, 3.13: a frame that marks the entry from C; FRAME_OWNED_BY_INTERPRETER in 3.14
+_TID_IN_PTHREAD = (0x2D0, 0xD0)  # x86-64, aarch64
+_TAG_BITS = 7  # 3.14 keeps marks in the low bits of references
+_FILE_VERSION = re.compile(r"python(\d)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """Where an interpreter is in a process: the address of its _PyRuntime, and the version its files tell."""
+
+    runtime: int
+    version: tuple[int, int] | None
+    module: str
+
+
+@dataclass(frozen=True)
+class CodeInfo:
+    """What is the same for every frame of a code object."""
+
+    function: str
+    file: str
+    first_line: int
+    lines: bytes
+    start: int
+
+
+@dataclass(frozen=True)
+class PythonThreadState:
+    """One thread state: ``tid`` of the OS (None where this version does not keep it), pthread_self(), frames.
+
+    ``trouble`` says why the frames end early, where they do.
+    """
+
+    address: int
+    tid: int | None
+    pthread: int
+    frames: tuple[PythonFrame, ...]
+    trouble: str | None = None
+
+
+@dataclass
+class PythonState:
+    """The Python side of a process. ``gil_holder`` is the address of a thread state, None while the GIL is free."""
+
+    layout: PythonLayout
+    threads: list[PythonThreadState] = field(default_factory=list)
+    gil_holder: int | None = None
+    trouble: str | None = None
+
+
+_RUNTIMES: dict[str, int | None] = {}
+
+
+def find_interpreter(modules: Sequence[Module]) -> Interpreter | None:
+    """The module that holds _PyRuntime: libpython where there is one, else the program; None without Python."""
+    candidates = [m for m in modules if m.library is not None and _may_hold_interpreter(m)]
+    programs = [m for m in modules[:1] if m.library is not None]
+    for module in sorted(candidates, key=lambda m: "libpython" not in m.path) + programs:
+        offset = _runtime_offset(module)
+        if offset is not None:
+            return Interpreter(offset + module.bias, _version(module, modules), module.path)
+    return None
+
+
+def _may_hold_interpreter(module: Module) -> bool:
+    return module.path.rsplit("/", 1)[-1].startswith(("libpython", "python"))
+
+
+def _runtime_offset(module: Module) -> int | None:
+    if module.path not in _RUNTIMES:
+        assert module.library is not None
+        found = module.library.find_data("_PyRuntime", exact=True)
+        _RUNTIMES[module.path] = found[0].address if found else None
+    return _RUNTIMES[module.path]
+
+
+def _version(module: Module, modules: Sequence[Module]) -> tuple[int, int] | None:
+    for path in [module.path, *(other.path for other in modules)]:
+        match = _FILE_VERSION.search(path.rsplit("/", 1)[-1]) or _FILE_VERSION.search(path)
+        if match:
+            return int(match[1]), int(match[2])
+    return None
+
+
+class PythonReader:
+    """Reads one interpreter. What it has learned of code objects it keeps."""
+
+    def __init__(self, memory: Memory, interpreter: Interpreter) -> None:
+        self.memory = memory
+        self._runtime = interpreter.runtime
+        self.layout = layout_of(memory, interpreter.runtime, interpreter.version)
+        self._codes: dict[int, CodeInfo] = {}
+        self._lines: dict[tuple[int, int], int | None] = {}
+
+    def read(self) -> PythonState:
+        """Every thread of every interpreter state, with its frames."""
+        layout, memory = self.layout, self.memory
+        state = PythonState(layout)
+        interpreter = memory.u64(self._runtime + layout.interpreters_head)
+        while interpreter and len(state.threads) < _MOST_THREADS:
+            try:
+                self._read_interpreter(interpreter, state)
+                interpreter = memory.u64(interpreter + layout.interpreter_next)
+            except UnreadableMemory as error:
+                state.trouble = f"the interpreter's list of threads cannot be followed: {error.message}"
+                break
+        return state
+
+    def _read_interpreter(self, interpreter: int, state: PythonState) -> None:
+        layout, memory = self.layout, self.memory
+        if layout.has_gil:
+            gil = self._runtime + layout.gil
+            if layout.gil_pointer is not None:
+                gil = memory.u64(interpreter + layout.gil_pointer)
+            if gil and memory.i32(gil + layout.gil_locked) == 1:
+                state.gil_holder = memory.u64(gil + layout.gil_holder)
+        thread = memory.u64(interpreter + layout.interpreter_threads)
+        seen = set()
+        while thread and thread not in seen and len(state.threads) < _MOST_THREADS:
+            seen.add(thread)
+            state.threads.append(self._read_thread(thread))
+            thread = memory.u64(thread + layout.thread_next)
+
+    def _read_thread(self, thread: int) -> PythonThreadState:
+        layout, memory = self.layout, self.memory
+        tid = None
+        if layout.native_thread_id is not None:
+            tid = memory.u64(thread + layout.native_thread_id)
+        frames: list[PythonFrame] = []
+        trouble = None
+        try:
+            self._read_frames(thread, frames)
+        except UnreadableMemory as error:
+            trouble = f"the Python frames end early: {error.message}"
+        return PythonThreadState(thread, tid, memory.u64(thread + layout.thread_id), tuple(frames), trouble)
+
+    def _read_frames(self, thread: int, frames: list[PythonFrame]) -> None:
+        layout, memory = self.layout, self.memory
+        frame = memory.u64(thread + layout.current_frame)
+        if layout.cframe_frame is not None and frame:
+            frame = memory.u64(frame + layout.cframe_frame)
+        while frame and len(frames) < _MOST_FRAMES:
+            following = memory.u64(frame + layout.frame_previous)
+            if layout.frame_owner is not None and memory.u8(frame + layout.frame_owner) == _OWNED_BY_C_STACK:
+                if frames:
+                    frames[-1] = _as_entry(frames[-1])
+            else:
+                frames.append(self._frame(frame))
+            frame = following
+        if frame:
+            raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
+
+    def _frame(self, frame: int) -> PythonFrame:
+        layout, memory = self.layout, self.memory
+        code_address = memory.u64(frame + layout.frame_code) & ~_TAG_BITS
+        code = self.code(code_address)
+        if layout.has_frame_objects:
+            offset = memory.i32(frame + layout.frame_instruction)
+            if layout.version == (3, 10):
+                offset *= 2
+            entry = True
+        else:
+            offset = memory.u64(frame + layout.frame_instruction) - code.start
+            entry = layout.frame_is_entry is not None and memory.u8(frame + layout.frame_is_entry) != 0
+        key = (code_address, offset)
+        if key not in self._lines:
+            self._lines[key] = line_at(layout.version, code.lines, code.first_line, offset)
+        return PythonFrame(code.function, code.file, self._lines[key], entry, frame)
+
+    def code(self, address: int) -> CodeInfo:
+        known = self._codes.get(address)
+        if known is None:
+            layout, memory = self.layout, self.memory
+            known = self._codes[address] = CodeInfo(
+                function=self.string(memory.u64(address + layout.code_name)),
+                file=self.string(memory.u64(address + layout.code_filename)),
+                first_line=memory.i32(address + layout.code_first_line),
+                lines=self.bytes_object(memory.u64(address + layout.code_lines)),
+                start=address + layout.code_start if layout.code_start is not None else 0,
+            )
+        return known
+
+    def bytes_object(self, address: int) -> bytes:
+        """The contents of a bytes object."""
+        objects = self.layout.objects
+        size = self.memory.u64(address + objects.head)
+        if size > 1 << 24:
+            raise UnreadableMemory(f"there is no bytes object at {address:#x}")
+        return self.memory.read(address + objects.bytes_data, size)
+
+    def tuple_items(self, address: int) -> list[int]:
+        """The addresses of a tuple's elements."""
+        objects = self.layout.objects
+        size = self.memory.u64(address + objects.head)
+        if size > 1 << 16:
+            raise UnreadableMemory(f"there is no tuple at {address:#x}")
+        return list(struct.unpack(f"<{size}Q", self.memory.read(address + objects.tuple_items, 8 * size)))
+
+    def type_name(self, address: int) -> str:
+        """``tp_name`` of the type of the object at ``address``."""
+        memory, objects = self.memory, self.layout.objects
+        return memory.text(memory.u64(memory.u64(address + objects.ob_type) + objects.tp_name))
+
+    def string(self, address: int, limit: int = 10_000) -> str:
+        """The contents of a str, at most ``limit`` characters."""
+        memory, objects = self.memory, self.layout.objects
+        length = min(memory.u64(address + objects.str_length), limit)
+        state = string_state(memory.u32(address + objects.str_state))
+        if state is None:
+            raise UnreadableMemory(f"there is no str at {address:#x}")
+        kind = state.kind
+        if state.compact:
+            start = address + (objects.str_ascii if state.ascii else objects.str_compact)
+        else:
+            start = memory.u64(address + objects.str_compact)
+        encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[kind]
+        return memory.read(start, length * kind).decode(encoding, "replace") if length else ""
+
+
+def _as_entry(frame: PythonFrame) -> PythonFrame:
+    return PythonFrame(frame.function, frame.file, frame.line, True, frame.address)
+
+
+def states_by_tid(
+    python: PythonState,
+    registers: Mapping[int, Registers],
+    memory: Memory,
+    tids: Collection[int],
+    foreign: Mapping[int, int] | None = None,
+) -> dict[int, PythonThreadState]:
+    """The Python threads by OS thread id. Before 3.11 a thread state only has pthread_self(), which on x86-64 is
+    the thread pointer; where that is not known, the thread id is looked up in glibc's own struct.
+
+    ``foreign``: thread ids as a process in another PID namespace knows them -> ours.
+    """
+    known = foreign or {tid: tid for tid in tids}
+    by_pointer = {regs.thread_pointer: tid for tid, regs in registers.items() if regs.thread_pointer}
+    result = {}
+    for state in python.threads:
+        tid = known.get(state.tid or 0) or by_pointer.get(state.pthread)
+        tid = tid or _tid_in_pthread(memory, state.pthread, known)
+        if tid is not None:
+            result[tid] = state
+    return result
+
+
+def _tid_in_pthread(memory: Memory, pthread: int, known: Mapping[int, int]) -> int | None:
+    """glibc keeps the OS thread id in its struct pthread (nptl/descr.h: the header, a list, then tid)."""
+    for offset in _TID_IN_PTHREAD:
+        try:
+            tid = memory.u32(pthread + offset)
+        except UnreadableMemory:
+            continue
+        if tid in known:
+            return known[tid]
+    return None

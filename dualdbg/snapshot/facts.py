@@ -1,0 +1,87 @@
+"""What a snapshot says: processes, their threads, and what each thread waits for. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..model import Stack, Thread
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """An open file of a process: its number and what is open (``pipe:[4711]``, a path, a socket with its ends).
+
+    ``others`` are the processes that have the other end of a pipe open; None where nobody has looked.
+    """
+
+    number: int
+    target: str | None
+    others: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class SystemCall:
+    """The system call that a thread is in: its name, its arguments, and the descriptor that it is about."""
+
+    name: str
+    arguments: tuple[int, ...]
+    descriptor: Descriptor | None = None
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading).
+
+    ``address`` is where the lock lies. ``owner`` is the OS thread id of the holder: 0 for nobody, None where the lock
+    does not say.
+    """
+
+    kind: str
+    address: int
+    owner: int | None = None
+
+
+@dataclass(frozen=True)
+class ThreadReport:
+    """One thread. ``state`` is the letter of proc(5) from before the stop, empty in a core;
+    ``locals`` by position in ``stack.frames``.
+
+    ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds.
+    """
+
+    thread: Thread
+    stack: Stack
+    state: str
+    system_call: SystemCall | None = None
+    wait_channel: str | None = None
+    waits_for: Lock | None = None
+    held_locks: tuple[int, ...] = ()
+    locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProcessReport:
+    """One process. ``stopped``: for how many seconds it stood still; None when it did not (``--no-stop``, a core).
+
+    ``label`` names its part in a larger job (``rank 3``), ``python`` the version of its interpreter; ``notes`` say
+    what could not be read, ``torn`` that it ran while it was read.
+    """
+
+    pid: int
+    parent: int
+    command: str
+    python: str | None
+    threads: tuple[ThreadReport, ...]
+    stopped: float | None
+    torn: bool = False
+    label: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A process that could not be read, and why."""
+
+    pid: int
+    message: str
+    hint: str

@@ -1,0 +1,1 @@
+"""What Linux tells of a process: /proc, ptrace, memory, registers, cores."""

@@ -1,0 +1,140 @@
+"""The memory of a process or a core, read page by page and kept: what was read once stays as it was.
+
+process_vm_readv(2) needs the right to trace, but neither stops the target nor waits for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import struct
+from abc import ABC, abstractmethod
+
+from ...errors import DualdbgError, TargetGone, UnreadableMemory
+from ...target.permission import refusal
+
+PAGE = 4096
+_U64, _U32, _I32 = struct.Struct("<Q"), struct.Struct("<I"), struct.Struct("<i")
+
+
+class Memory(ABC):
+    """Addresses of one target. Every read raises UnreadableMemory where nothing is mapped or kept."""
+
+    def __init__(self) -> None:
+        self._pages: dict[int, bytes | memoryview] = {}
+        self.late_pages = 0  # see ProcessMemory
+
+    @abstractmethod
+    def _load(self, page: int) -> bytes | None:
+        """The bytes of page number ``page``; None where there are none."""
+
+    def _page(self, number: int) -> bytes | memoryview:
+        known = self._pages.get(number)
+        if known is None:
+            loaded = self._load(number)
+            if loaded is None:
+                raise UnreadableMemory(f"memory at {number * PAGE:#x} cannot be read")
+            known = self._pages[number] = loaded
+        return known
+
+    def read(self, address: int, size: int) -> bytes:
+        offset = address % PAGE
+        if offset + size <= PAGE:
+            return bytes(self._page(address // PAGE)[offset : offset + size])
+        first, last = address // PAGE, (address + size - 1) // PAGE
+        data = b"".join(self._page(number) for number in range(first, last + 1))
+        return data[offset : offset + size]
+
+    def u64(self, address: int) -> int:
+        page = self._pages.get(address >> 12)
+        offset = address & 4095
+        if page is not None and offset <= PAGE - 8:
+            return int(_U64.unpack_from(page, offset)[0])
+        return int(_U64.unpack(self.read(address, 8))[0])
+
+    def u32(self, address: int) -> int:
+        return int(_U32.unpack(self.read(address, 4))[0])
+
+    def i32(self, address: int) -> int:
+        return int(_I32.unpack(self.read(address, 4))[0])
+
+    def u8(self, address: int) -> int:
+        return self.read(address, 1)[0]
+
+    def text(self, address: int, limit: int = 256) -> str:
+        """The zero-terminated string at an address, at most ``limit`` bytes of it."""
+        data = b""
+        while len(data) < limit:
+            room = PAGE - (address + len(data)) % PAGE
+            part = self.read(address + len(data), min(room, limit - len(data)))
+            before, zero, _ = part.partition(b"\0")
+            data += before
+            if zero:
+                break
+        return data.decode("utf-8", "replace")
+
+
+class _Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.process_vm_readv.restype = ctypes.c_ssize_t
+_libc.process_vm_readv.argtypes = [
+    ctypes.c_long,
+    ctypes.POINTER(_Iovec),
+    ctypes.c_ulong,
+    ctypes.POINTER(_Iovec),
+    ctypes.c_ulong,
+    ctypes.c_ulong,
+]
+
+
+class ProcessMemory(Memory):
+    """The memory of a living process.
+
+    After :meth:`freeze` the target may run: pages that were read before keep their contents, and ``late_pages``
+    counts those that had to be read afterwards, which may not fit the rest.
+    """
+
+    def __init__(self, pid: int) -> None:
+        super().__init__()
+        self._pid = pid
+        self._frozen = False
+
+    def freeze(self) -> None:
+        self._frozen = True
+
+    def capture(self, start: int, end: int) -> None:
+        """Keep the pages of [start, end) as they are now; what is not mapped is left out."""
+        first = start // PAGE * PAGE
+        data = self._read_live(first, -(-end // PAGE) * PAGE - first)
+        view = memoryview(data)
+        for offset in range(0, len(data) // PAGE * PAGE, PAGE):
+            self._pages[(first + offset) // PAGE] = view[offset : offset + PAGE]
+
+    def _load(self, page: int) -> bytes | None:
+        if self._frozen:
+            self.late_pages += 1
+        data = self._read_live(page * PAGE, PAGE)
+        return data if len(data) == PAGE else None
+
+    def _read_live(self, address: int, size: int) -> bytes:
+        """What can be read from ``address`` on: fewer bytes than ``size`` where the mapping ends."""
+        buffer = ctypes.create_string_buffer(size)
+        local = _Iovec(ctypes.addressof(buffer), size)
+        remote = _Iovec(address, size)
+        count = _libc.process_vm_readv(self._pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0)
+        if count >= 0:
+            return buffer.raw if count == size else buffer.raw[:count]
+        problem = ctypes.get_errno()
+        if problem == errno.EFAULT:
+            return b""
+        raise self._refused(problem)
+
+    def _refused(self, problem: int) -> DualdbgError:
+        if problem == errno.ESRCH:
+            return TargetGone(f"process {self._pid} has ended")
+        if problem == errno.ENOSYS:
+            return UnreadableMemory("this kernel has no process_vm_readv (CONFIG_CROSS_MEMORY_ATTACH)")
+        return refusal(self._pid, problem, reading=True)

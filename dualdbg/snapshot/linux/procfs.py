@@ -1,0 +1,208 @@
+"""What /proc says about a process and its threads, as proc(5) describes it. A process that has ended has no entry.
+
+psutil lists processes (``processes.py``, ``targets.py``). Here is what psutil does not tell: a thread's state, its wait
+channel and system call, mappings with their offsets, namespaces. Here are also a few facts that every look at a process
+needs: to import psutil would take 12 ms, and to read these facts by it 0.09 ms instead of 0.04.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "in uninterruptible sleep",
+    "T": "stopped by job control",
+    "t": "stopped by a debugger",
+    "Z": "ended, not yet collected (zombie)",
+    "X": "ended",
+    "I": "idle",
+}
+
+
+@dataclass(frozen=True)
+class ThreadFacts:
+    """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
+
+    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one.
+    """
+
+    tid: int
+    name: str
+    state: str
+    wait_channel: str | None = None
+    system_call: tuple[int, ...] | None = None
+    sp: int | None = None
+    pc: int | None = None
+
+
+@dataclass(frozen=True)
+class ProcessFacts:
+    """``command`` is the command line, or the name in brackets where there is none; ``state`` the letter of stat."""
+
+    pid: int
+    parent: int
+    command: str
+    state: str
+    owner: int
+
+
+def read_process(pid: int) -> ProcessFacts | None:
+    """The facts of a process; None when there is no such process."""
+    folder = f"/proc/{pid}"
+    try:
+        name, fields = read_stat(f"{folder}/stat")
+        raw = Path(f"{folder}/cmdline").read_bytes()
+        owner = os.stat(folder).st_uid
+    except OSError:
+        return None
+    words = [word.decode("utf-8", "replace") for word in raw.split(b"\0") if word]
+    return ProcessFacts(pid, int(fields[1]), " ".join(words) or f"[{name}]", fields[0], owner)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether job control has stopped the process."""
+    facts = read_process(pid)
+    return facts is not None and facts.state == "T"
+
+
+def read_rank(pid: int) -> str | None:
+    """``rank 3`` for a process that torchrun or another launcher gave a rank by the variable RANK."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return None
+    rank = next((word[5:].decode("ascii", "replace") for word in words if word.startswith(b"RANK=")), None)
+    return f"rank {rank}" if rank is not None and rank.isdigit() else None
+
+
+def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
+    """The threads of a process, main thread first. ``deep``: also the wait channel and the system call."""
+    try:
+        names = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    threads = [_thread(pid, tid, deep) for tid in sorted(map(int, names))]
+    return [thread for thread in threads if thread is not None]
+
+
+def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
+    folder = f"/proc/{pid}/task/{tid}"
+    try:
+        name, fields = read_stat(f"{folder}/stat")
+    except OSError:
+        return None  # the thread has ended
+    if not deep:
+        return ThreadFacts(tid, name, fields[0])
+    channel = _text(f"{folder}/wchan")
+    call, sp, pc = _system_call(_text(f"{folder}/syscall"))
+    return ThreadFacts(tid, name, fields[0], channel if channel != "0" else None, call, sp, pc)
+
+
+def read_stat(path: str) -> tuple[str, list[str]]:
+    """The name, which may hold any character, and the fields from the state letter on."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    end = text.rindex(")")
+    return text[text.index("(") + 1 : end], text[end + 2 :].split()
+
+
+def _text(path: str) -> str | None:
+    """The text of a file; None without the right to trace, and where the kernel was built without this file."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def _system_call(text: str | None) -> tuple[tuple[int, ...] | None, int | None, int | None]:
+    """``number args… sp pc``; ``-1 sp pc`` when it is blocked outside of a call; ``running``."""
+    if text is None or text == "running":
+        return None, None, None
+    words = text.split()
+    sp, pc = int(words[-2], 16), int(words[-1], 16)
+    if words[0] == "-1":
+        return None, sp, pc
+    return (int(words[0]), *(int(word, 16) for word in words[1:7])), sp, pc
+
+
+def namespace_tids(pid: int) -> dict[int, int]:
+    """Thread ids as a process in another PID namespace (a container) knows them -> ours; empty in our namespace."""
+    try:
+        if os.readlink(f"/proc/{pid}/ns/pid") == os.readlink("/proc/self/ns/pid"):
+            return {}
+        names = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return {}
+    result = {}
+    for name in names:
+        status = _text(f"/proc/{pid}/task/{name}/status") or ""
+        line = next((line for line in status.splitlines() if line.startswith("NSpid:")), None)
+        if line is not None:
+            result[int(line.split()[-1])] = int(name)
+    return result
+
+
+class Mapping(NamedTuple):
+    """A row of /proc/PID/maps; ``path`` is empty for memory without a file, or a name such as ``[stack]``."""
+
+    start: int
+    end: int
+    offset: int
+    path: str
+
+
+class MemoryMap:
+    """The rows of /proc/PID/maps, to look up where a mapping ends. ``pid`` is None for a process that has ended."""
+
+    def __init__(self, rows: list[Mapping], pid: int | None = None) -> None:
+        self.rows = rows
+        self.pid = pid
+        self._starts = [row.start for row in rows]
+
+    @classmethod
+    def read(cls, pid: int) -> MemoryMap:
+        return cls([_row(line) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
+
+    def end_of(self, address: int) -> int | None:
+        """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self.rows[index].end:
+            return None
+        return self.rows[index].end
+
+    def named(self, name: str) -> Mapping | None:
+        """The mapping of this name, such as ``[vdso]``."""
+        return next((row for row in self.rows if row.path == name), None)
+
+
+def _row(line: str) -> Mapping:
+    fields = line.split(None, 5)
+    start, _, end = fields[0].partition("-")
+    return Mapping(int(start, 16), int(end, 16), int(fields[2], 16), fields[5] if len(fields) > 5 else "")
+
+
+def descriptor_target(pid: int, descriptor: int) -> str | None:
+    """What an open descriptor is: a path, ``pipe:[4711]``, ``socket:[4711]``, ``anon_inode:[eventpoll]``."""
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{descriptor}")
+    except OSError:
+        return None
+
+
+def is_fork_of(pid: int, parent: int) -> bool:
+    """Whether a process is a copy of its parent: the same program, loaded and given its stack at the same addresses."""
+    here, there = MemoryMap.read(pid), MemoryMap.read(parent)
+    stack = here.named("[stack]")
+    other = there.named("[stack]")
+    if not here.rows or not there.rows or stack is None or other is None:
+        return False
+    first = here.rows[0]
+    return stack.end == other.end and (first.start, first.path) == (there.rows[0].start, there.rows[0].path)

@@ -1,0 +1,178 @@
+"""Holds every thread of a process still for a moment, and gives its registers: ptrace(2) by SEIZE and INTERRUPT.
+
+No signal is sent to the target. A signal that arrives while a thread is held is delivered when it is let go, and a
+process that was stopped by job control stays stopped. The kernel lets everything go by itself when we die.
+Requests and layouts: linux/ptrace.h, asm/ptrace.h, asm/user_64.h.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import struct
+import time
+from dataclasses import dataclass
+
+from ...errors import TargetError, TargetGone
+from ...target.permission import refusal
+from .registers import Registers, registers_from_regset
+
+_POKEDATA, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 0x4206, 0x4207, 17, 0x4204
+_NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
+_EVENT_STOP = 128
+_WALL = 0x40000000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.restype = ctypes.c_long
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class _Iovec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+@dataclass(frozen=True)
+class HeldThread:
+    """A thread that stands still: its registers, in DWARF order."""
+
+    tid: int
+    registers: Registers
+
+
+class Hold:
+    """Every thread of ``pid`` held still, from :meth:`take` until :meth:`release`. Both must run in the same thread.
+
+    ``stubborn`` are the threads that did not stop within the deadline, because they sleep uninterruptibly (state D).
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.threads: list[HeldThread] = []
+        self.stubborn: list[int] = []
+        self.seconds = 0.0
+        self._seized: set[int] = set()
+        self._signals: dict[int, int] = {}  # stopped thread -> the signal that it is about to be given
+        self._began = 0.0
+
+    def take(self, deadline: float = 0.25) -> None:
+        """Stop every thread. Raises PermissionRefused or TargetGone; then no thread is held."""
+        try:
+            while True:
+                fresh = self._seize_new_threads()
+                if not fresh:
+                    break
+                self._wait_for(fresh, deadline)
+            self.threads = [
+                thread for tid in sorted(self._signals) if (thread := self._read_registers(tid)) is not None
+            ]
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let every thread go on, with the signal that was on its way to it."""
+        for tid, signal in self._signals.items():
+            _ptrace(_DETACH, tid, signal)  # a thread that was killed meanwhile is gone: nothing to do
+        if self._began:
+            self.seconds = time.perf_counter() - self._began
+        self._signals.clear()
+
+    def __enter__(self) -> Hold:
+        self.take()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def _seize_new_threads(self) -> list[int]:
+        """Seize the threads until no new one appears: a thread that still runs may start another."""
+        try:
+            tids = [int(name) for name in os.listdir(f"/proc/{self.pid}/task")]
+        except FileNotFoundError:
+            raise TargetGone(f"process {self.pid} has ended") from None
+        fresh = []
+        for tid in tids:
+            if tid in self._seized:
+                continue
+            problem = _ptrace(_SEIZE, tid)
+            if problem == errno.ESRCH or (problem == errno.EPERM and _is_ending(self.pid, tid)):
+                continue
+            if problem:
+                raise refusal(self.pid, problem)
+            self._began = self._began or time.perf_counter()
+            self._seized.add(tid)
+            # A thread that ends just now cannot be interrupted. It is waited for all the same, or it would stay a
+            # zombie that we trace. A main thread cannot be collected before the other threads of its process.
+            if _ptrace(_INTERRUPT, tid) == 0 or tid != self.pid:
+                fresh.append(tid)
+        if not self._seized:
+            raise TargetGone(f"process {self.pid} has ended")
+        return fresh
+
+    def _wait_for(self, tids: list[int], deadline: float) -> None:
+        waiting = set(tids)
+        end = time.perf_counter() + deadline
+        while waiting:
+            for tid in list(waiting):
+                try:
+                    known, status = os.waitpid(tid, os.WNOHANG | _WALL)
+                except ChildProcessError:
+                    waiting.discard(tid)
+                    continue
+                if known == 0:
+                    continue
+                waiting.discard(tid)
+                if os.WIFSTOPPED(status):
+                    is_event = status >> 16 == _EVENT_STOP
+                    self._signals[tid] = 0 if is_event else os.WSTOPSIG(status)
+            if waiting and time.perf_counter() > end:
+                self.stubborn += sorted(waiting)
+                return
+            if waiting:
+                time.sleep(0.00005)
+
+    def _read_registers(self, tid: int) -> HeldThread | None:
+        data = _regset(tid, _NT_PRSTATUS, 512)
+        if data is None:
+            return None
+        tls = None
+        if platform.machine() == "aarch64":
+            raw = _regset(tid, _NT_ARM_TLS, 8)
+            tls = struct.unpack("<Q", raw[:8])[0] if raw else None
+        return HeldThread(tid, registers_from_regset(data, tls))
+
+
+def _is_ending(pid: int, tid: int) -> bool:
+    """Whether the thread has ended and is not collected yet: the kernel then refuses with EPERM, not with ESRCH."""
+    try:
+        with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] in "ZX" and tid != pid
+    except OSError:
+        return True
+
+
+def poke(tid: int, address: int, word: int) -> None:
+    """Put eight bytes into the memory of a thread that is held, its code too. Raises TargetError."""
+    if _libc.ptrace(_POKEDATA, tid, ctypes.c_void_p(address), ctypes.c_void_p(word)) == -1:
+        raise TargetError(f"memory at {address:#x} cannot be written: {os.strerror(ctypes.get_errno())}")
+
+
+def _ptrace(request: int, tid: int, data: int = 0) -> int:
+    """The errno of a request that returns no data; 0 when it was carried out."""
+    if _libc.ptrace(request, tid, None, ctypes.c_void_p(data)) == -1:
+        return ctypes.get_errno()
+    return 0
+
+
+def _regset(tid: int, kind: int, size: int) -> bytes | None:
+    buffer = ctypes.create_string_buffer(size)
+    vector = _Iovec(ctypes.addressof(buffer), size)
+    if _libc.ptrace(_GETREGSET, tid, ctypes.c_void_p(kind), ctypes.addressof(vector)) == -1:
+        if ctypes.get_errno() == errno.ESRCH:
+            return None  # killed while it was held
+        raise TargetError(f"the registers of thread {tid} cannot be read: {os.strerror(ctypes.get_errno())}")
+    return buffer.raw[: vector.length]

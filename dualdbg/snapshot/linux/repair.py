@@ -1,0 +1,170 @@
+"""Takes breakpoint instructions out of a process whose debugger died: ``python -m … PID stopped|running``.
+
+A breakpoint is a trap instruction in a private copy of a code page. /proc/PID/pagemap shows which pages of a library
+are no longer those of its file (Documentation/admin-guide/mm/pagemap.rst). Where such a page has a trap and the file
+has none, the file's bytes are put back. Code that was changed in another way is left as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import sys
+import time
+from dataclasses import dataclass
+
+from ...errors import DualdbgError
+from ...terminal_text import visible_text
+from .memory import PAGE, ProcessMemory
+from .procfs import read_process
+from .ptrace import Hold, poke
+
+_PRESENT, _SWAPPED, _OF_FILE = 1 << 63, 1 << 62, 1 << 61
+# Machine: the trap instruction, and the alignment of instructions. int3; brk #0 as gdb has it (gdb/aarch64-tdep.c).
+_TRAPS = {"x86_64": (b"\xcc", 1), "aarch64": (b"\x00\x00\x20\xd4", 4)}
+_WORD = 8
+_STRAY_STOP_SECONDS = 0.3  # a signal that was on its way arrives within this time
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A trap instruction in memory, and what the file has in its place."""
+
+    address: int
+    original: bytes
+
+
+def find_traps(pid: int, machine: str = os.uname().machine) -> list[Trap]:
+    """The traps that somebody has put into the code of a process. Empty for a process that is gone."""
+    trap, step = _TRAPS[machine]
+    memory = ProcessMemory(pid)
+    found = []
+    for start, end, offset, path in _code_mappings(pid):
+        changed = _changed_pages(pid, start, end)
+        if not changed:
+            continue
+        try:
+            with open(path, "rb") as file:
+                for page in changed:
+                    file.seek(offset + page - start)
+                    original = file.read(PAGE)
+                    found += _differences(memory.read(page, PAGE), original, page, trap, step)
+        except (OSError, DualdbgError):
+            continue  # the file was replaced, or the mapping is gone
+    return found
+
+
+def remove_traps(pid: int) -> list[Trap]:
+    """Puts the original instructions back. Raises PermissionRefused or TargetGone when that is not possible."""
+    if not find_traps(pid):
+        return []
+    with Hold(pid) as hold:
+        traps = find_traps(pid)
+        for trap in traps:
+            _restore(hold.threads[0].tid, trap)
+    return traps
+
+
+def _restore(tid: int, trap: Trap) -> None:
+    """Put the original bytes back. ptrace writes whole words; the rest of the word stays as it is."""
+    base = trap.address // _WORD * _WORD
+    word = bytearray(ProcessMemory(tid).read(base, _WORD))
+    at = trap.address - base
+    word[at : at + len(trap.original)] = trap.original
+    poke(tid, base, int.from_bytes(word, "little"))
+
+
+def _differences(there: bytes, original: bytes, page: int, trap: bytes, step: int) -> list[Trap]:
+    size = len(trap)
+    return [
+        Trap(page + at, original[at : at + size])
+        for at in range(0, len(original) - size + 1, step)
+        if there[at : at + size] == trap and original[at : at + size] != trap
+    ]
+
+
+def _code_mappings(pid: int) -> list[tuple[int, int, int, str]]:
+    rows = []
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
+            for line in file:
+                fields = line.split(None, 5)
+                if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
+                    start, _, end = fields[0].partition("-")
+                    rows.append((int(start, 16), int(end, 16), int(fields[2], 16), fields[5].rstrip("\n")))
+    except OSError:
+        return []
+    return rows
+
+
+def _changed_pages(pid: int, start: int, end: int) -> list[int]:
+    """The addresses of the pages that are private copies."""
+    try:
+        with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as file:
+            file.seek(start // PAGE * 8)
+            data = file.read((end - start) // PAGE * 8)
+    except OSError:
+        return []
+    entries = struct.unpack(f"<{len(data) // 8}Q", data)
+    return [
+        start + index * PAGE
+        for index, entry in enumerate(entries)
+        if entry & (_PRESENT | _SWAPPED) and not entry & _OF_FILE
+    ]
+
+
+def wait_until_untraced(pid: int, seconds: float = 5.0) -> bool:
+    """Whether the process has no tracer within that time: a dying gdb may still be at work."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        tracer = _tracer(pid)
+        if tracer is None:
+            return False
+        if tracer == 0:
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _tracer(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("TracerPid:"))
+    except (OSError, StopIteration):
+        return None
+
+
+def repair(pid: int, was_stopped: bool) -> list[Trap]:
+    """Clean up after a debugger of the process has died: remove its traps, and end a stop that it asked for.
+
+    gdb stops threads by SIGSTOP. When gdb dies before it takes this signal, the signal stops the process.
+    ``was_stopped``: job control had stopped the process before the attach, and it stays stopped. Raises as
+    :func:`remove_traps` does.
+    """
+    if not wait_until_untraced(pid):
+        return []
+    traps = remove_traps(pid)
+    end = time.monotonic() + _STRAY_STOP_SECONDS
+    while not was_stopped and time.monotonic() < end:
+        facts = read_process(pid)
+        if facts is None:
+            break
+        if facts.state == "T":
+            os.kill(pid, signal.SIGCONT)
+            break
+        time.sleep(0.002)
+    return traps
+
+
+def main(words: list[str]) -> int:
+    try:
+        repair(int(words[0]), was_stopped=words[1] == "stopped")
+    except (DualdbgError, ProcessLookupError) as error:
+        print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
+        return error.exit_status if isinstance(error, DualdbgError) else 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

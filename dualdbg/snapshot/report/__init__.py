@@ -1,0 +1,1 @@
+"""From what was captured to facts about threads, and to findings."""

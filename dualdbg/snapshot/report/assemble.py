@@ -1,0 +1,237 @@
+"""From what was captured to a report: frames unwound and named, both languages merged, thread by thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
+from ...shared.libraries import is_c_library, is_cxx_runtime
+from ...stacks.merge import merge
+from ...stacks.roles import RoleRules, is_base
+from ..capture import Captured
+from ..cpython.reader import PythonThreadState
+from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
+from ..linux.descriptors import describe_descriptor
+from ..linux.procfs import ThreadFacts
+from ..linux.registers import Registers
+from ..linux.system_calls import describe
+from ..unwind.unwinder import Unwinder, Unwound
+
+# A thread that waits for the GIL stands in one of these; only the C library's wait functions are called from them.
+_GIL_WAITS = frozenset(
+    {
+        "take_gil",
+        "PyEval_RestoreThread",
+        "PyEval_AcquireThread",
+        "PyGILState_Ensure",
+        "_PyThreadState_Attach",
+        "drop_gil",
+    }
+)
+SIGNAL_FRAME = "<signal handler called>"  # gdb's words
+_INTERPRETER_NAMES = ("libpython", "python")
+
+
+class Assembler:
+    """Makes the report of one captured process."""
+
+    def __init__(self, captured: Captured) -> None:
+        self._captured = captured
+        self.unwinder = Unwinder(captured.memory, captured.modules)
+        self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
+        self._rules = RoleRules(
+            frozenset(
+                module.path
+                for module in captured.modules
+                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
+            )
+        )
+        self._python = captured.states
+        holder = captured.python.gil_holder if captured.python is not None else None
+        self._holder = next(
+            (tid for tid, state in self._python.items() if holder is not None and state.address == holder),
+            None,
+        )
+
+    def report(self) -> ProcessReport:
+        captured = self._captured
+        unwound = {
+            facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
+            for facts in captured.threads
+            if facts.tid in captured.registers
+        }
+        self._look_up_names(unwound)
+        threads = tuple(self._thread(facts, unwound.get(facts.tid)) for facts in captured.threads)
+        version = captured.python.layout.version if captured.python is not None else None
+        return ProcessReport(
+            pid=captured.facts.pid,
+            parent=captured.facts.parent,
+            command=captured.facts.command,
+            label=captured.label,
+            python=".".join(map(str, version)) if version else None,
+            threads=threads,
+            stopped=captured.seconds_stopped,
+            torn=captured.seconds_stopped is None and not captured.is_core,
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> list[str]:
+        captured = self._captured
+        notes = []
+        if captured.interpreter is None:
+            notes.append("there is no Python interpreter in this process: native frames only")
+        elif captured.python_trouble:
+            notes.append(captured.python_trouble)
+        elif captured.texts_trouble:
+            notes.append(captured.texts_trouble)
+        if captured.memory.late_pages:
+            notes.append(
+                f"{captured.memory.late_pages} pages were read after the process ran on: "
+                "what they say may not fit the rest"
+            )
+        return notes
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def _look_up_names(self, unwound: dict[int, Unwound]) -> None:
+        """The function and the file of every frame; each library is asked once for all of its addresses."""
+        wanted: dict[int, set[int]] = {}
+        places = {(frame.pc, frame.is_call) for stack in unwound.values() for frame in stack.frames}
+        for pc, is_call in places:
+            module = self.unwinder.module_at(pc)
+            if module is None:
+                self._names[pc, is_call] = None, None
+                continue
+            self._names[pc, is_call] = None, module.path
+            if module.library is not None:
+                wanted.setdefault(module.start, set()).add(pc - is_call - module.bias)
+        symbols = {}
+        for start, addresses in wanted.items():
+            module = self.unwinder.module_at(start)
+            assert module is not None and module.library is not None
+            symbols[start] = module.library.symbols_at(addresses)
+        for pc, is_call in places:
+            module = self.unwinder.module_at(pc)
+            if module is not None and module.start in symbols:
+                symbol = symbols[module.start][pc - is_call - module.bias]
+                self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
+
+    def _native(self, unwound: Unwound) -> list[NativeFrame]:
+        frames = []
+        for level, raw in enumerate(unwound.frames):
+            function, library = self._names[raw.pc, raw.is_call]
+            if raw.is_signal:
+                function = SIGNAL_FRAME
+            frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp))
+        return frames
+
+    # -- threads -----------------------------------------------------------------------------------
+
+    def _thread(self, facts: ThreadFacts, unwound: Unwound | None) -> ThreadReport:
+        captured = self._captured
+        native = self._native(unwound) if unwound is not None else []
+        state = self._python.get(facts.tid)
+        python = list(state.frames) if state is not None else []
+        stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
+        waits = waits_for_gil(native)
+        registers = captured.registers.get(facts.tid)
+        call = self._system_call(facts, registers)
+        return ThreadReport(
+            thread=Thread(
+                tid=facts.tid,
+                name=facts.name,
+                python_name=captured.names.get(facts.tid),
+                holds_gil=facts.tid == self._holder if captured.python is not None else None,
+                waits_for_gil=waits if captured.python is not None else None,
+                state=None,
+            ),
+            stack=_without_c_library(_with_guesses(stack, unwound)),
+            state=facts.state,
+            system_call=call,
+            wait_channel=facts.wait_channel,
+            waits_for=_with_kind(captured.awaited.get(facts.tid), native),
+            held_locks=captured.held.get(facts.tid, ()),
+            locals=_locals_by_position(stack, captured.locals),
+        )
+
+    def _trouble(
+        self, facts: ThreadFacts, unwound: Unwound | None, state: PythonThreadState | None
+    ) -> str | None:
+        if facts.tid in self._captured.stubborn:
+            return (
+                "the thread did not stop: it is in uninterruptible sleep (state D), so only Python is shown"
+            )
+        if unwound is None:
+            return "the thread was running, so its native frames cannot be read without stopping it"
+        if unwound.trouble:
+            return unwound.trouble
+        if state is not None and state.trouble:
+            return state.trouble
+        return None
+
+    def _system_call(self, facts: ThreadFacts, registers: Registers | None) -> SystemCall | None:
+        raw = registers.system_call if registers is not None else None
+        raw = raw or facts.system_call
+        if raw is None or registers is None:
+            return None
+        name, position = describe(registers.architecture, raw[0])
+        descriptor = None
+        if position is not None and not self._captured.is_core:
+            descriptor = describe_descriptor(self._captured.facts.pid, raw[1 + position] & 0x7FFFFFFF)
+        return SystemCall(name, raw[1:], descriptor)
+
+
+def waits_for_gil(native: list[NativeFrame]) -> bool:
+    """Whether a thread with these frames stands where the interpreter waits for the GIL."""
+    for frame in native:
+        if is_c_library(frame.library):
+            continue
+        return frame.function in _GIL_WAITS and frame is not native[0]
+    return False
+
+
+def _with_kind(lock: Lock | None, native: list[NativeFrame]) -> Lock | None:
+    """The lock; None for a futex word that is no mutex because the thread does not stand in pthread_mutex_lock."""
+    if lock is None or lock.kind != "mutex":
+        return lock
+    names = [frame.function or "" for frame in native[:4]]
+    return lock if any("pthread_mutex_" in name for name in names) else None
+
+
+def _with_guesses(stack: Stack, unwound: Unwound | None) -> Stack:
+    if unwound is None or stack.note is not None:
+        return stack
+    guessed = sum(frame.guessed for frame in unwound.frames)
+    if not guessed:
+        return stack
+    note = f"{guessed} frames were found by the frame pointer alone: no unwind table covers their callees"
+    return replace(stack, note=note)
+
+
+def _without_c_library(stack: Stack) -> Stack:
+    """Fold away the C library's inner functions and the functions in which a thread begins: every thread has them."""
+    frames = tuple(
+        replace(frame, role=Role.PLUMBING)
+        if isinstance(frame, NativeFrame) and _is_inside_c_library(frame)
+        else frame
+        for frame in stack.frames
+    )
+    return replace(stack, frames=frames)
+
+
+def _is_inside_c_library(frame: NativeFrame) -> bool:
+    """True for functions that no program calls: without a name, or with one that the implementation keeps."""
+    if frame.function is None:
+        return is_cxx_runtime(frame.library)
+    return is_c_library(frame.library) and (frame.function.startswith("__") or is_base(frame))
+
+
+def _locals_by_position(
+    stack: Stack, by_frame: dict[int, tuple[tuple[str, str], ...]]
+) -> dict[int, tuple[tuple[str, str], ...]]:
+    """``by_frame``: the address of a Python frame -> its variables."""
+    return {
+        position: by_frame[frame.address]
+        for position, frame in enumerate(stack.frames)
+        if isinstance(frame, PythonFrame) and frame.address in by_frame
+    }

@@ -1,0 +1,345 @@
+"""What is wrong, in plain words, from the facts of a snapshot: rules over threads and processes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from ...model import PythonFrame
+from ..facts import ProcessReport, ThreadReport
+from .telling_frame import own_python_frame, place, where
+from .waits import Node, Scene, Wait, cycles, find_waits
+from .wording import activity
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was seen. ``kind`` is one of ``KINDS``, which begin with the gravest."""
+
+    kind: str
+    text: str
+    threads: tuple[Node, ...] = ()
+
+
+KINDS = ("deadlock", "fork-with-lock", "collective", "workers", "lock", "gil", "io", "child", "notification")
+
+_COLLECTIVES = frozenset(
+    (
+        *(
+            "all_reduce",
+            "reduce",
+            "broadcast",
+            "scatter",
+            "gather",
+            "barrier",
+            "monitored_barrier",
+            "send",
+            "recv",
+        ),
+        *("all_gather", "all_gather_into_tensor", "reduce_scatter", "reduce_scatter_tensor"),
+        *("all_to_all", "all_to_all_single", "broadcast_object_list", "all_gather_object", "gather_object"),
+        *("scatter_object_list", "init_process_group", "new_group"),
+    )
+)
+_COLLECTIVE_FILE = "/torch/distributed/distributed_c10d.py"
+_WORKER_WAITS = tuple(
+    f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
+)
+_IDLE = {
+    ("queues.py", "Queue._feed"),
+    ("queues.py", "_feed"),
+}  # a thread of multiprocessing, with nothing to send
+_NOTIFICATIONS = {
+    ("threading.py", "Event.wait"): "an Event to be set",
+    ("threading.py", "Condition.wait"): "a Condition to be notified",
+    ("threading.py", "Barrier.wait"): "the other threads at a Barrier",
+    ("threading.py", "Thread.join"): "another thread to end",
+    ("threading.py", "Semaphore.acquire"): "a Semaphore",
+    ("queue.py", "Queue.get"): "an item in a Queue",
+    ("queue.py", "Queue.put"): "room in a Queue",
+    ("_base.py", "Future.result"): "the result of a Future",
+}
+_READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4")
+_WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
+_IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
+_CHILD_WAITS = ("wait4", "waitid")
+
+
+def diagnose(processes: Sequence[ProcessReport], context: Sequence[ProcessReport] = ()) -> list[Finding]:
+    """The findings, gravest first. ``context``: processes that were read only to explain these."""
+    scene = Scene(processes, context)
+    waits = find_waits(scene)
+    rings = cycles(waits)
+    in_rings = {wait.thread for ring in rings for wait in ring}
+    findings = [_deadlock(scene, ring) for ring in rings]
+    told = set(in_rings)
+    for rule in _RULES:
+        for finding in rule(scene, waits, told):
+            findings.append(finding)
+            told.update(finding.threads)
+    return sorted(findings, key=lambda finding: KINDS.index(finding.kind))
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def _name(scene: Scene, node: Node) -> str:
+    pid, tid = node
+    thread = scene.threads[node]
+    name = thread.thread.python_name or thread.thread.name
+    of_process = f" of {_process(scene, pid)}" if len(scene.processes) > 1 else ""
+    return f"thread {tid} {name}{of_process}"
+
+
+def _process(scene: Scene, pid: int) -> str:
+    label = scene.processes[pid].label
+    return f"process {pid}" + (f" ({label})" if label else "")
+
+
+def _deadlock(scene: Scene, ring: list[Wait]) -> Finding:
+    lines = [f"deadlock: {len(ring)} threads wait for each other, and none can go on"]
+    lines += [
+        f"{_name(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}, "
+        f"which {_name(scene, wait.holder)} holds"
+        for wait in ring
+    ]
+    return Finding("deadlock", "\n".join(lines), tuple(wait.thread for wait in ring))
+
+
+# -- rules: each gives findings about threads without a graver finding ------------------------------
+
+
+def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    return [
+        Finding(
+            "fork-with-lock",
+            f"{_name(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}\n"
+            f"process {wait.thread[0]} was forked from {wait.holder[0]} while "
+            f"{_name(scene, wait.holder)} held it, in {where(scene.threads[wait.holder])}: the child has the locked "
+            "lock but not that thread, so nothing will ever release it there",
+            (wait.thread,),
+        )
+        for wait in waits.values()
+        if wait.forked and wait.thread not in told
+    ]
+
+
+def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Processes in a collective, and processes of the same program that are not in it."""
+    inside: dict[str, list[Node]] = {}
+    for process in scene.shown:
+        for thread in process.threads:
+            name = _collective_of(thread)
+            if name is not None:
+                inside.setdefault(name, []).append((process.pid, thread.thread.tid))
+    findings = []
+    for name, nodes in inside.items():
+        pids = list(dict.fromkeys(pid for pid, _ in nodes))
+        several = f"{len(pids)} processes are" if len(pids) > 1 else f"{_process(scene, pids[0])} is"
+        lines = [
+            f"{several} in the collective {name}, called in {_caller(scene.threads[nodes[0]])}: "
+            + ", ".join(str(pid) for pid in pids)
+        ]
+        missing = _peers_outside(scene, pids, {pid for nodes in inside.values() for pid, _ in nodes})
+        for process in missing:
+            main = process.threads[0]
+            lines.append(
+                f"{_process(scene, process.pid)} of the same program is not: its main thread is in {where(main)}, "
+                f"{activity(main)}"
+            )
+        if missing:
+            lines.append("a collective ends only when every process has called it")
+        nodes += [(process.pid, process.threads[0].thread.tid) for process in missing]
+        findings.append(Finding("collective", "\n".join(lines), tuple(nodes)))
+    return findings
+
+
+def _caller(thread: ThreadReport) -> str:
+    frame = own_python_frame(thread)
+    return place(frame) if frame is not None else where(thread)
+
+
+def _collective_of(thread: ThreadReport) -> str | None:
+    for frame in thread.stack.frames:
+        if isinstance(frame, PythonFrame) and (frame.file or "").endswith(_COLLECTIVE_FILE):
+            name = frame.function.rsplit(".", 1)[-1]
+            if name in _COLLECTIVES:
+                return name
+    return None
+
+
+def _peers_outside(scene: Scene, pids: Sequence[int], inside: set[int]) -> list[ProcessReport]:
+    """Processes that are in no collective, with the same parent and program as those that are in one."""
+    first = scene.processes[pids[0]]
+    return [
+        process
+        for process in scene.shown
+        if process.pid not in inside
+        and process.parent == first.parent
+        and process.command.split()[:2] == first.command.split()[:2]
+        and process.threads
+    ]
+
+
+def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """A DataLoader that waits for its workers: where they are is what matters."""
+    findings = []
+    for process in scene.shown:
+        for thread in process.threads:
+            node = process.pid, thread.thread.tid
+            frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+            if node in told or not any(f.function.startswith(_WORKER_WAITS) for f in frames):
+                continue
+            children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
+            lines = [
+                f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
+                *(
+                    f"its worker {_process(scene, child.pid)} is in {where(child.threads[0])}, "
+                    f"{activity(child.threads[0])}"
+                    for child in children
+                    if not _is_idle_worker(child.threads[0])
+                ),
+            ]
+            busy = [c for c in children if not _is_idle_worker(c.threads[0])]
+            threads = (node, *((child.pid, child.threads[0].thread.tid) for child in busy))
+            findings.append(Finding("workers", "\n".join(lines), threads))
+    return findings
+
+
+def _is_worker(process: ProcessReport) -> bool:
+    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
+    if process.python is None or not process.threads:
+        return False
+    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
+    return not python or any(frame.function == "_worker_loop" for frame in python)
+
+
+def _is_idle_worker(thread: ThreadReport) -> bool:
+    """Whether a DataLoader worker waits for work: no code of the user is called from its loop."""
+    for frame in thread.stack.visible():
+        if isinstance(frame, PythonFrame):
+            if frame.function == "_worker_loop":
+                return True
+            if "/multiprocessing/" not in (frame.file or "") and "selectors.py" not in (frame.file or ""):
+                return False
+    return False
+
+
+def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    return _held(scene, waits, told, "lock", lambda wait: wait.what != "the GIL")
+
+
+def _gil(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    return _held(scene, waits, told, "gil", lambda wait: wait.what == "the GIL")
+
+
+def _held(
+    scene: Scene, waits: dict[Node, Wait], told: set[Node], kind: str, applies: Callable[[Wait], bool]
+) -> list[Finding]:
+    """One finding for each holder: who waits for what it has, and what it does meanwhile."""
+    by_holder: dict[tuple[Node, str], list[Wait]] = {}
+    for wait in waits.values():
+        if applies(wait) and wait.thread not in told and not wait.forked:
+            by_holder.setdefault((wait.holder, wait.what), []).append(wait)
+    findings = []
+    for (holder, what), group in by_holder.items():
+        thread = scene.threads[holder]
+        who = [_name(scene, wait.thread) for wait in group]
+        text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'} for {what}, which {_name(scene, holder)} holds in "
+        text += f"{where(thread)}, {activity(thread)}"
+        findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
+    return findings
+
+
+def _list(names: Sequence[str]) -> str:
+    return (
+        ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more threads"
+    )
+
+
+def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    findings = []
+    for node, thread in _untold(scene, told):
+        call = thread.system_call
+        if call is None or call.name not in _IO or call.descriptor is None:
+            continue
+        what = call.descriptor.target or "closed by now"
+        direction = (
+            "to read from" if call.name in _READS else "to write to" if call.name in _WRITES else "in I/O on"
+        )
+        descriptor = f"descriptor {call.descriptor.number} ({what})"
+        text = f"{_name(scene, node)} waits {direction} {descriptor}, in {where(thread)}"
+        if call.descriptor.others:
+            text += f"\nthe other end is open in {', '.join(map(str, call.descriptor.others))}"
+        elif call.descriptor.others is not None:
+            text += "\nno process has the other end open"
+        findings.append(Finding("io", text, (node,)))
+    return findings
+
+
+def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    findings = []
+    for node, thread in _untold(scene, told):
+        call = thread.system_call
+        if call is None or call.name not in _CHILD_WAITS:
+            continue
+        number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
+        which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
+        findings.append(
+            Finding("child", f"{_name(scene, node)} waits for {which}, in {where(thread)}", (node,))
+        )
+    return findings
+
+
+def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
+    groups: dict[tuple[str, str], list[Node]] = {}
+    for node, thread in _untold(scene, told):
+        what = _notification_of(thread)
+        if what is not None:
+            groups.setdefault((what, where(thread)), []).append(node)
+    return [
+        Finding(
+            "notification",
+            f"{_list([_name(scene, node) for node in nodes])} {'wait' if len(nodes) > 1 else 'waits'} for {what}, "
+            f"in {at}",
+            tuple(nodes),
+        )
+        for (what, at), nodes in groups.items()
+    ]
+
+
+def _notification_of(thread: ThreadReport) -> str | None:
+    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    result = None
+    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
+    if any((PurePath(frame.file or "").name, frame.function) in _IDLE for frame in innermost):
+        return None
+    for frame in innermost:
+        for (file, function), what in _NOTIFICATIONS.items():
+            name = function if "." in frame.function else function.rpartition(".")[2]
+            if frame.function == name and (frame.file or "").endswith("/" + file):
+                result = what
+    return result
+
+
+def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
+    return [
+        ((process.pid, thread.thread.tid), thread)
+        for process in scene.shown
+        for thread in process.threads
+        if (process.pid, thread.thread.tid) not in told
+    ]
+
+
+_RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...] = (
+    _forks,
+    _collectives,
+    _workers,
+    _locks,
+    _gil,
+    _io,
+    _children,
+    _notifications,
+)

@@ -1,0 +1,99 @@
+"""Threads with the same stack, over threads and over processes, told once; the odd one out comes first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...model import Frame, NativeFrame
+from ..facts import ProcessReport, ThreadReport
+from ..linux.memory import PAGE
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One thread, with the process that it belongs to."""
+
+    process: ProcessReport
+    thread: ThreadReport
+
+
+@dataclass(frozen=True)
+class Group:
+    """Threads whose visible stacks are equal. ``members`` keep the order in which they were given.
+
+    ``differs_from`` is the index of the larger group that shares most outer frames with this one, and ``differs_at``
+    the number of the outermost frame here that differs from the one there; None where no frame is shared.
+    """
+
+    members: tuple[Member, ...]
+    differs_from: int | None = None
+    differs_at: int | None = None
+
+    @property
+    def example(self) -> ThreadReport:
+        return self.members[0].thread
+
+
+def fold(processes: Sequence[ProcessReport]) -> list[Group]:
+    """The groups, the smallest first; of equal ones, that of the first thread given comes first."""
+    by_key: dict[Key, list[Member]] = {}
+    for process in processes:
+        for thread in process.threads:
+            by_key.setdefault(thread_key(thread), []).append(Member(process, thread))
+    ordered = sorted(by_key.values(), key=len)
+    keys = [thread_key(members[0].thread) for members in ordered]
+    return [
+        Group(tuple(members), *_nearest(index, keys, [len(each) for each in ordered]))
+        for index, members in enumerate(ordered)
+    ]
+
+
+def thread_key(thread: ThreadReport) -> Key:
+    """Equal for threads that are shown as one: the same visible frames, and the same relation to the GIL."""
+    role = bool(thread.thread.holds_gil), bool(thread.thread.waits_for_gil)
+    return (*(frame_key(frame) for frame in thread.stack.visible()), role)
+
+
+def frame_key(frame: Frame) -> Key:
+    """The same place in the program, in any process. A library may lie at another page there, but the offset in the
+    page is the same."""
+    if isinstance(frame, NativeFrame):
+        return frame.function or frame.pc % PAGE, frame.library, frame.line
+    return frame.function, frame.file, frame.line
+
+
+def _nearest(index: int, keys: Sequence[Key], sizes: Sequence[int]) -> tuple[int | None, int | None]:
+    own = keys[index][:-1]
+    best, best_shared = None, 0
+    for other in range(len(keys)):
+        if other == index or sizes[other] <= sizes[index]:
+            continue
+        shared = _shared_outer(own, keys[other][:-1])
+        if shared > best_shared:
+            best, best_shared = other, shared
+    if best is None or best_shared == len(own):
+        return (best, None) if best is None else (best, 0)
+    return best, len(own) - best_shared - 1
+
+
+def _shared_outer(one: Key, other: Key) -> int:
+    count = 0
+    for mine, theirs in zip(reversed(one), reversed(other), strict=False):
+        if mine != theirs:
+            break
+        count += 1
+    return count
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """``0-6, 9`` for 0, 1, … 6, 9."""
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -1,0 +1,97 @@
+"""What each thread waits for, as an edge from thread to thread where the memory says so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..facts import Lock, ProcessReport, ThreadReport
+
+Node = tuple[int, int]
+"""Process id and thread id."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """``thread`` waits for ``what``, which ``holder`` has. ``forked``: the holder is a thread of the process that
+    this one was forked from, so it will never let go here."""
+
+    thread: Node
+    what: str
+    holder: Node
+    forked: bool = False
+
+
+class Scene:
+    """Processes and threads by number. ``context`` are processes that were not asked for but explain others."""
+
+    def __init__(self, processes: Sequence[ProcessReport], context: Sequence[ProcessReport] = ()) -> None:
+        self.shown = list(processes)
+        self.processes = {process.pid: process for process in [*context, *processes]}
+        self.threads: dict[Node, ThreadReport] = {
+            (process.pid, thread.thread.tid): thread
+            for process in self.processes.values()
+            for thread in process.threads
+        }
+
+    def gil_holder(self, pid: int) -> Node | None:
+        for thread in self.processes[pid].threads:
+            if thread.thread.holds_gil:
+                return pid, thread.thread.tid
+        return None
+
+    def holder_of(self, pid: int, lock: Lock) -> Node | None:
+        """The thread of process ``pid`` that has a lock, by what the lock says or by the thread's ``with`` blocks."""
+        if lock.owner:
+            return (pid, lock.owner) if (pid, lock.owner) in self.threads else None
+        if lock.kind == "mutex" or pid not in self.processes:
+            return None
+        for thread in self.processes[pid].threads:
+            if lock.address in thread.held_locks:
+                return pid, thread.thread.tid
+        return None
+
+
+_LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Python RLock"}
+
+
+def find_waits(scene: Scene) -> dict[Node, Wait]:
+    """For each thread where it is known: the thread that it waits for."""
+    waits = {}
+    for (pid, tid), thread in scene.threads.items():
+        found = _wait_of(scene, pid, tid, thread)
+        if found is not None and found.holder != (pid, tid):
+            waits[pid, tid] = found
+    return waits
+
+
+def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | None:
+    if thread.thread.waits_for_gil:
+        holder = scene.gil_holder(pid)
+        return Wait((pid, tid), "the GIL", holder) if holder is not None else None
+    lock = thread.waits_for
+    if lock is None:
+        return None
+    what = f"{_LOCK_NAMES[lock.kind]} at {lock.address:#x}"
+    holder = scene.holder_of(pid, lock)
+    if holder is not None:
+        return Wait((pid, tid), what, holder)
+    parent = scene.processes[pid].parent
+    holder = scene.holder_of(parent, lock)
+    return Wait((pid, tid), what, holder, forked=True) if holder is not None else None
+
+
+def cycles(waits: Mapping[Node, Wait]) -> list[list[Wait]]:
+    """Every ring of threads in which each waits for the next; each ring once."""
+    found: list[list[Wait]] = []
+    done: set[Node] = set()
+    for start in waits:
+        path: list[Node] = []
+        node = start
+        while node in waits and node not in done and node not in path and not waits[node].forked:
+            path.append(node)
+            node = waits[node].holder
+        if node in path:
+            found.append([waits[each] for each in path[path.index(node) :]])
+        done.update(path)
+    return found

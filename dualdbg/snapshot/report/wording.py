@@ -1,0 +1,35 @@
+"""What a thread is doing, in one line for people. Pure."""
+
+from __future__ import annotations
+
+from ..facts import SystemCall, ThreadReport
+from ..linux.procfs import STATES
+
+_SLEEPS = {"nanosleep", "clock_nanosleep"}
+_FUTEX = {"futex", "futex_wait", "futex_waitv"}
+
+
+def activity(report: ThreadReport) -> str:
+    """For example ``waits for the GIL``, ``holds the GIL; in read of descriptor 3 (pipe:[4711])``."""
+    parts = []
+    if report.thread.waits_for_gil:
+        parts.append("waits for the GIL")
+    elif report.thread.holds_gil:
+        parts.append("holds the GIL")
+    call = report.system_call
+    if report.state and (report.state != "S" or call is None):  # a core does not tell
+        parts.append(STATES.get(report.state, f"state {report.state}"))
+    if call is not None and not report.thread.waits_for_gil:
+        parts.append(_call(call))
+    return ", ".join(parts)
+
+
+def _call(call: SystemCall) -> str:
+    if call.name in _SLEEPS:
+        return "asleep for a set time"
+    if call.name in _FUTEX:
+        return "waits for another thread (futex)"
+    if call.descriptor is not None:
+        what = f" ({call.descriptor.target})" if call.descriptor.target else ""
+        return f"in {call.name} of descriptor {call.descriptor.number}{what}"
+    return f"in {call.name}"

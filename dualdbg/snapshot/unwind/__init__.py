@@ -1,0 +1,1 @@
+"""From the registers of a thread to its native frames, by call frame information."""

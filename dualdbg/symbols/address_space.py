@@ -1,0 +1,201 @@
+"""The files that are mapped in one process, and names for its addresses."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import SymbolError
+from .objfile import Objfile, Symbol
+
+DELETED = " (deleted)"
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file that is mapped: where it begins and ends, and how far it lies above its link-time addresses.
+
+    ``library`` is None when the file cannot be read; ``trouble`` says why.
+    """
+
+    path: str
+    start: int
+    end: int
+    bias: int
+    library: Objfile | None
+    trouble: str | None = None
+
+    def is_named(self, name: str) -> bool:
+        """Whether ``name`` is this module's path, its file name, or its file name without version or suffix."""
+        file = self.path.rsplit("/", 1)[-1]
+        return name in (self.path, file, file.partition(".so")[0], file.partition(".")[0])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function in the process: its absolute address and where it comes from."""
+
+    address: int
+    symbol: Symbol
+    module: Module
+
+
+class AddressSpace:
+    """The modules of process ``pid``, as /proc/PID/maps had them at the last :meth:`refresh`."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._modules: dict[tuple[str, int], Module] = {}
+        self._text = ""
+        self._names: dict[int, tuple[str | None, str | None]] = {}
+        self._troubles: list[Module] = []  # not taken yet
+
+    @property
+    def modules(self) -> list[Module]:
+        return list(self._modules.values())
+
+    def refresh(self) -> list[Module]:
+        """Read the map again; returns the modules that are new. A process that has ended has no modules."""
+        try:
+            text = Path(f"/proc/{self.pid}/maps").read_text(errors="surrogateescape")
+        except OSError:
+            return []
+        if text == self._text:
+            return []
+        self._text = text
+        found: dict[tuple[str, int], Module] = {}
+        new = []
+        root = root_of(self.pid)
+        for path, rows in _loaded_files(text):
+            start = min(row[0] for row in rows)
+            known = self._modules.get((path, start))
+            end = max(row[1] for row in rows)
+            if known is not None and known.end == end:
+                found[path, start] = known
+                continue
+            module = _module(path, rows, start, end, _file_of(self.pid, path, rows, root))
+            found[path, start] = module
+            if known is None:
+                new.append(module)
+            if module.trouble is not None:
+                self._troubles.append(module)
+        if len(new) + len(self._modules) != len(found) or new:
+            self._names.clear()
+        self._modules = found
+        return new
+
+    def take_troubles(self) -> list[Module]:
+        """The libraries that turned out to be unreadable since the last call of this method."""
+        troubles, self._troubles = self._troubles, []
+        return [module for module in troubles if ".so" in module.path.rpartition("/")[2]]
+
+    def _spoilt(self, module: Module, error: SymbolError) -> None:
+        """The file was overwritten while it was mapped here: from now on its contents cannot be trusted."""
+        without = replace(module, library=None, trouble=error.message)
+        self._modules[module.path, module.start] = without
+        self._troubles.append(without)
+
+    def module_at(self, address: int) -> Module | None:
+        for module in self._modules.values():
+            if module.start <= address < module.end:
+                return module
+        return None
+
+    def describe(self, address: int, *, is_return: bool = False) -> tuple[str | None, str | None]:
+        """The function and the file at an address. ``is_return``: it is where a call returns to.
+
+        A call that never returns may be the last instruction of its function, so the name of a return
+        address is looked up one byte before it.
+        """
+        key = address - 1 if is_return else address
+        if key not in self._names:
+            self._names[key] = self._describe(key)
+        return self._names[key]
+
+    def _describe(self, address: int) -> tuple[str | None, str | None]:
+        module = self.module_at(address)
+        if module is None:
+            return None, None
+        if module.library is None:
+            return None, module.path
+        try:
+            symbol = module.library.symbol_at(address - module.bias)
+        except SymbolError as error:
+            self._spoilt(module, error)
+            return None, module.path
+        return (symbol.short_name if symbol else None), module.path
+
+    def function_start(self, return_address: int) -> int | None:
+        """The absolute start of the function into which ``return_address`` leads back."""
+        module = self.module_at(return_address)
+        if module is None or module.library is None:
+            return None
+        symbol = module.library.symbol_at(return_address - 1 - module.bias)
+        return symbol.address + module.bias if symbol is not None else None
+
+    def find(self, name: str, modules: list[Module] | None = None) -> list[Place]:
+        """Every function of this name in the given modules (all by default)."""
+        places = []
+        for module in self.modules if modules is None else modules:
+            if module.library is None:
+                continue
+            try:
+                found = module.library.find_functions(name)
+            except SymbolError as error:
+                self._spoilt(module, error)
+                continue
+            places += [Place(symbol.address + module.bias, symbol, module) for symbol in found]
+        return places
+
+
+def _loaded_files(text: str) -> list[tuple[str, list[tuple[int, int, int, bool]]]]:
+    """(path, rows of (start, end, file offset, executable)) of each loaded file, once for each time it is loaded.
+
+    Shared rows are data that somebody reads, not code. A file that is loaded twice (dlmopen) begins anew.
+    """
+    files: dict[str, list[list[tuple[int, int, int, bool]]]] = {}
+    for line in text.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) < 6 or not fields[5].startswith("/") or fields[4] == "0" or fields[1].endswith("s"):
+            continue
+        start, _, end = fields[0].partition("-")
+        row = (int(start, 16), int(end, 16), int(fields[2], 16), "x" in fields[1])
+        images = files.setdefault(fields[5], [[]])
+        if images[-1] and row[2] < images[-1][-1][2]:
+            images.append([])
+        images[-1].append(row)
+    return [(path, rows) for path, images in files.items() for rows in images if any(row[3] for row in rows)]
+
+
+def root_of(pid: int) -> str:
+    """The prefix of the paths of a process in another mount namespace (a container); empty for any other process."""
+    try:
+        theirs, ours = Path(f"/proc/{pid}/ns/mnt").readlink(), Path("/proc/self/ns/mnt").readlink()
+        other_root = not Path(f"/proc/{pid}/root").samefile("/")
+    except OSError:
+        return ""
+    return f"/proc/{pid}/root" if theirs != ours or other_root else ""
+
+
+def _file_of(pid: int, path: str, rows: list[tuple[int, int, int, bool]], root: str) -> str | None:
+    """Where the mapped file can be read; None for a file that was deleted since then and is out of our reach."""
+    if not path.endswith(DELETED):
+        return root + path
+    start, end = min(rows)[:2]
+    mapped = f"/proc/{pid}/map_files/{start:x}-{end:x}"  # needs CAP_CHECKPOINT_RESTORE
+    return mapped if os.access(mapped, os.R_OK) else None
+
+
+def _module(
+    path: str, rows: list[tuple[int, int, int, bool]], start: int, end: int, file: str | None
+) -> Module:
+    if file is None:
+        return Module(path, start, end, start, None, "the file was replaced or deleted since it was loaded")
+    try:
+        library = Objfile.open(file)
+        first = min(rows)
+        bias = library.load_bias(first[0], first[2])
+    except SymbolError as error:
+        return Module(path, start, end, start, None, error.message)
+    return Module(path, start, end, bias, library)

@@ -1,0 +1,236 @@
+"""From a Python callable to the native functions that a call of it enters, without running it.
+
+The user's interpreter imports what the name needs and reads its own objects (``dualdbg_entries.py`` in
+``target/bootstrap``); the names of the functions come from the libraries' symbols here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...environment import for_imports
+from ...errors import SymbolError
+from ...in_thread import run
+from ...known.binding_layers import CASTER_OF_POINTER, FUNCTION_ARGUMENT
+from ...resources import resource_directory
+from ..elf.elf_file import ElfFile
+from ..objfile import Objfile, Symbol
+
+# What runs in the user's interpreter; read as files, because dualdbg itself does not import them.
+_FOLDER = Path(__file__).resolve().parents[2] / "target" / "bootstrap"
+PROBE = _FOLDER / "dualdbg_entries.py"
+_BESIDE = os.pathsep.join((str(_FOLDER), str(resource_directory("gdb_scripts"))))
+# What a user wants to stop at, best first; the others only lead there.
+_ROLES = ("kernel", "function", "get", "set")
+
+
+@dataclass(frozen=True)
+class NativeEntry:
+    """One native function behind a callable.
+
+    ``role``: ``function`` (the code itself), ``kernel`` (of an operator), ``caster`` (unpacks the arguments for
+    one overload), ``dispatcher`` (shared by many callables), ``get``, ``set``, or the name of a type slot.
+    ``address`` is the link-time address in ``library``; ``function`` its demangled name, where the library tells;
+    ``spec`` is what to type to stop there.
+    """
+
+    role: str
+    library: str
+    address: int
+    function: str | None
+    spec: str
+    signature: str | None = None
+
+
+@dataclass(frozen=True)
+class PythonPlace:
+    """Where a callable, or a part of it, is written in Python; ``name`` is the one for a ``py:`` spec."""
+
+    file: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The answer for one name. ``error`` says why there is none.
+
+    ``entries`` are ordered by what a user wants to stop at. ``operator`` is the PyTorch operator that the callable
+    stands for (``aten::mm``), whose own kernels ``operators.py`` names; ``overloads`` are its schemas.
+    """
+
+    name: str
+    kind: str | None
+    entries: tuple[NativeEntry, ...]
+    operator: str | None
+    overloads: tuple[str, ...]
+    python: PythonPlace | None
+    error: str | None
+
+
+def find_entries(
+    python: str | Path,
+    names: Sequence[str],
+    *,
+    setup: str | None = None,
+    directory: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    search_path: Sequence[str] = (),
+    seconds: float = 120.0,
+) -> list[Resolved]:
+    """The native entries of dotted names (``torch.randn``, ``math.sin``, ``module.Class.method``), one answer each.
+
+    ``python`` is the interpreter that imports them, ``directory`` its working directory, ``search_path`` where it
+    imports from before it looks into its own folders, ``setup`` code that runs there first, such as
+    ``torch.ops.load_library(...)``. No other code of the user runs: no start-up file, and no module that has the name
+    of a module that the reading needs.
+
+    :raises SymbolError: the interpreter cannot be started, ends with an error or does not end within ``seconds``.
+    """
+    path = json.dumps(list(search_path))
+    arguments = ["--path", path, *(["--setup", setup] if setup else []), *names]
+    with tempfile.TemporaryFile() as out:
+        command = [str(python), "-I", "-", "--out", str(out.fileno()), "--beside", _BESIDE, *arguments]
+        _run(command, out.fileno(), directory, environment, seconds)
+        out.seek(0)
+        answers = json.load(out)
+    return [_resolved(answer) for answer in answers]
+
+
+def _run(
+    command: list[str],
+    descriptor: int,
+    directory: str | Path | None,
+    environment: Mapping[str, str] | None,
+    seconds: float,
+) -> None:
+    python = command[0]
+    try:
+        done = run(
+            command,
+            input=PROBE.read_bytes(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=[descriptor],
+            cwd=directory,
+            env=for_imports(os.environ if environment is None else environment),
+            timeout=seconds,
+        )
+    except OSError as error:
+        raise SymbolError(
+            f"cannot run {python}: {error.strerror}", "give another interpreter with --python"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise SymbolError(
+            f"{python} did not answer within {seconds:g} s",
+            "does the import wait for something, such as a lock?",
+        ) from error
+    if done.returncode == 0:
+        return
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    how = (
+        f"ended with status {done.returncode}"
+        if done.returncode > 0
+        else f"died of signal {-done.returncode}"
+    )
+    raise SymbolError(
+        f"{python} {how}: {said[-1] if said else 'it said nothing'}", "try the import in that interpreter"
+    )
+
+
+def _resolved(answer: dict[str, Any]) -> Resolved:
+    found = _believed([entry for raw in answer["entries"] for entry in _entries(raw)])
+    known: dict[tuple[str, int], NativeEntry] = {}
+    for entry in sorted(found, key=_rank):
+        known.setdefault((entry.library, entry.address), entry)
+    place = answer["python"]
+    return Resolved(
+        name=answer["name"],
+        kind=answer["kind"],
+        entries=tuple(known.values()),
+        operator=answer["operator"],
+        overloads=tuple(answer["overloads"]),
+        python=PythonPlace(place["file"], place["line"], place["name"]) if place else None,
+        error=answer["error"],
+    )
+
+
+def _believed(entries: list[NativeEntry]) -> list[NativeEntry]:
+    """The entries. A captured one stays only when its caster says that it takes a pointer."""
+    kept = []
+    for at, entry in enumerate(entries):
+        if not entry.role.endswith("captured"):
+            kept.append(entry)
+        elif at + 1 < len(entries) and CASTER_OF_POINTER.search(entries[at + 1].function or ""):
+            kept.append(replace(entry, role=entry.role.replace("captured", "function")))
+    return kept
+
+
+def _rank(entry: NativeEntry) -> int:
+    words = entry.role.split()
+    return next((at for at, role in enumerate(_ROLES) if words[-1] == role), len(_ROLES))
+
+
+def _entries(raw: dict[str, Any]) -> list[NativeEntry]:
+    """The entry, and before it the function that its template argument names."""
+    if raw["library"] is None:
+        return []  # made at run time, for example by libffi: no file has it
+    library = Objfile.open(raw["library"])
+    address = _link_time_address(library.elf, raw["offset"])
+    symbol = library.symbol_at(address)
+    entry = NativeEntry(
+        raw["role"],
+        raw["library"],
+        address,
+        symbol.name if symbol else None,
+        _spec(library, address, symbol),
+        raw["signature"],
+    )
+    return [*_named_in_template(library, symbol, entry), entry]
+
+
+def _link_time_address(elf: ElfFile, offset: int) -> int:
+    for segment in elf.loads():
+        if segment.offset <= offset < segment.offset + segment.file_size:
+            return offset - segment.offset + segment.address
+    raise SymbolError(f"{elf.path} has changed since it was loaded", "try again")
+
+
+def _named_in_template(library: Objfile, symbol: Symbol | None, entry: NativeEntry) -> list[NativeEntry]:
+    if not entry.role.endswith("caster"):
+        return []
+    return [
+        replace(
+            entry,
+            role=entry.role.replace("caster", "kernel"),
+            address=function.address,
+            function=function.name,
+            spec=_spec(library, function.address, function),
+        )
+        for function in functions_in_template(library, symbol)
+    ]
+
+
+def functions_in_template(library: Objfile, symbol: Symbol | None) -> list[Symbol]:
+    """The functions among the template arguments of ``symbol``, an instance of a template of c10 or pybind11."""
+    match = FUNCTION_ARGUMENT.search(symbol.name) if symbol is not None else None
+    return library.find_functions(f"::{match[1]}") if match is not None else []
+
+
+def _spec(library: Objfile, address: int, symbol: Symbol | None) -> str:
+    """The function's name where only this function has it, else the place in the library."""
+    place = f"{Path(library.path).name}+{address:#x}"
+    if symbol is None or symbol.address != address:
+        return place
+    for name in (symbol.short_name, symbol.name):
+        plain = not any(part in name for part in ("{lambda", "[clone", "<"))
+        if plain and [one.address for one in library.find_functions(name)] == [address]:
+            return name
+    return place

@@ -1,0 +1,129 @@
+"""Where a Python function is written, found in the source without importing anything."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+_MOST_HOPS = 8  # modules through which a name may be imported, one from the other
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class FunctionPlace:
+    """``name`` and ``line`` are those of its code object: the line of ``def``, or of the first decorator."""
+
+    file: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class NoFunction:
+    """``module`` is the file in which the name should be (None: no such module); ``why`` is for people."""
+
+    module: str | None
+    why: str
+
+
+def find_function(name: str, script: Path | None, search_path: Sequence[str]) -> FunctionPlace | NoFunction:
+    """``package.module.Class.function``, or ``Class.function`` of the script.
+
+    ``search_path`` is the program's ``sys.path``. Names that modules import from each other are followed. What is
+    only made at run time is not found.
+    """
+    parts = tuple(name.split("."))
+    if script is not None:
+        place = _in_file(script, parts, "", search_path, _MOST_HOPS)
+        if place is not None:
+            return place
+    for count in range(len(parts) - 1, 0, -1):
+        module = parts[:count]
+        file = _module_file(module, search_path)
+        if file is None:
+            continue
+        place = _in_file(file, parts[count:], ".".join(module), search_path, _MOST_HOPS)
+        if place is not None:
+            return place
+        return NoFunction(str(file), f"{file} defines no function {'.'.join(parts[count:])}")
+    where = f"{script} has no such function, and " if script is not None else ""
+    return NoFunction(None, f"{where}there is no module {parts[0]} on the program's path")
+
+
+def _module_file(module: Sequence[str], search_path: Sequence[str]) -> Path | None:
+    """The file of a module, which may be something else than source; None when the module has no file."""
+    path: list[str] = list(search_path)
+    for at, part in enumerate(module):
+        spec = PathFinder.find_spec(part, path)
+        if spec is None:
+            return None
+        if at + 1 == len(module):
+            origin = spec.origin
+            return Path(origin) if origin is not None and spec.has_location else None
+        path = list(spec.submodule_search_locations or ())
+    return None
+
+
+def _in_file(
+    file: Path, names: Sequence[str], module: str, search_path: Sequence[str], hops: int
+) -> FunctionPlace | None:
+    """The function in a module's source, or in the modules from which it imports the name."""
+    if file.suffix == ".so":
+        return None
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):  # unreadable for us: the user is told that nothing was found
+        return None
+    found = _defined(tree, names)
+    if found is not None:
+        first = min([found.lineno, *(one.lineno for one in found.decorator_list)])
+        return FunctionPlace(str(file.resolve()), first, found.name)
+    if hops == 0:
+        return None
+    is_package = file.name == "__init__.py"
+    for source, wanted in _imported(tree, names, module, is_package):
+        target = _module_file(source.split("."), search_path)
+        if target is not None and target != file:
+            place = _in_file(target, wanted, source, search_path, hops - 1)
+            if place is not None:
+                return place
+    return None
+
+
+def _defined(node: ast.AST, names: Sequence[str]) -> _Definition | None:
+    """The definition of ``Class.method`` or ``outer.inner`` under a node. Of several definitions it is the last."""
+    found: _Definition | None = None
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Definition | ast.ClassDef):
+            if child.name != names[0]:
+                continue
+            if len(names) > 1:
+                found = _defined(child, names[1:]) or found
+            elif isinstance(child, _Definition):
+                found = child
+        elif isinstance(child, ast.stmt | ast.ExceptHandler):  # if, try, with around a definition
+            found = _defined(child, names) or found
+    return found
+
+
+def _imported(
+    tree: ast.Module, names: Sequence[str], module: str, is_package: bool
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """(module, names in it) for the imports of a module that bring the first of the names."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        package = module.split(".") if is_package else module.split(".")[:-1]
+        base = package[: len(package) - (node.level - 1)] if node.level else []
+        source = ".".join([*base, *([node.module] if node.module else [])])
+        for alias in node.names:
+            if alias.name == "*":
+                yield source, names
+            elif (alias.asname or alias.name) == names[0]:
+                yield source, (alias.name, *names[1:])
+                if len(names) > 1:  # the name may be a module of the package
+                    yield f"{source}.{alias.name}", names[1:]

@@ -1,0 +1,1 @@
+"""What an ELF file says: sections, symbol tables, unwind entries, the libraries that it needs."""

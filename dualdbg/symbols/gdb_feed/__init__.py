@@ -1,0 +1,1 @@
+"""What gdb is given of each library, and which library needs which."""

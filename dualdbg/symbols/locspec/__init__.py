@@ -1,0 +1,1 @@
+"""What a user types for a breakpoint: the locations that a spec means, its suffixes, and presets."""

@@ -1,0 +1,106 @@
+"""Dispatch stubs: which vectorised functions an ATen kernel calls, by the capability of the processor.
+
+A kernel calls ``sin_stub``, which at run time picks one of the functions compiled for each instruction set
+(ATen/native/DispatchStub.h). Their pointers are static members, ``DispatchStub<…, sin_stub_DECLARE_DISPATCH_type>
+::AVX2`` and so on, which the dynamic linker fills in; the kernel's code takes the addresses of these members. Both
+can be read from the file on x86-64.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..elf.code_references import targets
+from ..elf.elf_file import EM_X86_64
+from ..objfile import Objfile, Symbol
+
+CAPABILITIES = ("DEFAULT", "AVX2", "AVX512")
+_STUB = re.compile(r"DispatchStub<.*, ([\w:]+)_DECLARE_DISPATCH_type>::")
+_RELA = struct.Struct("<QQq")
+_DYNSYM = struct.Struct("<IBBHQQ")
+# Relocation types of the System V ABI for x86-64, table 4.10.
+_R_X86_64_64, _R_X86_64_GLOB_DAT, _R_X86_64_RELATIVE = 1, 6, 8
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A dispatch stub by its qualified name, and its function for each capability that has one."""
+
+    name: str
+    functions: tuple[tuple[str, Symbol], ...]
+
+
+class StubTable:
+    """The dispatch stubs of one library; empty where it has none, and always on machines other than x86-64."""
+
+    def __init__(self, library: Objfile) -> None:
+        self._library = library
+
+    def called_by(self, function: Symbol) -> list[Stub]:
+        """The stubs whose members the function's own code refers to, in the order in which it does."""
+        if not self._members:
+            return []
+        referred = targets(self._library.elf, function.address, function.size)
+        named = (self._named.get(target) for target in referred)
+        return [self._stub(name) for name in dict.fromkeys(name for name in named if name is not None)]
+
+    def _stub(self, name: str) -> Stub:
+        functions = []
+        for capability in CAPABILITIES:
+            address = self._members.get((name, capability))
+            pointer = self._pointers.get(address) if address is not None else None
+            symbol = self._library.symbol_at(pointer) if pointer else None
+            if symbol is not None:
+                functions.append((capability, symbol))
+        return Stub(name, tuple(functions))
+
+    @cached_property
+    def _members(self) -> dict[tuple[str, str], int]:
+        """``(stub, capability)`` -> the link-time address of the member that holds the function's pointer."""
+        if self._library.elf.machine != EM_X86_64:
+            return {}
+        members = {}
+        for capability in CAPABILITIES:
+            for symbol in self._library.find_data(f"at::native::DispatchStub::{capability}"):
+                match = _STUB.search(symbol.name)
+                if match is not None:
+                    members[match[1], capability] = symbol.address
+        return members
+
+    @cached_property
+    def _named(self) -> dict[int, str]:
+        """Address that code refers to -> the stub: the address of a member, or of its entry in the GOT."""
+        stubs = {address: name for (name, _), address in self._members.items()}
+        return {
+            **stubs,
+            **{slot: stubs[address] for slot, address in self._slots.items() if address in stubs},
+        }
+
+    @cached_property
+    def _pointers(self) -> dict[int, int]:
+        """Address of a member -> address of the function that the dynamic linker will write there."""
+        members = set(self._members.values())
+        return {place: value for place, _, value in self._relocations() if place in members}
+
+    @cached_property
+    def _slots(self) -> dict[int, int]:
+        return {place: value for place, kind, value in self._relocations() if kind == _R_X86_64_GLOB_DAT}
+
+    def _relocations(self) -> Iterator[tuple[int, int, int]]:
+        """``(place, type, value)`` of the relocations whose values are known from this file alone."""
+        elf = self._library.elf
+        relocations, symbols = elf.section(".rela.dyn"), elf.section(".dynsym")
+        if relocations is None or symbols is None:
+            return
+        table = elf.view(symbols)
+        for place, info, addend in _RELA.iter_unpack(elf.view(relocations)):
+            kind = info & 0xFFFFFFFF
+            if kind == _R_X86_64_RELATIVE:
+                yield place, kind, addend
+            elif kind in (_R_X86_64_64, _R_X86_64_GLOB_DAT):
+                value = _DYNSYM.unpack_from(table, (info >> 32) * _DYNSYM.size)[4]
+                yield place, kind, value + addend

@@ -1,0 +1,119 @@
+"""The kernels that libraries outside of PyTorch have registered for their operators, found from outside a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from ...errors import UnreadableMemory
+from ...shared import dispatcher, libraries
+from ..address_space import AddressSpace, Module
+from ..callables.native_entries import functions_in_template
+
+REGISTER = "c10::Dispatcher::registerImpl"
+# registerImpl(OperatorName, optional<DispatchKey>, KernelFunction, …) returns an object, whose place is the first
+# argument on x86-64; name and kernel are passed by reference (System V AMD64 ABI, 3.2.3; AAPCS64, 6.8.2).
+REGISTER_ARGUMENTS = {"x86-64": ("rdx", "r8"), "aarch64": ("x1", "x3")}
+
+
+class MemoryReader(Protocol):
+    """Memory of the process. Raises UnreadableMemory."""
+
+    def read(self, address: int, size: int) -> bytes: ...
+    def u64(self, address: int) -> int: ...
+
+
+class _ZeroWhereNone:
+    """The memory, with words of 0 where there is none: a table holds numbers that are no pointers."""
+
+    def __init__(self, memory: MemoryReader) -> None:
+        self.read = memory.read
+        self._u64 = memory.u64
+
+    def u64(self, address: int) -> int:
+        try:
+            return self._u64(address)
+        except UnreadableMemory:
+            return 0
+
+
+def is_foreign(module: Module) -> bool:
+    """Whether a module may hold an extension's own kernels."""
+    return libraries.is_foreign(module.path)
+
+
+def mentions(module: Module, name: str) -> bool:
+    """Whether the file has the text of an operator's name, without its namespace, anywhere."""
+    if module.library is None or not is_foreign(module):
+        return False
+    elf = module.library.elf
+    return elf.find(name.partition("::")[2].partition(".")[0].encode(), 0, elf.size) >= 0
+
+
+def registered_kernels(image: AddressSpace, memory: MemoryReader, name: str) -> list[int]:
+    """The absolute addresses of the functions that run when operator ``name`` (``mylib::myop.overload``) is called.
+
+    A name without overload means all overloads. Empty when no library outside of PyTorch has such an operator.
+    """
+    found: list[int] = []
+    try:
+        for operator in _operators(image, memory):
+            if dispatcher.is_named(memory, operator, name):
+                found += _kernels(image, memory, dispatcher.table_of(memory, operator))
+    except UnreadableMemory:
+        return []
+    return list(dict.fromkeys(found))
+
+
+def registration(
+    image: AddressSpace, memory: MemoryReader, name: str, operator: int, kernel: int
+) -> list[int]:
+    """At the entry of registerImpl: the functions that it registers, when it is for operator ``name``."""
+    try:
+        if not dispatcher.is_named(memory, operator, name):
+            return []
+    except UnreadableMemory:
+        return []
+    return _kernels(image, memory, dispatcher.words_of_kernel(kernel))
+
+
+def _operators(image: AddressSpace, memory: MemoryReader) -> Iterator[int]:
+    for module in image.modules:
+        if module.library is None or not module.path.rpartition("/")[2].startswith("libtorch_cpu"):
+            continue
+        for symbol in module.library.find_data(dispatcher.SINGLETON):
+            yield from dispatcher.operators(memory, symbol.address + module.bias)
+
+
+def _kernels(image: AddressSpace, memory: MemoryReader, words: range) -> list[int]:
+    """The functions that the words of KernelFunctions lead to: the registered ones, else their callers."""
+    functions, casters = dispatcher.kernels(
+        _ZeroWhereNone(memory),
+        words,
+        lambda address: _foreign_code(image, address),
+        lambda address: _foreign_module(image, address) is not None,
+    )
+    functions += [function for caster in casters for function in _named(image, caster)]
+    return functions or casters
+
+
+def _named(image: AddressSpace, caller: int) -> list[int]:
+    """The function that a caller's template argument names."""
+    module = image.module_at(caller)
+    if module is None or module.library is None:
+        return []
+    symbol = module.library.symbol_at(caller - module.bias)
+    return [one.address + module.bias for one in functions_in_template(module.library, symbol)]
+
+
+def _foreign_module(image: AddressSpace, address: int) -> Module | None:
+    module = image.module_at(address)
+    return module if module is not None and is_foreign(module) else None
+
+
+def _foreign_code(image: AddressSpace, address: int) -> bool:
+    module = _foreign_module(image, address)
+    if module is None or module.library is None:
+        return False
+    code = (section for section in module.library.elf.sections if section.is_code)
+    return any(0 <= address - module.bias - section.address < section.size for section in code)

@@ -1,0 +1,295 @@
+"""Runs in the user's interpreter: where the native code of a Python callable begins, by the callable's name.
+
+``python -I - --out FD --beside FOLDERS [--path JSON] [--setup CODE] NAME...`` with this file on standard input writes
+one JSON list to descriptor FD, an object for each NAME (``torch.randn``, ``math.sin``, ``module.Class.method``). The
+folders of ``--path``, a list, are searched first.
+
+    {"name": ..., "kind": ..., "entries": [ENTRY, ...], "operator": null | "aten::mm", "overloads": [...],
+     "python": null | {"file": ..., "line": ..., "name": ...}, "error": null | text}
+    ENTRY: {"role": ..., "library": PATH | null, "offset": OFFSET IN THE FILE | null, "signature": null | text}
+
+FOLDERS, with a colon between, have dualdbg_callables.py, which reads the objects and says what the roles are, and
+dualdbg_shared. Nothing else of dualdbg is imported, and nothing is called but ``import`` and ``getattr``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import inspect
+import json
+import os
+import sys
+import sysconfig
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dualdbg.shared import dispatcher, libraries
+    from dualdbg.target.bootstrap import dualdbg_callables as callables
+
+    Answer = dict[str, Any]
+    Mapping = tuple[int, int, str, int, str]
+else:
+    # The file comes by standard input, so no folder of it is searched for imports.
+    folders = sys.argv[sys.argv.index("--beside") + 1].split(os.pathsep)
+    sys.path[:0] = folders
+    import dualdbg_callables as callables
+    from dualdbg_shared import dispatcher, libraries
+
+    del sys.path[: len(folders)]
+
+HEAD, WORD = callables.HEAD, callables.WORD
+executable, mappings, word = callables.executable, callables.mappings, callables.word
+
+
+def main(arguments: list[str]) -> None:
+    out = int(arguments[arguments.index("--out") + 1])
+    names = arguments[arguments.index("--beside") + 2 :]
+    if names[:1] == ["--path"]:
+        first = json.loads(names[1])
+        sys.path[:] = [*first, *(folder for folder in sys.path if folder not in first)]
+        names = names[2:]
+    if names[:1] == ["--setup"]:
+        exec(compile(names[1], "<setup>", "exec"), {"__name__": "__setup__"})
+        names = names[2:]
+    answers = [described(name) for name in names]
+    files = Files()
+    for answer in answers:
+        for entry in answer["entries"]:
+            entry["library"], entry["offset"] = files.place(entry.pop("address"))
+    with os.fdopen(out, "w", encoding="utf-8") as file:
+        json.dump(answers, file)
+
+
+def described(name: str) -> Answer:
+    """The answer for one name; what goes wrong is part of it, so that the other names are answered."""
+    answer = nothing(name)
+    try:
+        describe(found(name), answer)
+    except Exception as error:
+        answer["error"] = f"{type(error).__name__}: {error}"
+    return answer
+
+
+def found(name: str) -> Any:
+    """The object of a dotted name: the longest module that can be imported, then attributes."""
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        module = ".".join(parts[:count])
+        try:
+            value = importlib.import_module(module)
+        except ImportError as error:
+            missing = getattr(error, "name", None)
+            if missing is None or not (module == missing or module.startswith(missing + ".")):
+                raise  # the module exists, and its import fails
+            continue
+        return with_attributes(value, module, parts[count:])
+    builtins = importlib.import_module("builtins")
+    if hasattr(builtins, parts[0]):
+        return with_attributes(builtins, "builtins", parts)
+    raise ImportError(f"there is no module named {parts[0]!r}")
+
+
+def with_attributes(value: Any, path: str, parts: Sequence[str]) -> Any:
+    for part in parts:
+        if not hasattr(value, part):
+            raise AttributeError(f"{path} has no {part!r}")
+        value, path = getattr(value, part), path + "." + part
+    return value
+
+
+def describe(value: Any, answer: Answer) -> None:
+    kind = type(value)
+    held = callables.held_function(value)
+    if kind.__module__.startswith("torch._ops") and kind.__name__ in ("OpOverloadPacket", "OpOverload"):
+        describe_torch_operator(value, answer)
+    elif held is not None:
+        describe(held, answer)
+    elif kind is property:
+        describe_property(value, answer)
+    elif inspect.isfunction(value):
+        describe_python(value, answer)
+    elif isinstance(value, type):
+        describe_class(value, answer)
+    elif callables.reader_of(value) is not None:
+        describe_native(value, answer)
+    elif callable(value):
+        describe_object(value, answer)
+    else:
+        raise TypeError(f"{answer['name']} is a {kind.__name__}, which cannot be called")
+
+
+def describe_native(value: Any, answer: Answer) -> None:
+    try:
+        native = callables.native_of(value, executable)
+    except callables.UnknownCallable as error:
+        raise TypeError(f"{answer['name']} is {error}") from None
+    add(answer, native.kind, *native.entries)
+
+
+def describe_object(value: Any, answer: Answer) -> None:
+    """Any other callable: its wrapped function, its Python __call__, or its type's native one."""
+    inner = getattr(value, "__wrapped__", None) or getattr(value, "func", None)
+    method = type(value).__call__
+    if callable(inner) and type(value).__module__ == "functools":
+        describe(inner, answer)
+    elif inspect.isfunction(method):
+        describe_python(method, answer)
+    else:
+        native = callables.of_object(value)
+        add(answer, native.kind, *native.entries[:1])
+
+
+def describe_property(value: Any, answer: Answer) -> None:
+    for role, function in (("get", value.fget), ("set", value.fset)):
+        if function is not None:
+            part = described_object(function, answer["name"])
+            for entry in part["entries"]:
+                entry["role"] = f"{role} {entry['role']}"
+            answer["entries"] += part["entries"]
+            answer["python"] = answer["python"] or part["python"]
+    answer["kind"] = "property"
+
+
+def describe_python(value: Any, answer: Answer) -> None:
+    wrapped = inspect.unwrap(value)
+    code = wrapped.__code__
+    answer["kind"] = answer["kind"] or "Python function"
+    answer["python"] = {
+        "file": code.co_filename,
+        "line": code.co_firstlineno,
+        "name": f"{wrapped.__module__}.{wrapped.__qualname__}",
+    }
+
+
+def describe_class(value: Any, answer: Answer) -> None:
+    """A call of a class runs its metaclass's __call__, which runs __new__ and __init__."""
+    answer["kind"] = "class"
+    for name, owner, member in callables.constructor_parts(value):
+        if inspect.isfunction(member):
+            describe_python(member, answer)
+            continue
+        if callables.is_new_of_type(name, member):
+            part = nothing(answer["name"])
+            add(part, "class", callables.Entry("function", callables.slot(owner, "new")))
+        else:
+            part = described_object(member, answer["name"])
+        for entry in part["entries"]:
+            entry["role"] = f"{name} {entry['role']}" if entry["role"] != name else name
+        answer["entries"] += part["entries"]
+
+
+def describe_torch_operator(value: Any, answer: Answer) -> None:
+    """An operator of PyTorch itself is answered by its name; the kernels of any other are read from the registry."""
+    answer["kind"] = "PyTorch operator"
+    overloads = (
+        [value] if type(value).__name__ == "OpOverload" else [getattr(value, o) for o in value.overloads()]
+    )
+    for overload in overloads:
+        answer["operator"] = answer["operator"] or overload._schema.name
+        answer["overloads"].append(str(overload._schema))
+        if overload.namespace != "aten":
+            answer["entries"] += registered_kernels(overload._schema.name, overload._schema.overload_name)
+    for entry in described_object(value._op, answer["name"])["entries"]:
+        if entry["role"] == "caster":  # what torch.ops calls, whatever the operator
+            answer["entries"].append({**entry, "role": "dispatcher", "signature": None})
+
+
+def described_object(value: Any, name: str) -> Answer:
+    answer = nothing(name)
+    describe(value, answer)
+    return answer
+
+
+def nothing(name: str) -> Answer:
+    empty: Answer = {"name": name, "kind": None, "entries": [], "operator": None, "overloads": []}
+    return {**empty, "python": None, "error": None}
+
+
+# PyTorch's registry of operators -------------------------------------------------------------------
+
+
+def registered_kernels(name: str, overload: str) -> list[Answer]:
+    """The functions that libraries other than PyTorch's own have registered for an operator.
+
+    A c10::OperatorHandle holds a pointer to its OperatorDef, which is recognised by the name.
+    """
+    import torch
+
+    memory = OwnMemory()
+    handle = torch._C._dispatch_find_schema_or_throw(name, overload)
+    operator = word(word(id(handle) + HEAD))
+    if not dispatcher.is_named(memory, operator, name):
+        raise TypeError("the registry of this PyTorch is laid out in a way that is not known")
+    functions, casters = dispatcher.kernels(
+        memory,
+        dispatcher.table_of(memory, operator),
+        lambda address: memory.is_foreign(address, code=True),
+        lambda address: memory.is_foreign(address, code=False),
+    )
+    entries = [callables.Entry("kernel", address) for address in functions]
+    return [as_answer(entry) for entry in (*entries, *(callables.Entry("caster", one) for one in casters))]
+
+
+class OwnMemory:
+    """The memory of this process. A word that is not mapped reads as 0."""
+
+    def __init__(self) -> None:
+        self.rows = list(mappings())
+
+    def u64(self, address: int) -> int:
+        row = self.row_at(address)
+        return word(address) if row is not None and "r" in row[2] else 0
+
+    def read(self, address: int, size: int) -> bytes:
+        row = self.row_at(address)
+        return ctypes.string_at(address, size) if row is not None and "r" in row[2] else b""
+
+    def row_at(self, address: int) -> Mapping | None:
+        return next((row for row in self.rows if row[0] <= address < row[1]), None)
+
+    def is_foreign(self, address: int, code: bool) -> bool:
+        """Whether code, or else data, of a file that does not belong to PyTorch is at the address."""
+        row = self.row_at(address)
+        return (
+            row is not None
+            and ("x" in row[2]) == code
+            and row[4].startswith("/")
+            and libraries.is_foreign(row[4])
+        )
+
+
+# The answer ---------------------------------------------------------------------------------------
+
+
+def add(answer: Answer, kind: str, *entries: callables.Entry) -> None:
+    if not entries:
+        raise TypeError(f"{answer['name']} has no native function")
+    answer["kind"] = answer["kind"] or kind
+    answer["entries"] += [as_answer(entry) for entry in entries]
+
+
+def as_answer(entry: callables.Entry) -> Answer:
+    return {"role": entry.role, "address": entry.address, "signature": entry.signature}
+
+
+class Files:
+    """Which file, and where in it, an address belongs to."""
+
+    def __init__(self) -> None:
+        self.rows = list(mappings())
+
+    def place(self, address: int) -> tuple[str | None, int | None]:
+        for start, end, _, offset, path in self.rows:
+            if start <= address < end:
+                return (path, address - start + offset) if path.startswith("/") else (None, None)
+        return None, None
+
+
+if __name__ == "__main__":
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("SIZEOF_VOID_P") != WORD:
+        sys.exit("entries are read from 64-bit CPython only")
+    main(sys.argv[1:])

@@ -1,0 +1,127 @@
+"""Who is at the other end of a connection, as the kernel knows it. What the other end says does not count."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import struct
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+_CREDENTIALS = struct.Struct("iII")  # struct ucred (unix(7)): pid, uid, gid
+_ESTABLISHED = "01"  # include/net/tcp_states.h
+_EVERY_USER = ["0", "0", "4294967295"]  # the uid_map of a process that is in no user namespace
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A process that called connect(2), and its user. ``pid`` is 0 when the process is not in our PID namespace."""
+
+    pid: int
+    uid: int | None
+
+
+def of_unix_socket(connection: socket.socket) -> Peer:
+    """The caller of connect(2) (SO_PEERCRED, unix(7))."""
+    pid, uid, _ = _CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    )
+    return Peer(pid, _told(uid))
+
+
+def user_of_loopback(ours: tuple[str, int], theirs: tuple[str, int]) -> int | None:
+    """The user who opened the other end of a TCP connection of this machine.
+
+    ``ours`` and ``theirs`` are the ends as getsockname(2) and getpeername(2) have them here. None when the connection
+    comes from elsewhere or from another network namespace, or is closed by now. Source: /proc/net/tcp (proc(5)), whose
+    column ``uid`` is the creator's. A socket without an owner has uid 0 there. It has no inode, so it is left out.
+    """
+    wanted = (_plain(*theirs), _plain(*ours))
+    for local, remote, uid in _connections():
+        if (local, remote) == wanted:
+            return _told(uid)
+    return None
+
+
+def is_loopback(address: str) -> bool:
+    """Whether packets to ``address`` stay on this machine."""
+    found, _ = _plain(address, 0)
+    return found.is_loopback
+
+
+_End = tuple["ipaddress.IPv4Address | ipaddress.IPv6Address", int]
+
+
+def _connections() -> Iterator[tuple[_End, _End, int]]:
+    """Every established TCP connection with an owner: this end, that end, and the user at this end."""
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = Path("/proc/net", name).read_text().splitlines()[1:]
+        except OSError:  # no procfs, or no IPv6
+            continue
+        for line in lines:
+            _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
+            if state == _ESTABLISHED and inode != "0":
+                yield _read_end(local), _read_end(remote), int(uid)
+
+
+def _read_end(text: str) -> _End:
+    """``0100007F:1F90``: words of 32 bits in the machine's order, then the port."""
+    digits, port = text.split(":")
+    words = [int(digits[at : at + 8], 16) for at in range(0, len(digits), 8)]
+    packed = struct.pack(f"={len(words)}I", *words)
+    return _plain(str(ipaddress.ip_address(packed)), int(port, 16))
+
+
+def _plain(address: str, port: int) -> _End:
+    """The address; an IPv4 address in the form of IPv6 becomes plain."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found, port
+
+
+def _told(uid: int) -> int | None:
+    """The user; None for the number that stands for all users outside of our user namespace (user_namespaces(7))."""
+    try:
+        stand_in = int(Path("/proc/sys/kernel/overflowuid").read_text())
+        everybody = Path("/proc/self/uid_map").read_text().split() == _EVERY_USER
+    except (OSError, ValueError):
+        return uid
+    return uid if everybody or uid != stand_in else None
+
+
+def parent_of(pid: int) -> int:
+    """Field 4 of /proc/PID/stat (proc(5)). Raises OSError when the process is gone."""
+    return int(_stat(pid)[1])
+
+
+def started_at(pid: int) -> int:
+    """Field 22 of /proc/PID/stat: no other process has this number and this time. Raises OSError when it is gone."""
+    return int(_stat(pid)[19])
+
+
+def _stat(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+
+
+def descends_from(pid: int, ancestors: Set[int]) -> bool:
+    """Whether a process is one of ``ancestors``, or the child of one, and so on, as the kernel has it at this moment.
+
+    A process whose parent has ended is the child of another now (a subreaper, or init). Raises OSError when it is gone.
+    """
+    while True:
+        one = pid
+        try:
+            while one > 1 and one not in ancestors:
+                one = parent_of(one)
+        except OSError:
+            _stat(pid)  # OSError when it is gone; else an ancestor has just ended
+            continue
+        return one in ancestors
+
+
+def is_ours(uid: int | None) -> bool:
+    """Whether that user can do everything that we can anyway: our own user, or root."""
+    return uid is not None and uid in (0, os.geteuid())

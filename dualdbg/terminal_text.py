@@ -1,0 +1,62 @@
+"""Text from outside, made safe for the user's terminal: characters that would control it are shown as a sign.
+
+Names of processes, threads, files and functions, command lines, and messages of the program may hold anything. The
+front ends that write text send all of it through here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# Control characters (ECMA-48, C0 and C1), surrogates, which cannot be sent, the ends of lines and paragraphs, and what
+# turns the direction of writing (Unicode Standard Annex #9), by which a line can be read in the wrong order.
+_SIGNS = {
+    **{code: 0x2400 + code for code in range(32)},
+    0x7F: 0x2421,
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), 0xFFFD),
+    **dict.fromkeys((0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), 0xFFFD),
+}
+_IN_TEXT = {code: sign for code, sign in _SIGNS.items() if chr(code) not in "\n\t"}
+
+
+def visible(line: str) -> str:
+    """One line. Each character that would control a terminal becomes a sign as wide as a letter, a tab spaces."""
+    return line if line.isprintable() else line.replace("\t", " ").translate(_SIGNS)
+
+
+def visible_text(text: str) -> str:
+    """The same for text of several lines, which keeps its tabs too."""
+    return text if text.isprintable() else text.translate(_IN_TEXT)
+
+
+def cleaned(thing: T, texts: Mapping[type[Any], frozenset[str]] = {}) -> T:  # never changed
+    """A report with every text in it :func:`visible`, however deep it lies: in data classes, tuples, lists, mappings.
+
+    ``texts`` names the fields, by their class, that may have several lines.
+    """
+    return _cleaned(thing, texts)  # type: ignore[no-any-return]
+
+
+def _cleaned(thing: Any, texts: Mapping[type[Any], frozenset[str]]) -> Any:
+    kind = type(thing)
+    if kind is str:  # not a member of an enumeration
+        return visible(thing)
+    if kind in (tuple, list):
+        new = [_cleaned(part, texts) for part in thing]
+        return thing if all(a is b for a, b in zip(thing, new, strict=True)) else kind(new)
+    if isinstance(thing, Mapping):
+        return {_cleaned(key, texts): _cleaned(value, texts) for key, value in thing.items()}
+    if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+        return thing
+    several = texts.get(kind, frozenset())
+    changed = {}
+    for field in dataclasses.fields(thing):
+        old = getattr(thing, field.name)
+        new_value = visible_text(old) if field.name in several and type(old) is str else _cleaned(old, texts)
+        if new_value is not old:
+            changed[field.name] = new_value
+    return dataclasses.replace(thing, **changed) if changed else thing

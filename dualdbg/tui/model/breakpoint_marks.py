@@ -1,0 +1,76 @@
+"""Which lines and addresses of what is shown have breakpoints. Pure but for looking at paths."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState
+
+_LINES = (BreakpointKind.PYTHON_LINE, BreakpointKind.NATIVE_LINE)
+_PYTHON_FILES = (".py", ".pyw", ".pyi")
+
+
+def line_spec(file: str, line: int, python: bool) -> BreakpointSpec:
+    """A breakpoint on a line of a file that is shown. ``python`` decides when the file's name does not tell."""
+    kind = (
+        BreakpointKind.PYTHON_LINE if python or file.endswith(_PYTHON_FILES) else BreakpointKind.NATIVE_LINE
+    )
+    return BreakpointSpec(f"{file}:{line}", kind, file, line)
+
+
+def address_spec(address: int) -> BreakpointSpec:
+    return BreakpointSpec(f"*{address:#x}", BreakpointKind.ADDRESS, f"{address:#x}")
+
+
+def marks_of(breakpoints: Iterable[Breakpoint], file: str | None) -> dict[int | str, str]:
+    """For the gutter: line or address (as text) to enabled, disabled or pending."""
+    marks: dict[int | str, str] = {}
+    for one in breakpoints:
+        look = _look(one)
+        for place in places(one, file):
+            if marks.get(place) != "enabled":
+                marks[place] = look
+    return marks
+
+
+def at(breakpoints: Iterable[Breakpoint], file: str | None, line: int) -> list[Breakpoint]:
+    """The breakpoints at a line of a file, or, without a file, at an address."""
+    wanted = line if file is not None else f"{line:#x}"
+    return [one for one in breakpoints if wanted in set(places(one, file))]
+
+
+def places(one: Breakpoint, file: str | None) -> Iterator[int | str]:
+    """The lines of ``file`` with breakpoints; without a file the addresses, as text."""
+    if file is None:
+        yield from (f"{location.address:#x}" for location in one.locations if location.address is not None)
+        return
+    found = [
+        location.line
+        for location in one.locations
+        if location.file is not None and location.line is not None and _same(location.file, file)
+    ]
+    yield from found
+    if not found and one.spec.kind in _LINES and one.spec.line is not None and _means(one.spec.subject, file):
+        yield one.spec.line
+
+
+def _look(one: Breakpoint) -> str:
+    if not one.enabled:
+        return "disabled"
+    return "enabled" if one.state is BreakpointState.VERIFIED else "pending"
+
+
+def _means(subject: str, file: str) -> bool:
+    """Whether a path that a user typed can mean that file: as the whole path, or as its last parts."""
+    return _same(subject, file) or file.endswith("/" + subject.lstrip("./"))
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or _real(one) == _real(other)
+
+
+@lru_cache(maxsize=4096)
+def _real(path: str) -> str:
+    return os.path.realpath(path)

@@ -1,0 +1,28 @@
+"""The names of the looks of text. dashboard.tcss says what each looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Part = tuple[str, str]
+"""A piece of text and the name of its look, "" for plain."""
+
+LOOKS = (
+    # lines
+    "cursor", "cursor-away", "current", "found", "selected",
+    # frames and values
+    "python", "native", "glue", "dim", "type", "name", "changed", "warning", "error", "good", "title",
+    # breakpoints in the gutter
+    "enabled", "disabled", "pending",
+    # source
+    "number", "keyword", "string", "comment", "function", "constant", "operator", "builtin", "preprocessor",
+)  # fmt: skip
+
+
+def plain(parts: Sequence[Part]) -> str:
+    return "".join(text for text, _ in parts)
+
+
+def fit(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns; what is cut off is marked."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"

@@ -1,0 +1,117 @@
+"""Many breakpoints at once, log points that print without a stop, conditions and log texts.
+
+Nothing here changes the target.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Sequence
+
+import gdb
+
+from . import values
+from .threads import os_thread, select_innermost
+
+_COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
+_LOG_MARK = (
+    "dualdbg-log:"  # begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py
+)
+
+
+def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
+    """Set breakpoints at these addresses for one thread; returns gdb's numbers for them."""
+    numbers = []
+    for address in addresses:
+        point = gdb.Breakpoint("*%d" % address, internal=True)  # internal: gdb does not report them
+        point.thread = number
+        numbers.append(point.number)
+    return numbers
+
+
+def delete_breakpoints(numbers: list[int]) -> None:
+    """Delete breakpoints by number; those that are gone already are no error."""
+    wanted = set(numbers)
+    for point in gdb.breakpoints():
+        if point.number in wanted:
+            point.delete()
+
+
+class _NoCalls:
+    """While it is entered, no expression calls a function of the target. dualdbg has checked that no expression
+    assigns: gdb's own may-write-memory would also keep gdb from removing its breakpoints.
+    """
+
+    def __enter__(self) -> None:
+        self._allowed = gdb.parameter("may-call-functions")
+        if self._allowed:
+            gdb.execute("set may-call-functions off", to_string=True)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._allowed:
+            gdb.execute("set may-call-functions on", to_string=True)
+
+
+class LogPoint(gdb.Breakpoint):
+    """Prints and lets the thread go on, without a stop that gdb would report to dualdbg.
+
+    It stops only when its condition cannot be evaluated, so that dualdbg can tell the user.
+    """
+
+    def __init__(
+        self, address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
+    ) -> None:
+        super().__init__("*%d" % address)
+        self._texts = texts
+        self._expressions = expressions
+        self._condition = condition
+        self._tid = tid
+
+    def stop(self) -> bool:
+        if self._tid and os_thread(gdb.selected_thread()) != self._tid:
+            return False
+        # Calls and assignments were refused when it was set: may-call-functions would print a message each time.
+        if self._condition is not None:
+            try:
+                if not bool(gdb.parse_and_eval(self._condition)):
+                    return False
+            except gdb.error:
+                return True
+        line = json.dumps([self.number, _text(self._texts, self._expressions)])
+        gdb.write("%s%s\n" % (_LOG_MARK, line), gdb.STDLOG)
+        return False
+
+
+def insert_log_point(
+    address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
+) -> int:
+    """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number."""
+    return int(LogPoint(address, texts, expressions, condition, tid).number)
+
+
+def log_text(number: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
+    """The text of a log point for thread ``number``."""
+    select_innermost(number)
+    with _NoCalls():
+        return _text(texts, expressions)
+
+
+def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
+    parts = [texts[0]]
+    for expression, text in zip(expressions, texts[1:]):
+        try:
+            value = gdb.parse_and_eval(expression)
+            if value.type.strip_typedefs().code in _COMPOUND:
+                values.load_printers()
+            parts.append(value.format_string(max_elements=20))
+        except (gdb.error, RuntimeError, UnicodeError) as error:
+            parts.append("<%s>" % error)
+        parts.append(text)
+    return "".join(parts)
+
+
+def condition_holds(number: int, condition: str) -> bool:
+    """Whether a condition is true in the innermost frame of thread ``number``; an error says why it has no value."""
+    select_innermost(number)
+    with _NoCalls():
+        return bool(gdb.parse_and_eval(condition))

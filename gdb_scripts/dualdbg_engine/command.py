@@ -1,0 +1,77 @@
+"""The gdb commands of the session: a line of JSON in, a line of JSON out.
+
+They are plain gdb commands, not MI commands, so that they work in gdb 12 too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import gdb
+
+from . import table
+
+_MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
+_LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
+
+
+class AskCommand(gdb.Command):
+    """``dualdbg-engine``: answers a line of JSON: {"result": ...}, {"error": text}, or where either is (_aside)."""
+
+    def __init__(self) -> None:
+        super().__init__("dualdbg-engine", gdb.COMMAND_SUPPORT)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        try:
+            name, *arguments = json.loads(argument)
+            answer = {"result": table.function_of(name)(*arguments)}
+        except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
+            answer = {"error": "%s" % error}
+        text = json.dumps(answer)
+        if len(text) > _LONG:
+            try:
+                text = json.dumps(_aside(text))
+            except OSError:
+                pass  # no folder for it, or a full disk: the slow way
+        gdb.write(_MARK + text + "\n")
+        gdb.flush()
+
+
+class TellCommand(gdb.Command):
+    """``dualdbg-engine-tell``: does the same without an answer; the sender does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__("dualdbg-engine-tell", gdb.COMMAND_SUPPORT)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        name, *arguments = json.loads(argument)
+        table.function_of(name)(*arguments)
+
+
+def register() -> None:
+    """gdb knows the commands from now on."""
+    AskCommand()
+    TellCommand()
+
+
+_memory: list[int] = []  # the descriptor of the last long answer
+
+
+def _aside(text: str) -> dict[str, str]:
+    """Where a long answer is: ``memory``, a path valid until the next answer, or ``file``, a path to delete."""
+    # /proc/PID belongs to root when other processes may not look into this one (prctl(2), PR_SET_DUMPABLE).
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").stat().st_uid == os.geteuid():
+        if _memory:
+            os.close(_memory.pop())
+        _memory.append(os.memfd_create("dualdbg-answer"))
+        with open(_memory[0], "w", encoding="ascii", closefd=False) as file:
+            file.write(text)
+        return {"memory": "/proc/%d/fd/%d" % (os.getpid(), _memory[0])}
+    # Without tempfile, because its import takes longer than all the answers of a short session.
+    name = "dualdbg-answer-%d-%s" % (os.getpid(), os.urandom(8).hex())
+    path = str(Path(os.environ.get("TMPDIR") or "/tmp") / name)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+        file.write(text)
+    return {"file": path}

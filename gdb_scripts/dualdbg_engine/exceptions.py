@@ -1,0 +1,63 @@
+"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``. Nothing here changes the target."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .memory import string_at, word_at
+from .threads import WORD, select_innermost
+
+_MOST_BASES = 16
+# Registers of the first two arguments: System V AMD64 ABI, figure 3.4; AAPCS64, 6.8.2.
+_ARGUMENTS = {"i386:x86-64": ("rdi", "rsi"), "aarch64": ("x0", "x1")}
+# libstdc++ keeps their text as a pointer to characters behind the vtable pointer (std::__cow_string, <stdexcept>).
+_WITH_TEXT_POINTER = ("St13runtime_error", "St11logic_error")
+# c10/util/Exception.h: its first member is std::string msg_, whose first word points to the characters.
+_WITH_STRING = ("N3c105ErrorE",)
+_MANGLED = re.compile(r"\*?[A-Z0-9][A-Za-z0-9_]*$")
+
+
+def thrown_object(number: int) -> dict[str, Any]:
+    """At the entry of __cxa_throw(object, type, destructor): the mangled names of the type and its first bases.
+
+    ``text`` is what() for types that are known to keep it in memory, else None.
+    """
+    frame = select_innermost(number)
+    names = _ARGUMENTS.get(frame.architecture().name())
+    if names is None:
+        return {"types": [], "text": None}
+    thrown, type_ = (int(frame.read_register(name)) & WORD for name in names)
+    types = _types(type_)
+    text = None
+    if any(name in _WITH_TEXT_POINTER + _WITH_STRING for name in types):
+        text = string_at(word_at(thrown + 8))
+    return {"types": types, "text": text}
+
+
+def _types(type_: int | None) -> list[str]:
+    """The names of a std::type_info and of its bases at the beginning of the object.
+
+    Itanium C++ ABI, 2.9.5: __si_class_type_info has its base behind the name; __vmi_class_type_info has flags, the
+    number of bases, and for each the type_info and an offset in the upper bits of a word.
+    """
+    types: list[str] = []
+    while type_ and len(types) < _MOST_BASES:
+        name = string_at(word_at(type_ + 8))
+        if name is None or not _MANGLED.match(name):
+            break
+        types.append(name.lstrip("*"))
+        if _is_type_info(word_at(type_ + 16)):
+            type_ = word_at(type_ + 16)
+        elif _is_type_info(word_at(type_ + 24)) and (word_at(type_ + 32) or 0) >> 8 == 0:
+            type_ = word_at(type_ + 24)
+        else:
+            break
+    return types
+
+
+def _is_type_info(address: int | None) -> bool:
+    if not address or address % 8:
+        return False
+    name = string_at(word_at(address + 8))
+    return name is not None and _MANGLED.match(name) is not None and word_at(word_at(address)) is not None

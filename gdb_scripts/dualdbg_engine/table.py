@@ -1,0 +1,60 @@
+"""The table of the commands that the session sends, each with module and function. It can be read without gdb.
+
+The names are those of the methods in dualdbg/backends/gdb_helpers.py, with dashes.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Callable
+
+COMMANDS = {
+    "architecture": ("threads", "architecture"),
+    "assign": ("values", "assign"),
+    "call-probe": ("inferior_evaluation", "call_probe"),
+    "call-target": ("disassembly", "call_target"),
+    "calls": ("disassembly", "calls"),
+    "children": ("values", "children"),
+    "completions": ("values", "completions"),
+    "condition-holds": ("breakpoints", "condition_holds"),
+    "delete-breakpoints": ("breakpoints", "delete_breakpoints"),
+    "disassemble": ("disassembly", "disassemble"),
+    "disassemble-until": ("disassembly", "disassemble_until"),
+    "evaluate": ("values", "evaluate"),
+    "forget-values": ("values", "forget_values"),
+    "frame-registers": ("threads", "frame_registers"),
+    "frames": ("threads", "frames"),
+    "function-bodies": ("symbols", "function_bodies"),
+    "function-body": ("symbols", "function_body"),
+    "gdb-version": ("threads", "gdb_version"),
+    "insert-breakpoints": ("breakpoints", "insert_breakpoints"),
+    "insert-log-point": ("breakpoints", "insert_log_point"),
+    "leave": ("leaving", "leave"),
+    "line-locations": ("symbols", "line_locations"),
+    "load-helpers": ("torch_commands", "load_helpers"),
+    "load-library": ("symbols", "load_library"),
+    "log-text": ("breakpoints", "log_text"),
+    "memory-place": ("values", "memory_place"),
+    "park": ("parking", "park"),
+    "probe-text": ("inferior_evaluation", "probe_text"),
+    "python-children": ("python_objects", "python_children"),
+    "python-path": ("python_objects", "python_path"),
+    "python-values": ("python_objects", "python_values"),
+    "read-memory": ("memory", "read_memory"),
+    "readable-memory": ("memory", "readable_memory"),
+    "registers": ("threads", "registers"),
+    "run-text": ("inferior_evaluation", "run_text"),
+    "threads": ("threads", "threads"),
+    "thrown-object": ("exceptions", "thrown_object"),
+    "unpark": ("parking", "unpark"),
+    "variables": ("values", "variables"),
+    "word": ("torch_commands", "word"),
+    "write-memory": ("memory", "write_memory"),
+}
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The function behind a name. Raises KeyError for a name that is not in the table."""
+    module, function = COMMANDS[name]
+    found: Callable[..., Any] = getattr(importlib.import_module("." + module, __package__), function)
+    return found

@@ -1,0 +1,124 @@
+"""Threads, their frames and their registers; also gdb's version and the architecture."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+import gdb
+
+WORD = 0xFFFFFFFFFFFFFFFF
+
+
+def gdb_version() -> str:
+    """gdb's version, as its distribution writes it."""
+    return str(gdb.VERSION)
+
+
+def architecture() -> str:
+    """gdb's name for the inferior's architecture."""
+    return str(gdb.selected_inferior().architecture().name())
+
+
+def threads() -> list[dict[str, int]]:
+    """gdb's number and the OS thread id of every thread of the inferior."""
+    return [
+        {"number": thread.num, "tid": os_thread(thread)}
+        for thread in gdb.selected_inferior().threads()
+        if thread.is_valid()
+    ]
+
+
+def os_thread(thread: gdb.InferiorThread) -> int:
+    """The OS thread id of a thread."""
+    return int(thread.ptid[1] or thread.ptid[0])
+
+
+def find_thread(number: int) -> gdb.InferiorThread:
+    """The thread of this number. Raises GdbError when there is none."""
+    for thread in gdb.selected_inferior().threads():
+        if thread.num == number:
+            return thread
+    raise gdb.GdbError("there is no thread %d" % number)
+
+
+def select_innermost(number: int) -> gdb.Frame:
+    """Select the innermost frame of a thread."""
+    find_thread(number).switch()
+    frame = gdb.newest_frame()
+    frame.select()
+    return frame
+
+
+def find_frame(number: int, level: int) -> gdb.Frame:
+    """A frame of a thread, counted from the innermost, 0. Raises GdbError when the stack is shorter."""
+    find_thread(number).switch()
+    frame = gdb.newest_frame()
+    for _ in range(level):
+        older = frame.older()
+        if older is None:
+            raise gdb.GdbError("there is no frame %d" % level)
+        frame = older
+    return frame
+
+
+def frames(number: int, limit: int) -> list[dict[str, Any]]:
+    """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
+    selected = gdb.selected_thread()
+    thread = find_thread(number)
+    if selected is None or selected.num != thread.num:
+        thread.switch()
+    rows: list[dict[str, Any]] = []
+    frame: gdb.Frame | None = gdb.newest_frame()
+    while frame is not None and len(rows) < limit:
+        rows.append(_frame_row(frame))
+        try:
+            frame = frame.older()
+        except gdb.error:
+            break
+    return rows
+
+
+def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
+    position = frame.find_sal()
+    table = position.symtab
+    function = frame.function()
+    return {
+        "pc": frame.pc(),
+        "sp": _stack_pointer(frame),
+        "function": function.print_name if function is not None else frame.name(),
+        "file": table.fullname() if table is not None else None,
+        "line": position.line if table is not None and position.line else None,
+        "inlined": frame.type() == gdb.INLINE_FRAME,
+    }
+
+
+def _stack_pointer(frame: gdb.Frame) -> int | None:
+    try:
+        return int(frame.read_register("sp")) & WORD
+    except (gdb.error, ValueError):
+        return None
+
+
+def registers(number: int, names: Iterable[str]) -> dict[str, int]:
+    """The named registers of the innermost frame of thread ``number``, as numbers."""
+    find_thread(number).switch()
+    frame = gdb.newest_frame()
+    return {name: int(frame.read_register(name)) & WORD for name in names}
+
+
+def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]:
+    """The registers of a frame as gdb prints them; ``group`` is gdb's name for a register group (general, vector)."""
+    frame = find_frame(number, level)
+    rows = []
+    for register in frame.architecture().registers(group):
+        try:
+            rows.append({"name": register.name, "value": _register_text(frame.read_register(register))})
+        except (gdb.error, ValueError) as error:
+            rows.append({"name": register.name, "value": "<%s>" % error})
+    return rows
+
+
+def _register_text(value: gdb.Value) -> str:
+    if value.type.strip_typedefs().code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR) and value.type.sizeof <= 8:
+        return hex(int(value) & WORD)
+    return value.format_string(max_elements=16)

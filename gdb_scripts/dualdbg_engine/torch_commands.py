@@ -1,0 +1,66 @@
+"""The helpers' commands (``tensor``, ``ivalue``, ``jit-graph``, ...) for the session: text for people and a structure.
+
+Nothing here calls the target or writes to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualdbg_helpers.commands.registry import COMMANDS as WORDS
+from dualdbg_helpers.commands.registry import Failure, answer
+
+from . import helpers
+from .object_rows import number_of, object_row
+from .threads import find_frame
+
+# The C++ type of a command's answer, where the answer does not name it.
+_TYPES = {
+    "dispatch-keys": "c10::DispatchKeySet",
+    "ivalue": "c10::IValue",
+    "jit-code": "torch::jit::Code",
+    "jit-frame": "torch::jit::InterpreterStateImpl",
+    "jit-graph": "torch::jit::Graph",
+    "op": "c10::OperatorHandle",
+    "tensor": "at::Tensor",
+}
+# Members of an answer's structure that become fields of a value's row.
+_MOVED = {
+    "ivalue": ("text", "children", "total", "address", "layout"),
+    "ivalue-stack": ("values", "size", "address", "layout", "type"),
+    "pyobject": ("text", "children", "total", "address", "type"),
+    "py2cpp": ("type", "address"),
+    "cpp2py": ("type", "address"),
+}
+
+
+def load_helpers() -> None:
+    """The settings, commands and printers of the helpers are known to gdb from now on."""
+    helpers.load()
+
+
+def word(number: int | None, level: int, name: str, argument: str) -> dict[str, Any]:
+    """What a command of the helpers says in a frame: ``text`` for people and ``value``, or ``error`` and ``hint``."""
+    helpers.load()
+    if number is not None:
+        find_frame(number, level).select()
+    try:
+        found = answer(WORDS[name], argument)
+    except Failure as error:
+        return {"error": error.message, "hint": error.hint}
+    data = found.data
+    moved = _MOVED.get(name, ("address", "layout"))
+    children = next((data[key] for key in ("children", "values") if key in moved and key in data), None)
+    total = next((data[key] for key in ("total", "size") if key in moved and key in data), None)
+    return {
+        "value": {
+            "name": argument or name,
+            "type": data.get("type", "") if "type" in moved else _TYPES.get(name, ""),
+            "value": found.text,
+            "address": number_of(data.get("address") or data.get("impl")),
+            "data": {key: value for key, value in data.items() if key not in moved},
+            "children": None if children is None else [object_row(child) for child in children],
+            "total": total,
+            "layout": data.get("layout"),
+        },
+    }

@@ -1,0 +1,228 @@
+"""C++ values: variables, expressions, their members by handles, assignment, places in memory, completion.
+
+A handle stands for a value until :func:`forget_values`, which the session calls before the target runs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Dict, Iterator, Tuple, Union
+
+import gdb
+
+from .threads import WORD, find_frame
+
+_Kept = Union[gdb.Value, int]  # an int is the address of a Python object
+
+_kept: Dict[int, _Kept] = {}
+_numbers = itertools.count()  # no number is used twice, so a forgotten one means nothing
+
+_TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
+_COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+
+
+def keep(value: _Kept) -> int:
+    """A handle for a value, or for the Python object at an address."""
+    handle = next(_numbers)
+    _kept[handle] = value
+    return handle
+
+
+def kept_value(handle: int) -> _Kept:
+    """What a handle stands for. Raises GdbError for one that was forgotten."""
+    if handle not in _kept:
+        raise gdb.GdbError("that value belongs to an earlier stop")
+    return _kept[handle]
+
+
+def forget_values() -> None:
+    """Make every handle invalid, and drop the values."""
+    _kept.clear()
+
+
+def variables(number: int, level: int) -> list[dict[str, Any]]:
+    """Arguments and locals of a frame, from debug info; without it, an empty list."""
+    frame = find_frame(number, level)
+    try:
+        block: gdb.Block | None = frame.block()
+    except RuntimeError:
+        return []
+    rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    while block is not None:
+        for symbol in block:
+            if symbol.name in seen or not (symbol.is_argument or symbol.is_variable):
+                continue
+            if symbol.needs_frame or symbol.is_argument:
+                seen.add(symbol.name)
+                rows.append(_value_row(symbol.name, _read(symbol, frame)))
+        if block.function is not None:
+            break
+        block = block.superblock
+    return rows
+
+
+def evaluate(number: int, level: int, expression: str) -> dict[str, Any]:
+    """The value of an expression in a frame; nothing in the target is called."""
+    find_frame(number, level).select()
+    return _value_row(expression, gdb.parse_and_eval(expression))
+
+
+def children(handle: int, offset: int, limit: int) -> list[dict[str, Any]]:
+    """The members of a value that :func:`variables` or :func:`evaluate` returned."""
+    value = kept_value(handle)
+    if isinstance(value, int):
+        return _object_rows(value, offset, limit)
+    members = itertools.islice(_members(value), offset, offset + limit)
+    return [_value_row(name, member) for name, member in members]
+
+
+def _object_rows(address: int, offset: int, limit: int) -> list[dict[str, Any]]:
+    """The children of a Python object as rows of native values; empty for memory that is not an object."""
+    from . import python_objects  # loads the helpers, so only when there is such a value
+
+    try:
+        found = python_objects.python_children(address, offset, limit)["rows"]
+    except gdb.GdbError:  # an uninitialised pointer: its text says so
+        return []
+    return [
+        {
+            "name": row["name"],
+            "type": row["type"],
+            "value": row["value"],
+            "handle": keep(row["address"]) if row["total"] and row["address"] is not None else None,
+            "address": row["address"],
+        }
+        for row in found
+    ]
+
+
+def _read(symbol: gdb.Symbol, frame: gdb.Frame) -> gdb.Value | Exception:
+    try:
+        return symbol.value(frame)
+    except (gdb.error, RuntimeError) as error:
+        return error
+
+
+def load_printers() -> None:
+    """``print`` and variables show PyTorch's types from now on."""
+    from . import helpers  # imported late: it takes a while, and not every session looks at values
+
+    helpers.load()
+
+
+def _value_row(name: str, value: gdb.Value | Exception) -> dict[str, Any]:
+    if isinstance(value, Exception):
+        return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
+    load_printers()
+    try:
+        text = value.format_string(**_TEXT)
+    except (gdb.error, RuntimeError, UnicodeError) as error:
+        text = "<%s>" % error
+    try:
+        address = int(value.address) if value.address is not None else None
+    except (gdb.error, RuntimeError):
+        address = None
+    handle = None
+    if _expands(value):
+        handle = keep(int(value) if _is_python_object(value.type) else value)
+    return {"name": name, "type": _type_name(value.type), "value": text, "handle": handle, "address": address}
+
+
+def _type_name(type_: gdb.Type) -> str:
+    from . import helpers
+
+    return helpers.type_name(type_)
+
+
+def _is_python_object(type_: gdb.Type) -> bool:
+    """Whether this is the type of a pointer to a PyObject."""
+    type_ = type_.strip_typedefs()
+    return type_.code == gdb.TYPE_CODE_PTR and type_.target().strip_typedefs().unqualified().name == "_object"
+
+
+def _expands(value: gdb.Value) -> bool:
+    if _is_python_object(value.type):
+        return int(value) != 0
+    printer = gdb.default_visualizer(value)
+    if printer is not None and hasattr(printer, "children"):
+        return True
+    type_ = value.type.strip_typedefs()
+    if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+        return _expands(value.referenced_value())
+    if type_.code == gdb.TYPE_CODE_PTR:
+        return type_.target().strip_typedefs().code in _COMPOUND
+    return type_.code in _COMPOUND
+
+
+def _members(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value]]:
+    printer = gdb.default_visualizer(value)
+    if printer is not None and hasattr(printer, "children"):
+        for name, child in printer.children():
+            yield name, child if isinstance(child, gdb.Value) else gdb.Value(child)
+        return
+    type_ = value.type.strip_typedefs()
+    if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
+        value = value.referenced_value()
+        type_ = value.type.strip_typedefs()
+    if type_.code == gdb.TYPE_CODE_ARRAY:
+        low, high = type_.range()
+        for index in range(low, high + 1):
+            yield "[%d]" % index, value[index]
+        return
+    for field in type_.fields():
+        if hasattr(field, "bitpos"):
+            yield field.name or "<anonymous>", value[field]
+
+
+def _member(handle: int, name: str) -> gdb.Value:
+    """The child ``name`` of a value. Raises GdbError when it has none of that name."""
+    value = kept_value(handle)
+    found = None if isinstance(value, int) else next((m for key, m in _members(value) if key == name), None)
+    if found is None:
+        raise gdb.GdbError("there is no %s in that value" % name)
+    return found
+
+
+def assign(number: int, level: int, handle: int | None, name: str, text: str) -> dict[str, Any]:
+    """Set a local (``handle`` is null) or a child of a value to the value of the expression ``text``; the new row."""
+    frame = find_frame(number, level)
+    frame.select()
+    target = _local(frame, name) if handle is None else _member(handle, name)
+    if target.address is None:
+        if handle is not None:
+            raise gdb.GdbError("%s has no address, so it cannot be set" % name)
+        gdb.parse_and_eval("%s = (%s)" % (name, text))  # it lives in a register
+        return _value_row(name, _local(frame, name))
+    gdb.set_convenience_variable("dualdbg_target", target.address)
+    gdb.parse_and_eval("*$dualdbg_target = (%s)" % text)
+    return _value_row(name, gdb.parse_and_eval("*$dualdbg_target"))
+
+
+def _local(frame: gdb.Frame, name: str) -> gdb.Value:
+    try:
+        return frame.read_var(name)
+    except ValueError as error:
+        raise gdb.GdbError(str(error)) from None
+
+
+def memory_place(
+    number: int, level: int, handle: int | None, name: str, expression: str | None
+) -> dict[str, int]:
+    """Address and size in bytes of a child, a local or an expression; for a watch of that memory."""
+    frame = find_frame(number, level)
+    frame.select()
+    if expression is not None:
+        value = gdb.parse_and_eval(expression)
+    else:
+        value = _local(frame, name) if handle is None else _member(handle, name)
+    if value.address is None:
+        raise gdb.GdbError("%s is not in memory" % (expression or name))
+    return {"address": int(value.address) & WORD, "size": value.type.sizeof}
+
+
+def completions(number: int, level: int, text: str) -> list[str]:
+    """What gdb would complete ``print TEXT`` to, without the command."""
+    find_frame(number, level).select()
+    lines = gdb.execute("complete print %s" % text, to_string=True).splitlines()
+    return [line[len("print ") :] for line in lines if line.startswith("print ")]

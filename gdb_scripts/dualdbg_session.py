@@ -1,0 +1,12 @@
+"""Loads the session's commands into gdb: dualdbg sources this file when it starts gdb."""
+
+import sys
+from pathlib import Path
+
+_FOLDER = str(Path(__file__).resolve().parent)
+if _FOLDER not in sys.path:
+    sys.path.insert(0, _FOLDER)
+
+import dualdbg_engine.command  # noqa: E402
+
+dualdbg_engine.command.register()

@@ -1,0 +1,150 @@
+"""A gdb that misbehaves: the client answers all the same, stays small, and closes in time.
+
+The programs stand in for gdb's executable: no real gdb prints garbage when it is asked to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from dualdbg.backends import gdb_process
+from dualdbg.backends.events import EngineEnded, EngineEvent, NativeConsole, NativeStopped, StopCause
+from dualdbg.backends.gdb import GdbEngine, GdbOptions
+from dualdbg.backends.wirelog import WireLog
+from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError
+
+HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
+GARBAGE = {
+    "without an end": 'while True:\n    out.write(b"x" * 65536)\n',
+    "lines without an end": 'while True:\n    out.write(b"no MI at all\\n" * 5000)\n',
+    "records without an end": "while True:\n    out.write(b'~\"text\\\\n\"\\n' * 5000)\n",
+    "random bytes": "while True:\n    out.write(os.urandom(65536))\n",
+    "a list that is not closed": 'out.write(b"*stopped,a=[{\\n=library-loaded,id\\n"); out.flush()\ntime.sleep(600)\n',
+}
+
+
+def run(
+    folder: Path, program: str, work: Callable[[GdbEngine, list[EngineEvent]], Awaitable[None]], **more: bool
+) -> float:
+    """Let ``work`` use an engine whose gdb is this program; how many seconds the closing took."""
+    path = folder / "gdb"
+    path.write_text(HEAD + program)
+    path.chmod(0o755)
+
+    async def main() -> float:
+        events: list[EngineEvent] = []
+        engine = GdbEngine(GdbOptions(str(path), folder, WireLog(None, "gdb", 0.0)), events.append)
+        await engine._process.start()
+        try:
+            await work(engine, events)
+        finally:
+            start = time.monotonic()
+            await engine.close(grace=0.5)
+        return time.monotonic() - start
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind: str) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        end = time.monotonic() + 3
+        turns = 0
+        while time.monotonic() < end:
+            await asyncio.sleep(0.01)
+            turns += 1
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert turns > 5, turns
+        assert grown < 200_000, f"{grown} KiB"
+        assert len([event for event in events if isinstance(event, NativeConsole)]) <= 20
+
+    assert run(tmp_path, GARBAGE[kind], work) < 8
+
+
+def test_a_command_whose_text_has_no_end_is_given_up_and_nothing_is_kept(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        with pytest.raises(EngineTimeout):
+            await engine._process.console("print forever", deadline=3)
+
+    assert run(tmp_path, GARBAGE["records without an end"], work) < 8
+
+
+def test_a_stop_that_cannot_be_read_is_a_stop(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not any(isinstance(event, NativeStopped) for event in events):
+            await asyncio.sleep(0.01)
+        stop = next(event for event in events if isinstance(event, NativeStopped))
+        assert stop.cause is StopCause.OTHER and not engine.running
+
+    program = (
+        "out.write(b'*stopped,reason=\"breakpoint-hit\",thread-id={}\\n'); out.flush()\ntime.sleep(600)\n"
+    )
+    run(tmp_path, program, work)
+
+
+@pytest.mark.smoke
+def test_an_answer_that_cannot_be_read_fails_its_request_at_once(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        start = time.monotonic()
+        with pytest.raises(ProtocolError):
+            await engine.insert_breakpoint(0x1000)
+        with pytest.raises(ProtocolError, match="no number"):
+            await engine.insert_breakpoint(0x1000)
+        with pytest.raises(CommandError, match="no such thing"):
+            await engine.insert_breakpoint(0x1000)
+        assert time.monotonic() - start < 10
+
+    program = (
+        "sys.stdin.readline(); out.write(b'1^done,bkpt=[{\\n'); out.flush()\n"
+        "sys.stdin.readline(); out.write(b'2^done,bkpt={}\\n'); out.flush()\n"
+        "sys.stdin.readline(); out.write(b'3^error,msg=\"no such thing\"\\n'); out.flush()\n"
+        "time.sleep(600)\n"
+    )
+    run(tmp_path, program, work)
+
+
+def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gdb_process, "_KILL_DEADLINE", 1.0)
+    children = []
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not events:
+            await asyncio.sleep(0.01)
+        assert isinstance(events[0], NativeConsole)
+        children.append(int(events[0].text))
+
+    program = (
+        "child = os.fork()\n"
+        "if child == 0:\n    time.sleep(60)\n    os._exit(0)\n"
+        "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
+        "time.sleep(600)\n"
+    )
+    try:
+        assert run(tmp_path, program, work) < 20
+        os.kill(children[0], 0)  # it lives, and so do its ends of the pipes
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_gdb_that_ends_is_told_and_refuses(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not events:
+            await asyncio.sleep(0.01)
+        assert isinstance(events[0], EngineEnded) and "status 3" in events[0].detail
+        with pytest.raises(EngineError, match="gdb is gone"):
+            await engine.interrupt()
+
+    run(tmp_path, "sys.exit(3)\n", work)

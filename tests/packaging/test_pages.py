@@ -1,0 +1,74 @@
+"""The pages name what is there (links, paths) and all that is there: commands of the prompt, options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dualdbg.cli.main import COMMANDS
+from dualdbg.console.commands.registry import all_commands
+from tests.cli.driver import dualdbg
+from tests.support import ROOT
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+OURS = ("dualdbg", "gdb_scripts", "vscode_templates", "samples", "tests", "docs", "bench", "scripts")
+_LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+_PATH = re.compile(r"`([\w.\-/]+/[\w.\-/]*|[\w\-]+\.(?:py|c|toml))`")
+NO_FILES = re.compile(r"process-N/|dualdbg/_data")  # what a session writes, and what only an installation has
+
+
+def headings(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        file = (page.parent / target).resolve()
+        assert file.exists(), target
+        if anchor and file.suffix == ".md":
+            assert anchor[1:] in headings(file), target + anchor
+
+
+def is_there(path: str) -> bool:
+    """Whether a path is one of the tree, from its root or from the middle of it."""
+    named = Path(path)
+    if named.parts[0] in OURS:
+        return (ROOT / named).exists()
+    bases = [ROOT / top for top in OURS]
+    return (ROOT / named).exists() or any(
+        next(base.rglob(path.rstrip("/")), None) is not None for base in bases
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_of_ours_are_there(page: Path) -> None:
+    named = {path for path in _PATH.findall(page.read_text(encoding="utf-8")) if not NO_FILES.fullmatch(path)}
+    ours = {path for path in named if Path(path).parts[0] in OURS or Path(path).name.startswith("test_")}
+    assert sorted(path for path in ours if not is_there(path)) == []
+
+
+@pytest.mark.parametrize("name", ["docs/ARCHITECTURE.md", "docs/debugging-dualdbg.md", "CONTRIBUTING.md"])
+def test_the_developers_pages_name_files_that_are_there(name: str) -> None:
+    """Here short paths too, as of a file in the folder that the sentence is about."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = {path for path in _PATH.findall(text) if not NO_FILES.fullmatch(path)}
+    assert named
+    assert sorted(path for path in named if not is_there(path)) == []
+
+
+def test_the_page_of_the_prompt_names_every_command() -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"[\w?-]+", page.partition("## The prompt")[2].partition("\n## ")[0]))
+    missing = [row.name for row in all_commands() if row.area != "torch" and row.name not in words]
+    assert missing == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_is_on_a_page(command: str) -> None:
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", dualdbg(command, "--help").stdout)) - {"--help"}
+    assert sorted(option for option in options if not re.search(rf"{option}(?![\w-])", pages)) == []

@@ -1,0 +1,256 @@
+"""What the session reads and keeps besides its engines: threads, stacks, breakpoints, the means of a step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.python import stack_trace
+from dualdbg.errors import CommandError, WrongState
+from dualdbg.model import (
+    Breakpoint,
+    BreakpointKind,
+    BreakpointSpec,
+    BreakpointState,
+    NativeFrame,
+    PythonFrame,
+    Quality,
+    Stack,
+    Thread,
+)
+from dualdbg.session.session import Session
+from dualdbg.session.stops.facts import Met, PythonHold
+
+from .engines import FakeGdb
+from .world import PID, USERS, World
+
+
+@dataclass
+class FakeInspector:
+    """Threads and stacks; ``runs_python`` and the rest are what the world's chance says."""
+
+    session: Session
+    world: World
+    pid: int = PID
+    forgotten: int = 0
+
+    def meet(self, stop: NativeStopped) -> None:
+        return None
+
+    def ran(self) -> None:
+        return None
+
+    def forget(self, as_read_now: bool = False) -> None:
+        self.forgotten += 1
+
+    def plain_thread(self, tid: int | None) -> Thread:
+        return Thread(tid or PID, "python")
+
+    async def thread(self, tid: int) -> Thread:
+        await self._look()
+        return Thread(tid, "python")
+
+    async def top_frame(self, tid: int) -> NativeFrame:
+        await self._look()
+        return NativeFrame(0, 0x100, self.world.mark or "f")
+
+    async def runs_python(self, tid: int) -> bool:
+        await self._look()
+        return self.world.chance.random() < 0.5
+
+    async def holds_gil(self, tid: int) -> bool:
+        return self.world.chance.random() < 0.5
+
+    async def gdb_thread(self, tid: int) -> int:
+        return 1
+
+    async def stack(self, tid: int) -> Stack:
+        native = NativeFrame(
+            0, 0x100, "f", file="/x.c" if self.world.chance.random() < 0.5 else None, line=3, sp=16
+        )
+        caller = NativeFrame(1, 0x180, "g", file="/x.c", line=9, sp=64)
+        frames: tuple[Any, ...] = (native, caller, PythonFrame("p", "/x.py", 3))
+        if self.world.chance.random() < 0.3:
+            frames = frames[2:]
+        return Stack(tid, frames, Quality.FULL)
+
+    stack_while_held = stack
+
+    @property
+    def hears_python(self) -> bool:
+        return self.world.debugpy_alive
+
+    async def _look(self) -> None:
+        await asyncio.sleep(self.world.delay())
+        if not self.world.gdb_alive:
+            raise CommandError("gdb is gone")
+        if self.world.held is None and self.world.alive and not self.world.detached:
+            self.world.broken.append("a thread was looked at while it ran")
+
+    async def ask(self, request: Any, deadline: float = 20.0) -> Any:
+        """As the real one: gives way to a native stop."""
+        session = self.session
+        if not self.world.debugpy_alive:
+            raise WrongState("debugpy is not connected to the target")
+        if session.native_held.is_set():
+            raise WrongState("gdb holds the target")
+        assert session.python is not None
+        answer = asyncio.ensure_future(session.python.request(request))
+        held = asyncio.ensure_future(session.native_held.wait())
+        try:
+            await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            held.cancel()
+        if answer.done():
+            return answer.result()
+        answer.cancel()
+        raise WrongState("a native stop came before debugpy's answer")
+
+    async def read_hold(self, hold: PythonHold) -> None:
+        trace = await self.ask(stack_trace(hold.event.debugpy_thread, levels=1))
+        hold.frames, hold.depth, hold.tid = trace.frames, trace.total, PID
+        hold.top = PythonFrame(trace.frames[0].function, "/x.py", 3)
+
+
+class NoModules:
+    """No file is mapped: no calls are looked for in machine code."""
+
+    def module_at(self, address: int) -> None:
+        return None
+
+
+@dataclass
+class FakeBreakpoints:
+    """One breakpoint of the user's in each language."""
+
+    world: World
+    unheard: int | None = None
+    bound: int = 0
+    asked: dict[str, int] = field(default_factory=dict)
+    image: NoModules = field(default_factory=NoModules)
+
+    async def libraries_changed(self) -> None:
+        await asyncio.sleep(self.world.delay())
+        if self.world.held is None and self.world.alive and self.world.gdb_alive and not self.world.detached:
+            self.world.broken.append("breakpoints were bound while the program ran")
+        self.bound += 1
+
+    async def program_replaced(self) -> None:
+        await self.libraries_changed()
+
+    async def at_python_stop(self, hold: PythonHold) -> Met | None:
+        await asyncio.sleep(self.world.delay())
+        mark = hold.event.description or ""
+        if hold.event.reason == "exception" and not mark:
+            return None
+        self.asked[mark] = self.asked.get(mark, 0) + 1
+        if mark and self.asked[mark] > 1:
+            self.world.broken.append(f"{mark} was counted twice")
+        return ((1,) if mark else ()), mark or None
+
+    def all(self) -> list[Breakpoint]:
+        spec = BreakpointSpec("x.py:3", BreakpointKind.PYTHON_LINE, "x.py", 3)
+        return [Breakpoint(1, spec, BreakpointState.VERIFIED)]
+
+    def report_unbound(self) -> None:
+        return None
+
+
+@dataclass
+class FakeHits:
+    """Which stops at breakpoints count."""
+
+    world: World
+    asked: dict[str, int] = field(default_factory=dict)
+
+    async def at_breakpoint(self, event: NativeStopped) -> Met:
+        await asyncio.sleep(self.world.delay())
+        assert event.cause is StopCause.BREAKPOINT
+        if event.gdb_breakpoint != USERS:
+            return (), None
+        self.asked[event.words] = self.asked.get(event.words, 0) + 1
+        if self.asked[event.words] > 1:
+            self.world.broken.append(f"{event.words} was counted twice")
+        return (1,), event.words
+
+    async def at_signal(self, event: NativeStopped) -> tuple[Met, bool]:
+        return ((), None), False
+
+
+@dataclass
+class FakeFreezer:
+    world: World
+    frozen: set[int] = field(default_factory=set)
+
+    def check_runs(self, tid: int) -> None:
+        return None
+
+    async def park(self) -> None:
+        await asyncio.sleep(self.world.delay())
+
+    release = thaw_all = park
+
+
+@dataclass
+class FakeCrossing:
+    """Breakpoints of a step are numbers of the fake gdb; what they catch is up to the world."""
+
+    world: World
+    native: FakeGdb
+    beacon: int | None = None
+    watched_entries: list[int] = field(default_factory=list)
+    calls_operator: bool = False
+
+    async def insert_return(self, caller: NativeFrame, gdb_thread: int) -> int:
+        return await self.native.insert("landing")
+
+    async def insert_entries(self, addresses: list[int], gdb_thread: int) -> dict[int, int]:
+        return {await self.native.insert("entry"): address for address in addresses}
+
+    async def insert_at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
+        return {await self.native.insert("entry"): address for address in addresses}
+
+    async def insert_operators(self, gdb_thread: int) -> dict[int, int]:
+        return {}
+
+    insert_bodies = insert_operators
+
+    async def remove(self, numbers: list[int]) -> None:
+        if numbers:
+            await self.native.delete_breakpoints(numbers)
+
+    async def begin_watch(self, hold: PythonHold) -> list[int]:
+        await asyncio.sleep(self.world.delay())
+        return [0x400]
+
+    async def end_watch(self) -> None:
+        await asyncio.sleep(self.world.delay())
+
+    async def line_returns(self, hold: PythonHold) -> bool:
+        return False
+
+    async def exit_to_python(self, gdb_thread: int) -> NativeFrame | None:
+        return NativeFrame(3, 0x900, "loop", sp=128)
+
+    def is_interesting(self, pc: int) -> bool:
+        return True
+
+    def is_entry(self, pc: int) -> bool:
+        return False
+
+    async def may_call_python(self, tid: int) -> bool:
+        return self.world.debugpy_alive and self.world.chance.random() < 0.5
+
+    async def arm(self, gdb_thread: int, command: str) -> bool:
+        await asyncio.sleep(self.world.delay())
+        return self.world.debugpy_alive and self.world.chance.random() < 0.8
+
+    async def hear(self, gdb_thread: int, number: int) -> bool:
+        return True
+
+    async def stack_pointer(self, gdb_thread: int) -> int:
+        await asyncio.sleep(self.world.delay())
+        return 256

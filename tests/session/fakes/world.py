@@ -1,0 +1,163 @@
+"""A program under two debuggers, as far as the session can see it: who holds it, why it stopped, its signals.
+
+It keeps account of what must be told and must not be lost; what is broken is written down in ``broken``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dualdbg.backends.events import (
+    EngineEnded,
+    EngineEvent,
+    NativeExited,
+    NativeStopped,
+    PythonStopped,
+    StopCause,
+)
+
+PID = 1000
+USERS = 7  # gdb's number of the user's breakpoint
+INTERNAL = 8  # of one that nobody is to see
+MAIN = 1  # gdb's number of the main thread, and debugpy's
+
+
+@dataclass
+class Held:
+    """A thread that debugpy holds. ``counts``: the user is to see it."""
+
+    reason: str
+    counts: bool
+    mark: str
+    told: bool = False
+
+
+@dataclass
+class World:
+    """The truth. ``held`` is what gdb stopped for, None while it lets the program run."""
+
+    chance: random.Random
+    report: Callable[[EngineEvent], None] = lambda event: None
+    held: NativeStopped | None = None
+    mark: str | None = None  # of a native stop that the user is to see
+    mark_told: bool = True
+    python: dict[int, Held] = field(default_factory=dict)
+    alive: bool = True
+    gdb_alive: bool = True
+    debugpy_alive: bool = True
+    detached: bool = False
+    pending_interrupt: str | None = None  # who sent the SIGINT that has not been delivered
+    interrupt_sender: str | None = None  # of the SIGINT at which gdb stopped
+    owes_interrupt: bool = False  # somebody else has sent the program a SIGINT, and it has not got one since
+    step_breakpoints: dict[int, str] = field(default_factory=dict)
+    stepping: str | None = None  # how gdb steps
+    python_step: str | None = None
+    count: int = 0
+    broken: list[str] = field(default_factory=list)
+    thawed: asyncio.Event = field(default_factory=asyncio.Event)
+    stops_of_user: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.thawed.set()
+
+    @property
+    def runs(self) -> bool:
+        return self.alive and self.held is None and self.gdb_alive and not self.detached
+
+    def delay(self) -> float:
+        """A moment of an engine, in seconds: often none, sometimes long enough for anything to come between."""
+        return self.chance.choice((0.0, 0.0, 0.001, 0.003, 0.02))
+
+    def new_mark(self, kind: str) -> str:
+        self.count += 1
+        mark = f"{kind} {self.count}"
+        self.stops_of_user.add(mark)
+        return mark
+
+    # -- the program --------------------------------------------------------------------------------
+
+    def stop_natively(self, stop: NativeStopped, mark: str | None = None) -> None:
+        if not self.runs:  # another stop came first
+            self.stops_of_user.discard(mark or "")
+            return
+        self.held, self.mark, self.mark_told = stop, mark, mark is None
+        self.stepping = None
+        self.thawed.clear()
+        self.report(stop)
+
+    def hit(self, number: int, thread: int = MAIN) -> None:
+        """The program arrives at a breakpoint of gdb's."""
+        mark = self.new_mark("native") if number == USERS else None
+        self.stop_natively(
+            NativeStopped(StopCause.BREAKPOINT, PID, thread, 0x100, number, words=mark or ""), mark
+        )
+
+    def load_library(self) -> None:
+        self.stop_natively(NativeStopped(StopCause.LIBRARIES, PID, MAIN))
+
+    def end_native_step(self) -> None:
+        self.stop_natively(NativeStopped(StopCause.STEPPED, PID, MAIN, 0x200))
+
+    def interrupt(self, sender: str) -> None:
+        """Somebody sends a SIGINT; one that is pending already swallows it, as the kernel does."""
+        if self.pending_interrupt is not None:
+            return
+        if sender == "other":
+            self.owes_interrupt = True
+        self.pending_interrupt = sender
+        if self.runs:
+            self._deliver()
+
+    def _deliver(self) -> None:
+        sender, self.pending_interrupt = self.pending_interrupt, None
+        self.interrupt_sender = sender
+        self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
+
+    def stop_in_python(self, number: int, reason: str, counts: bool) -> None:
+        mark = self.new_mark("python") if counts else ""
+        self.python[number] = Held(reason, counts, mark)
+        self.python_step = None
+        self.report(PythonStopped(reason, number, description=mark, breakpoints=(1,) if counts else ()))
+
+    def exit(self) -> None:
+        self.alive = False
+        self.held, self.python = None, {}
+        self.thawed.set()
+        self.report(NativeExited(0))
+
+    # -- gdb ----------------------------------------------------------------------------------------
+
+    def let_run(self, how: str, signal: bool = False) -> None:
+        """gdb lets the program run on."""
+        if self.held is None:
+            self.broken.append(f"{how}: gdb does not hold the target")
+            return
+        if self.mark is not None and not self.mark_told and self.alive:
+            self.broken.append(f"{how}: the stop {self.mark} was never told")
+        if signal and self.interrupt_sender == "gdb" and not self.owes_interrupt:
+            self.broken.append(f"{how}: the program got a SIGINT of gdb's")
+        if signal:  # what came since is owed as well
+            self.owes_interrupt = self.pending_interrupt == "other"
+        self.interrupt_sender = None
+        self.held = self.mark = None
+        self.thawed.set()
+        if self.pending_interrupt is not None:
+            asyncio.get_running_loop().call_soon(self._deliver_if_running)
+
+    def _deliver_if_running(self) -> None:
+        if self.runs and self.pending_interrupt is not None:
+            self._deliver()
+
+    def gdb_dies(self) -> None:
+        self.gdb_alive = False
+        self.held = None
+        self.thawed.set()
+        self.report(EngineEnded("gdb", "it was ended by signal 9"))
+
+    def debugpy_dies(self) -> None:
+        self.debugpy_alive = False
+        self.python = {}
+        self.report(EngineEnded("debugpy", "connection closed"))
