@@ -26,7 +26,9 @@ from .engines import NativeEngine, PythonEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
 from .state import OVER, Grip, TargetState
+from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
+from .stepping.probe import Probe
 from .stepping.stepper import Stepper
 from .stops.facts import NativeHold, PythonHold
 from .stops.native_hits import NativeHits
@@ -58,6 +60,8 @@ class Session:
         self.native_stops: NativeStops
         self.python_stops: PythonStops
         self.stepper: Stepper
+        self.code: CodeOfInterest
+        self.probe: Probe
         self.freezer: Freezer
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []

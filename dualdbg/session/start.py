@@ -33,19 +33,28 @@ from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable, SpecReader
+from .breakpoints.throw_origins import ThrowOrigins
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .state import TargetState
-from .stepping.crossing import Crossing
+from .stepping.code_of_interest import CodeOfInterest
+from .stepping.departure import NativeDeparture, PythonDeparture
 from .stepping.freezing import Freezer
+from .stepping.ground import GroundReader
+from .stepping.line_watch import LineWatch
+from .stepping.momentary_breakpoints import MomentaryBreakpoints
+from .stepping.probe import Probe
+from .stepping.step_ends import ArrivalReader, StepEnds
 from .stepping.stepper import Stepper
 from .stops.crash_core import keep_core
 from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
+from .stops.python_hits import PythonHits
 from .stops.python_stops import PythonStops
+from .stops.scene import Scene
 
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
 
@@ -218,19 +227,36 @@ def furnish(
     native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators))
     folders, mine = _source_folders(what), options.just_my_code
     python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
-    breakpoints = session.breakpoints = options.table(loop, engine, inspector, specs, native, python, image)
+    origins = ThrowOrigins(loop, engine, inspector, native)
+    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
-    crossing = Crossing(loop, engine, inspector, image)
-    stepper = session.stepper = Stepper(loop, engine, session, breakpoints, inspector, freezer, crossing)
-    stepper.step_into = options.step_into
+    steps = _stepping(session, image)
+    session.code.step_into = options.step_into
     if operators is not None:
-        stepper.behind_binding = partial(behind_binding, image, operators)
+        session.code.behind_binding = partial(behind_binding, image, operators)
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
-    session.native_stops = NativeStops(loop, engine, debugpy, breakpoints, inspector, hits, stepper, freezer)
-    session.python_stops = PythonStops(loop, breakpoints, inspector, stepper)
+    scene = Scene(engine, debugpy, inspector, freezer)
+    session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
+    python_hits = PythonHits(loop, inspector, breakpoints, origins)
+    session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
     if options.core_folder is not None:
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
+
+
+def _stepping(session: Session, image: AddressSpace) -> StepEnds:
+    """What steps are made of: how a stop is left, and what becomes of the step at the next one."""
+    loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
+    code = session.code = CodeOfInterest(image, inspector.reader)
+    probe = session.probe = Probe(engine, inspector, image)
+    watch = LineWatch(loop, engine, inspector, code)
+    momentary = MomentaryBreakpoints(engine, session, code)
+    ground = GroundReader(engine, inspector, watch, code, table)
+    natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
+    in_python = PythonDeparture(loop, momentary, watch)
+    session.stepper = Stepper(loop, ground, natively, in_python, table)
+    reader = ArrivalReader(engine, inspector, watch, code, table)
+    return StepEnds(loop, reader, momentary, watch, probe)
 
 
 def _candidates_in(operators: OperatorTable | None) -> Candidates:

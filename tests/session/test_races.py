@@ -20,12 +20,26 @@ from dualdbg.errors import DualdbgError
 from dualdbg.model import Detached, Exit, Exited, Language, Notice, Resumed, State, Stopped
 from dualdbg.session.session import Session
 from dualdbg.session.state import OVER, TargetState
+from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
+from dualdbg.session.stepping.ground import GroundReader
+from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
+from dualdbg.session.stepping.step_ends import ArrivalReader, StepEnds
 from dualdbg.session.stepping.stepper import Stepper
 from dualdbg.session.stops.native_stops import NativeStops
 from dualdbg.session.stops.python_stops import PythonStops
+from dualdbg.session.stops.scene import Scene
 from tests.session.fakes.clock import VirtualLoop
 from tests.session.fakes.engines import FakeDebugpy, FakeGdb
-from tests.session.fakes.readers import FakeBreakpoints, FakeCrossing, FakeFreezer, FakeHits, FakeInspector
+from tests.session.fakes.readers import (
+    FakeBreakpoints,
+    FakeCode,
+    FakeFreezer,
+    FakeHits,
+    FakeInspector,
+    FakeProbe,
+    FakePythonHits,
+    FakeWatch,
+)
 from tests.session.fakes.world import INTERNAL, MAIN, PID, USERS, World
 
 LONG = 60.0  # seconds of virtual time after which a command should have ended
@@ -55,30 +69,28 @@ class Races(RuleBasedStateMachine):
         gdb = FakeGdb(world)
         session = self.session = Session(PID, gdb, None, 0.0)  # type: ignore[arg-type]
         session.python = FakeDebugpy(world, lambda: session.loop.state.is_mute)  # type: ignore[assignment]
-        inspector = session.inspector = FakeInspector(session, world)  # type: ignore[assignment]
-        breakpoints = session.breakpoints = FakeBreakpoints(world)  # type: ignore[assignment]
+        session.inspector = FakeInspector(session, world)  # type: ignore[assignment]
+        session.breakpoints = FakeBreakpoints(world)  # type: ignore[assignment]
         session.hits = FakeHits(world)  # type: ignore[assignment]
         session.freezer = FakeFreezer(world)  # type: ignore[assignment]
+        code: Any = FakeCode()
+        probe: Any = FakeProbe(world)
+        watch: Any = FakeWatch(world)
+        momentary = MomentaryBreakpoints(gdb, session, code)  # type: ignore[arg-type]
+        loop, table = session.loop, session.breakpoints
         session.stepper = Stepper(
-            session.loop,
-            gdb,  # type: ignore[arg-type]
-            session,
-            breakpoints,  # type: ignore[arg-type]
-            inspector,  # type: ignore[arg-type]
-            session.freezer,
-            FakeCrossing(world, gdb),  # type: ignore[arg-type]
+            loop,
+            GroundReader(gdb, session.inspector, watch, code, table),  # type: ignore[arg-type]
+            NativeDeparture(loop, gdb, session.freezer, momentary, probe),
+            PythonDeparture(loop, momentary, watch),
+            table,
         )
-        session.native_stops = NativeStops(
-            session.loop,
-            gdb,  # type: ignore[arg-type]
-            session.python,
-            breakpoints,  # type: ignore[arg-type]
-            inspector,  # type: ignore[arg-type]
-            session.hits,
-            session.stepper,
-            session.freezer,
-        )
-        session.python_stops = PythonStops(session.loop, breakpoints, inspector, session.stepper)  # type: ignore[arg-type]
+        reader = ArrivalReader(gdb, session.inspector, watch, code, table)  # type: ignore[arg-type]
+        steps = StepEnds(loop, reader, momentary, watch, probe)
+        scene = Scene(gdb, session.python, session.inspector, session.freezer)  # type: ignore[arg-type]
+        session.native_stops = NativeStops(loop, scene, table, session.hits, steps)
+        python_hits: Any = FakePythonHits(world)
+        session.python_stops = PythonStops(loop, table, session.inspector, python_hits, steps)
         session.end_target = self._killed
         session.wait_for_exit = None
         world.report = session.report

@@ -49,7 +49,7 @@ ROWS = {
 @pytest.mark.parametrize("layer", list(ROWS))
 def test_a_step_enters_the_layer_that_is_set(layer: Layer, operators: OperatorTable, tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
-        assert driver.session.stepper.step_into is layer
+        assert driver.session.code.step_into is layer
         await driver.stop()
         for line, function in ROWS[layer].items():
             while name((stop := driver.session.stop) and stop.frame) != f"program.py:{line}":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ...backends.native import Access
 from ...errors import CommandError
-from ...model import BreakpointKind, BreakpointSpec, Location
+from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.torch.operator_functions import places_of
@@ -70,7 +70,7 @@ class NativeBreakpoints:
         candidates: Candidates,
     ) -> None:
         self._native = native
-        self._image = image
+        self.image = image
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
@@ -101,23 +101,32 @@ class NativeBreakpoints:
         if spec.log is not None:
             for expression in split_log(spec.log)[1]:
                 check_expression(expression)
+        if spec.kind is BreakpointKind.SIGNAL:
+            self._wanted[id] = _Wanted(id, spec, ())
+            await self._native.handle_signal(spec.subject, stops=True)
+            return
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
         names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
         wanted = _Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
-        await self._bind(wanted, self._image.modules)
+        await self._bind(wanted, self.image.modules)
         if wanted.operator is not None and not wanted.locations:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
 
     async def remove(self, id: int) -> None:
         wanted = self._wanted.pop(id)
+        if wanted.spec.kind is BreakpointKind.SIGNAL:
+            await self._native.handle_signal(wanted.spec.subject, stops=False)
         for location in wanted.locations:
             await self._release(location, id)
 
     async def enable(self, id: int, enabled: bool) -> None:
-        self._wanted[id].enabled = enabled
-        for location in self._wanted[id].locations:
+        wanted = self._wanted[id]
+        wanted.enabled = enabled
+        if wanted.spec.kind is BreakpointKind.SIGNAL:
+            await self._native.handle_signal(wanted.spec.subject, stops=enabled)
+        for location in wanted.locations:
             point = self._points[location]
             await self._native.enable_breakpoint(point.number, self._is_active(point))
 
@@ -125,11 +134,12 @@ class NativeBreakpoints:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
         return not self._held_back and any(wanted.enabled for wanted in owners)
 
-    def locations(self, id: int) -> tuple[Location, ...]:
-        return tuple(self._wanted[id].locations.values())
-
-    def message(self, id: int) -> str | None:
-        return self._wanted[id].message
+    def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
+        """Whether it is bound, where, and what is to be said of it. A signal needs no place."""
+        wanted = self._wanted[id]
+        bound = wanted.locations or wanted.spec.kind is BreakpointKind.SIGNAL
+        state = BreakpointState.VERIFIED if bound else BreakpointState.PENDING
+        return state, tuple(wanted.locations.values()), wanted.message
 
     def owners(self, gdb_number: int) -> list[int]:
         """The enabled breakpoints of the user behind a breakpoint of gdb's."""
@@ -202,12 +212,13 @@ class NativeBreakpoints:
                     await self._native.delete_breakpoint(point.number)
             if gone:
                 changed.append(wanted.id)
+        await self._reader.libraries_left()
         return changed
 
     def _is_there(self, location: Location) -> bool:
         """Whether the module of a location is still where it was."""
         assert location.address is not None
-        module = self._image.module_at(location.address)
+        module = self.image.module_at(location.address)
         path = (location.library or "").removesuffix(DELETED)
         return module is not None and module.path.removesuffix(DELETED) == path
 
@@ -229,15 +240,15 @@ class NativeBreakpoints:
         elif wanted.spec.kind is BreakpointKind.DATA:
             await self._bind_data(wanted)
         for name in wanted.names:
-            for place in self._image.find(name, modules):
+            for place in self.image.find(name, modules):
                 await self._bind_place(wanted, place)
         for candidate in wanted.candidates:
-            for place in places_of(self._image, candidate, modules):
+            for place in places_of(self.image, candidate, modules):
                 await self._bind_place(wanted, place)
 
     async def _bind_kernels(self, wanted: _Wanted, addresses: Iterable[int]) -> None:
         for address in addresses:
-            function, library = self._image.describe(address)
+            function, library = self.image.describe(address)
             await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
@@ -260,14 +271,14 @@ class NativeBreakpoints:
         if wanted.locations:
             return
         address = int(wanted.spec.subject, 16)
-        function, library = self._image.describe(address)
+        function, library = self.image.describe(address)
         if library is not None:
             await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_offset(self, wanted: _Wanted, module: Module, offset: int) -> None:
         """``offset`` is the link-time address, as nm and objdump print it."""
         address = module.bias + offset
-        function, library = self._image.describe(address)
+        function, library = self.image.describe(address)
         if function is None and not module.start <= address < module.end:
             wanted.message = f"{module.path} has nothing at {offset:#x}"
             return
@@ -287,7 +298,7 @@ class NativeBreakpoints:
             await self._set_condition(wanted, number, wanted.spec.condition)
         key = f"data {wanted.spec.subject} {wanted.id}"
         self._points[key] = _Point(number, {wanted.id})
-        _, library = self._image.describe(address)
+        _, library = self.image.describe(address)
         wanted.locations[key] = Location(library=library, address=address)
         if not self._is_active(self._points[key]):
             await self._native.enable_breakpoint(number, False)
@@ -298,7 +309,7 @@ class NativeBreakpoints:
                 await self._reader.prepare(module)
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         for place in places:
-            library = self._image.describe(place.address)[1]
+            library = self.image.describe(place.address)[1]
             location = Location(place.function, library, place.address, place.file, place.line)
             await self._insert(wanted, place.address, location)
 

@@ -19,20 +19,17 @@ from ...model import (
     BreakpointState,
     Language,
     Notice,
-    Output,
 )
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.callables.native_entries import Resolved
 from ...symbols.locspec.breakpoint_spec import parse_spec, same_place
-from ..engines import NativeEngine
 from ..loop import Loop
-from ..ports import Reads
-from ..stops.facts import Met, PythonHold
-from . import python_hits, throw_origins
+from . import throw_origins
 from .ambiguous_names import AmbiguousNames
 from .hit_conditions import hit_counts
 from .native import NativeBreakpoints
 from .python import PythonBreakpoints
+from .python_answers import nearest_exceptions
 from .throw_origins import ThrowOrigins
 
 
@@ -69,39 +66,43 @@ class BreakpointTable:
     def __init__(
         self,
         loop: Loop,
-        engine: NativeEngine,
-        reads: Reads,
-        reader: SpecReader,
+        specs: SpecReader,
         native: NativeBreakpoints,
         python: PythonBreakpoints,
-        image: AddressSpace,
+        origins: ThrowOrigins,
     ) -> None:
         self._loop = loop
-        self._engine = engine
-        self._reads = reads
-        self._reader = reader
+        self._specs = specs
         self._native = native
         self._python = python
         python.settled_late = self._settled_late
-        self.image = image
-        self._ambiguous = AmbiguousNames(image)
-        self._origins = ThrowOrigins(loop, engine, reads, native)
+        self._origins = origins
+        self._ambiguous = AmbiguousNames(self.image)
         self._rows: dict[int, Breakpoint] = {}
-        self._raised: dict[int, python_hits.Raised] = {}  # the last one of each of debugpy's threads
         self._next_id = 1
         self._optional: set[int] = set()  # members of presets that a release build has inlined
+
+    @property
+    def image(self) -> AddressSpace:
+        """The files that are mapped into the target."""
+        return self._native.image
 
     def all(self) -> list[Breakpoint]:
         return list(self._rows.values())
 
+    def has(self, id: int) -> bool:
+        """Whether there is a breakpoint of this number."""
+        return id in self._rows
+
     def get(self, id: int) -> Breakpoint:
+        """The breakpoint of this number. Raises CommandError where there is none."""
         if id not in self._rows:
             raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
         return self._rows[id]
 
     def read(self, text: str) -> list[BreakpointSpec]:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
-        return self._reader.read(text)
+        return self._specs.read(text)
 
     # -- the user's changes ---------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class BreakpointTable:
         specs = self.read(text)
         for spec in specs:
             row = await self.add_spec(replace(spec, temporary=spec.temporary or temporary))
-            if spec.text != text and spec.text in self._reader.optional:
+            if spec.text != text and spec.text in self._specs.optional:
                 self._optional.add(row.id)
             added.append(row)
         return added
@@ -125,10 +126,7 @@ class BreakpointTable:
         id = self._next_id
         self._next_id += 1
         self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
-        if spec.kind is BreakpointKind.SIGNAL:
-            await self._engine.handle_signal(spec.subject, stops=True)
-            self._rows[id] = replace(self._rows[id], state=BreakpointState.VERIFIED)
-        elif spec.language is Language.PYTHON:
+        if spec.language is Language.PYTHON:
             await self._python.add(id, spec)
             await self._watch_throws()
             if self._python.may_be_native(id):
@@ -151,7 +149,7 @@ class BreakpointTable:
         return self._rows[id]
 
     def _tell_near_exceptions(self, id: int, name: str) -> None:
-        near = python_hits.nearest_exceptions(name)
+        near = nearest_exceptions(name)
         if near:
             hint = f"nearest: {', '.join(near)}; a type of the program's own is met when it is raised"
             self._loop.tell(Notice("info", f"breakpoint {id}: {name} is no built-in exception", hint))
@@ -168,11 +166,11 @@ class BreakpointTable:
 
     def _names_near(self, spec: BreakpointSpec) -> list[str]:
         """The nearest names; not the name itself, which is no mistake when its library has not been loaded."""
-        return [name for name in self._reader.nearest(spec) if name != spec.subject]
+        return [name for name in self._specs.nearest(spec) if name != spec.subject]
 
     async def _look_behind(self, id: int, name: str) -> None:
         """A name without Python code of its own: another's, or a native function, of which the user is told."""
-        found = await in_thread(self._reader.resolve, name)
+        found = await in_thread(self._specs.resolve, name)
         if id not in self._rows:
             return
         if found.python is not None and found.python.name != name:
@@ -188,9 +186,7 @@ class BreakpointTable:
         spec = self.get(id).spec
         del self._rows[id]
         self._ambiguous.forget(id)
-        if spec.kind is BreakpointKind.SIGNAL:
-            await self._engine.handle_signal(spec.subject, stops=False)
-        elif spec.language is Language.PYTHON:
+        if spec.language is Language.PYTHON:
             await self._python.remove(id)
             await self._watch_throws()
         else:
@@ -198,9 +194,7 @@ class BreakpointTable:
 
     async def enable(self, id: int, enabled: bool) -> None:
         spec = self.get(id).spec
-        if spec.kind is BreakpointKind.SIGNAL:
-            await self._engine.handle_signal(spec.subject, stops=enabled)
-        elif spec.language is Language.PYTHON:
+        if spec.language is Language.PYTHON:
             await self._python.enable(id, enabled)
             await self._watch_throws()
         else:
@@ -229,7 +223,6 @@ class BreakpointTable:
         """A library came or went (gdb holds the target): bind what can be bound."""
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
-        await self._reads.reader.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
         for id in dict.fromkeys(changed):
             if id in self._rows:
@@ -298,84 +291,26 @@ class BreakpointTable:
         rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
         return [row.id for row in rows if row.spec.subject == name]
 
-    async def at_python_stop(self, hold: PythonHold) -> Met | None:
-        """The breakpoints that a stop of debugpy's belongs to, and what is to be said of it.
+    def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
+        """The breakpoints behind those of debugpy."""
+        return self._python.owners(debugpy_ids)
 
-        None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
-        came first: nothing was counted then, and this is asked again.
-        """
-        if hold.event.reason == "exception":
-            return await self._at_exception(hold)
-        owners = self._python.owners(hold.event.breakpoints)
-        failed = await self._failed_conditions(owners, hold)
-        owners = list(failed) or await python_hits.held(self._reads, hold, owners)
-        description = await self._switch_off(failed)
-        owners = [id for id in owners if id in self._rows]  # removed ones went while debugpy was asked
-        for id in owners:
-            self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
-            if self._rows[id].spec.temporary:
-                await self.remove(id)
-        return tuple(owners), description
+    def on_exceptions(self) -> dict[int, BreakpointSpec]:
+        """The enabled breakpoints on Python exceptions."""
+        return {id: self._rows[id].spec for id in self._python.exception_owners()}
 
-    async def _at_exception(self, hold: PythonHold) -> Met | None:
-        exception = await python_hits.raised(self._reads, hold)
-        number = hold.event.debugpy_thread
-        on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
-        owners = []
-        if not on_its_way:
-            specs = {id: self._rows[id].spec for id in self._python.exception_owners()}
-            owners = python_hits.exception_owners(exception, specs)
-        failed = await self._failed_conditions(owners, hold)
-        holding = [id for id in owners if id not in failed and await self._holds(id, hold)]
-        origin = await self._origins.of(hold)
-        # From here on nothing is asked that a native stop could hold up: what is counted is counted once.
-        self._raised[number] = exception
-        why = await self._switch_off(failed)
-        stopping = list(failed)
-        for id in holding:
-            if id not in self._rows or not self.count_hit(id):
-                continue
-            spec = self._rows[id].spec
-            if spec.log is not None:
-                written = await python_hits.log_text(self._reads, hold, spec.log)
-                self._loop.tell(Output("console", f"{written}\n"))
-            else:
-                stopping.append(id)
-        if not stopping and not self._python.editor_wants(exception.mode):
-            return None
-        for id in stopping:
-            if self._rows[id].spec.temporary:
-                await self.remove(id)
-        parts = [python_hits.exception_text(hold), origin, why]
-        return tuple(stopping), ", ".join(part for part in parts if part) or None
+    def editor_wants(self, mode: str) -> bool:
+        """Whether an editor has asked for exceptions in this mode of debugpy, besides the breakpoints here."""
+        return self._python.editor_wants(mode)
 
-    async def _holds(self, id: int, hold: PythonHold) -> bool:
-        """Whether thread and condition of a breakpoint on an exception are those of the stop."""
-        return id in self._rows and await python_hits.condition_holds(self._reads, hold, self._rows[id].spec)
-
-    async def _failed_conditions(self, ids: list[int], hold: PythonHold) -> dict[int, str]:
-        """Breakpoints whose condition has no value here, and what is to be said of each."""
-        failed = {}
-        for id in ids:
-            condition = self._rows[id].spec.condition if id in self._rows else None
-            if condition is None:
-                continue
-            why = await python_hits.condition_error(self._reads, hold, condition)
-            if why is not None:
-                failed[id] = condition_failed(id, condition, why)
-        return failed
-
-    async def _switch_off(self, failed: dict[int, str]) -> str | None:
-        """A condition without a value stops once, says why, and is off then."""
-        for id in failed:
-            if id in self._rows:
-                await self.enable(id, False)
-        return next(reversed(failed.values()), None) if failed else None
+    async def count_python_hit(self, id: int) -> None:
+        """Count a stop of debugpy, which has looked at the suffixes; a temporary breakpoint goes."""
+        self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        if self._rows[id].spec.temporary:
+            await self.remove(id)
 
     async def count_passed_over(self, id: int) -> None:
         """Before :meth:`count_hit`: add the hits of which only gdb knows."""
-        if self._rows[id].spec.kind is BreakpointKind.SIGNAL:
-            return
         before = await self._native.hits_before(id)
         if before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)
@@ -398,15 +333,8 @@ class BreakpointTable:
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
-        if row.spec.kind is BreakpointKind.SIGNAL:
-            settled = row
-        elif row.spec.language is Language.PYTHON:
-            state, locations, message = self._python.state(id)
-            settled = replace(row, state=state, locations=locations, message=message)
-        else:
-            locations, message = self._native.locations(id), self._native.message(id)
-            state = BreakpointState.VERIFIED if locations else BreakpointState.PENDING
-            settled = replace(row, state=state, locations=locations, message=message)
-        self._rows[id] = settled
+        half = self._python if row.spec.language is Language.PYTHON else self._native
+        state, locations, message = half.state(id)
+        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         if announce:
             self._loop.tell(BreakpointChanged(settled))

@@ -17,7 +17,7 @@ from ..ports import Reads
 from ..stops.facts import PythonHold
 from .cxx_exceptions import Throw, read_throw
 from .native import NativeBreakpoints
-from .python_hits import ask
+from .python_answers import ask
 
 ID = 0  # among the native breakpoints, whose numbers begin with 1
 _SPEC = BreakpointSpec("throw", BreakpointKind.THROW, "")

@@ -29,19 +29,12 @@ class Entries(Protocol):
         ...
 
 
-class Probing(Entries, Protocol):
-    """Runs the probe's methods in the target as well."""
+class Probing(Protocol):
+    """Runs the probe's methods in the target."""
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """What a method of the probe returns within ``deadline`` seconds. Raises CommandError."""
         ...
-
-
-class Stepping(Protocol):
-    """Has the means by which a step crosses the boundary."""
-
-    @property
-    def crossing(self) -> Probing: ...
 
 
 class Debuggee(Protocol):
@@ -52,7 +45,9 @@ class Debuggee(Protocol):
     @property
     def inspector(self) -> Stacks: ...
     @property
-    def stepper(self) -> Stepping: ...
+    def probe(self) -> Probing: ...
+    @property
+    def code(self) -> Entries: ...
     def require(self, *states: State) -> None: ...
 
 
@@ -69,7 +64,7 @@ async def evaluate(
     visible = stack.visible()
     top = visible[0] if visible else None
     native_top = top if isinstance(top, NativeFrame) else None
-    await check_sound(session.stop, session.inspector, session.stepper.crossing, tid, native_top)
+    await check_sound(session.stop, session.inspector, session.code, tid, native_top)
     frame = frame or next((one for one in visible if isinstance(one, PythonFrame)), None)
     if frame is None:
         raise NotSound("this thread has no Python frame to evaluate in", "threads lists them")
@@ -77,7 +72,7 @@ async def evaluate(
     argument = json.dumps({**request, "function": frame.function})
     number = await session.inspector.gdb_thread(tid)
     try:
-        text = await session.stepper.crossing.probe_text(number, "evaluate", argument, _ANSWER_DEADLINE)
+        text = await session.probe.probe_text(number, "evaluate", argument, _ANSWER_DEADLINE)
     except CommandError as error:
         raise EvaluationError(error.message, error.hint) from error
     answer = json.loads(text)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...backends import events as engine
 from ...backends import python as debugpy
@@ -34,12 +34,10 @@ from ..log_text import split_log
 from ..loop import Loop
 from ..ports import Halting
 from ..state import TargetState
+from ..stops.facts import PythonHold
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
-
-if TYPE_CHECKING:
-    from ..stops.facts import PythonHold
 
 _THREAD_ID = "__import__('threading').get_native_id()"
 
@@ -158,6 +156,26 @@ class Inspector:
         hold.depth = trace.total
         hold.top = _debugpy_frame(frames[0]) if frames else None
         hold.tid = self._tids.get(number, self.pid)
+
+    async def python_hold(self, tid: int) -> PythonHold:
+        """What debugpy knows of a thread that it holds at a Python stop: the one of the stop, or another one.
+
+        debugpy suspends every thread that runs Python code. One in native code runs on, and WrongState is raised.
+        """
+        for hold in self._loop.state.python_holds.values():
+            if hold.tid == tid:
+                return hold
+        await self.thread_list.all()  # which of debugpy's numbers is which thread
+        number = self.debugpy_thread(tid)
+        hold = PythonHold(engine.PythonStopped("step", number or 0), tid, shown=True)
+        visible = (await self.stack(tid)).visible()
+        if number is None or not visible or not isinstance(visible[0], PythonFrame):
+            raise WrongState(
+                f"thread {tid} is in native code, and runs on while Python is stopped",
+                "stop it natively first: a breakpoint in that code, or continue and Ctrl-C while it is there",
+            )
+        await self.read_hold(hold)
+        return hold
 
     def learn_thread(self, number: int, tid: int) -> None:
         """debugpy's ``number`` is the OS thread ``tid``."""

@@ -1,27 +1,101 @@
-"""The breakpoints of gdb's that one step has set: where it may end, and by what number gdb knows each."""
+"""Sets the breakpoints of one step at the places that its plan wants, and takes them back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from functools import partial
 
-from .call_entries import CallEntries
+from ...backends.native import Access
+from ...errors import CommandError
+from ...model import NativeFrame
+from ..engines import NativeEngine
+from ..ports import Halting
+from .code_of_interest import CodeOfInterest
+from .places import Momentary, Places
 
 
-@dataclass
-class Momentary:
-    """``landings``: where native code is returned to, with the lowest stack pointer that counts. ``entries``: native
-    code that the Python line may enter, with its address; ``bodies``: the functions of the extension are among them.
-    ``calls``: of a function without debug info. ``chosen``: the native call that the user chose.
-    """
+class MomentaryBreakpoints:
+    """``now`` are those of the step under way; what is being set for the next one is apart until that begins."""
 
-    landings: dict[int, int] = field(default_factory=dict)
-    entries: dict[int, int] = field(default_factory=dict)
-    bodies: bool = False
-    calls: CallEntries | None = None
-    chosen: list[int] = field(default_factory=list)
+    def __init__(self, native: NativeEngine, halting: Halting, code: CodeOfInterest) -> None:
+        self._native = native
+        self._halting = halting
+        self._code = code
+        self.now = Momentary()
 
-    @property
-    def numbers(self) -> list[int]:
-        """gdb's numbers of them all."""
-        calls = self.calls.numbers if self.calls is not None else ()
-        return [*self.landings, *self.entries, *self.chosen, *calls]
+    async def set(self, places: Places, gdb_thread: int, momentary: Momentary) -> None:
+        """Set what is wanted for a thread; the numbers are added to ``momentary``.
+
+        Raises WrongState when the target has to halt for it, and stops for another reason.
+        """
+        code = self._code
+        for caller in places.returns:
+            await self._halting.interrupted(partial(self._set_return, caller, gdb_thread, momentary))
+        if places.entries:
+            bodies = [await code.entry(address) for address in places.entries]
+            momentary.entries.update(await self._at_bodies(bodies, gdb_thread))
+        momentary.entries.update(await self._at(places.exact, gdb_thread))
+        if places.bodies is not None:
+            momentary.has_bodies = True
+            functions = await code.functions_around(places.bodies)
+            momentary.entries.update(await self._at_bodies(functions, gdb_thread))
+        if places.operators:
+            for functions in await code.operator_functions():
+                momentary.entries.update(await self._at_bodies(functions, gdb_thread))
+        if places.calls is not None:
+            momentary.calls = places.calls
+            momentary.callees.update(await self._at(places.calls.callees, gdb_thread))
+            momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
+        if places.chosen is not None:
+            momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
+
+    async def take_back(self) -> None:
+        """The step is over: its breakpoints go."""
+        momentary, self.now = self.now, Momentary()
+        await self.remove(momentary)
+
+    async def cancel(self) -> None:
+        """gdb still works on a step that debugpy has ended: it forgets its half when it is interrupted."""
+
+        async def nothing() -> None:
+            return None
+
+        await self._halting.interrupted(nothing)
+
+    async def remove(self, momentary: Momentary) -> None:
+        """Take out what was set for a step, perhaps one that did not begin."""
+        if momentary.numbers:
+            await self._native.delete_breakpoints(momentary.numbers)
+
+    async def _set_return(self, caller: NativeFrame, gdb_thread: int, momentary: Momentary) -> None:
+        momentary.landings[await self._at_return(caller, gdb_thread)] = caller.sp or 0
+
+    async def _at_return(self, caller: NativeFrame, gdb_thread: int) -> int:
+        """Where the code above ``caller`` returns into it: this very call, not another through the same place.
+
+        A return address is read when it is returned to, and hardly ever before: a hardware watchpoint on its slot,
+        just below the caller's stack pointer, costs nothing while deeper calls come and go. Where the hardware has
+        none to spare (or returns by register), a conditional breakpoint does it.
+        """
+        native = self._native
+        if caller.sp is not None and await native.architecture() == "x86-64":
+            try:
+                return await native.watch(caller.sp - 8, 8, Access.READ_WRITE)
+            except CommandError:
+                pass  # the breakpoint below serves as well, only slower
+        number = await native.insert_breakpoint(caller.pc, gdb_thread)
+        if caller.sp is not None:
+            await native.require_stack_pointer(number, caller.sp)
+        return number
+
+    async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:
+        """At functions, behind the prologue where there is debug info; the address of each by gdb's number."""
+        return await self._at(await self._native.function_bodies(functions), gdb_thread) if functions else {}
+
+    async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
+        """At these very addresses; the address of each by gdb's number."""
+        wanted = sorted(set(addresses))
+        if not wanted:
+            return {}
+        numbers = await self._native.insert_breakpoints(gdb_thread, wanted)
+        return dict(zip(numbers, wanted, strict=True))

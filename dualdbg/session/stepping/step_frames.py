@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...model import NativeFrame, PythonFrame, Role, Stack
+from ...stacks.roles import RoleRules, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
@@ -50,3 +53,20 @@ def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
         if glue_too or (frame.role is Role.USER and not is_header(frame)):
             return frame
     return None
+
+
+def innermost_native(stack: Stack) -> NativeFrame | None:
+    """The innermost frame, shown or not, where it is native."""
+    top = stack.frames[0] if stack.frames else None
+    return top if isinstance(top, NativeFrame) else None
+
+
+def exit_to_python(frames: Sequence[NativeFrame], rules: RoleRules) -> NativeFrame | None:
+    """The evaluation loop to which the native code above the innermost Python frame returns in the end.
+
+    ``frames`` are all native frames of the thread, the innermost first. None where the interpreter itself is innermost,
+    or where no Python code is below.
+    """
+    if not frames or rules.is_interpreter(frames[0]):
+        return None
+    return next((frame for frame in frames if is_evaluation_loop(frame)), None)

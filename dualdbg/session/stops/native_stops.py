@@ -1,26 +1,22 @@
-"""Reads what is asked about a stop of gdb's, and prepares it for the user. The classifier decides."""
+"""Reads what is asked about a native stop, and prepares it for the user. The classifier decides."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError
 from ...model import Notice
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
 from ..state import TargetState
-from .facts import NativeFacts, Need, Picture, Sender, Show
+from .facts import NativeFacts, Need, Show
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
-    from ..engines import NativeEngine, PythonEngine
-    from ..inspect.inspector import Inspector
-    from ..stepping.freezing import Freezer
-    from ..stepping.stepper import Stepper
+    from ..stepping.step_ends import StepEnds
     from .native_hits import NativeHits
+    from .scene import Scene
 
 
 @dataclass
@@ -28,13 +24,10 @@ class NativeStops:
     """What a stop is read with. ``before_shown``: work that is done before a stop is told."""
 
     loop: Loop
-    native: NativeEngine
-    python: PythonEngine | None
+    scene: Scene
     breakpoints: BreakpointTable
-    inspector: Inspector
     hits: NativeHits
-    stepper: Stepper
-    freezer: Freezer
+    steps: StepEnds
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
 
     async def read(self, effect: ReadNative) -> None:
@@ -50,9 +43,8 @@ class NativeStops:
             self._unjudged(effect.facts)
 
     def _unjudged(self, facts: NativeFacts) -> None:
-        if not self.native.running:  # a program that was killed meanwhile has no stop any more
-            thread = self.inspector.plain_thread(facts.stop.thread)
-            self.loop.put(TargetState.native_unjudged, facts, thread)
+        if not self.scene.target_runs:
+            self.loop.put(TargetState.native_unjudged, facts, self.scene.plain_thread(facts.stop))
 
     # -- facts --------------------------------------------------------------------------------------
 
@@ -62,21 +54,15 @@ class NativeStops:
 
     async def _program(self, facts: NativeFacts) -> None:
         await self.breakpoints.program_replaced()
-        known = self.python is not None and self.python.python_version is not None
-        gone = ": its Python side is gone" if known else ""
+        gone = ": its Python side is gone" if self.scene.had_python else ""
         self.loop.tell(Notice("warning", f"the program replaced itself with another (exec){gone}", ""))
         facts.done = True
 
     async def _sender(self, facts: NativeFacts) -> None:
-        facts.sender = Sender.TERMINAL
-        with contextlib.suppress(CommandError):  # not known: as if somebody at the terminal had asked for it
-            pid = await self.native.signal_sender()
-            if pid is not None:
-                named = Sender.UNKNOWN if pid == 0 else Sender.OTHER
-                facts.sender = Sender.GDB if pid == self.native.pid else named
+        facts.sender = await self.scene.sender()
 
     async def _step(self, facts: NativeFacts) -> None:
-        facts.ends_step = await self.stepper.ends_at(facts.stop)
+        facts.ends_step = await self.steps.ends_at(facts.stop)
 
     async def _met(self, facts: NativeFacts) -> None:
         facts.met = await self.hits.at_breakpoint(facts.stop)
@@ -85,31 +71,21 @@ class NativeStops:
         facts.met, facts.asked = await self.hits.at_signal(facts.stop)
 
     async def _thread(self, facts: NativeFacts) -> None:
-        number, tid = facts.stop.gdb_thread or 1, facts.stop.thread
-        if tid is None:
-            tid = (await self.native.threads()).get(number, self.inspector.pid)
-        facts.thread = number, tid
+        facts.thread = await self.scene.thread(facts.stop)
 
     async def _pause(self, facts: NativeFacts) -> None:
-        """Any thread may have taken the SIGINT; who asks for a stop means the program, and so its main thread."""
-        threads = await self.native.threads()
-        pid = self.inspector.pid
-        number = next((one for one, tid in threads.items() if tid == pid), facts.stop.gdb_thread or 1)
-        facts.thread = number, threads.get(number, pid)
-        connected = self.python is not None and self.python.connected
-        facts.can_pause = connected and await self.inspector.runs_python(facts.thread[1])
+        facts.thread = await self.scene.main_thread(facts.stop)
+        facts.can_pause = await self.scene.runs_python(facts.thread[1])
 
     # -- what is shown ------------------------------------------------------------------------------
 
     async def _prepare(self, effect: PrepareNative) -> None:
-        await self.freezer.release()
-        tid = effect.hold.tid
-        done = await self.stepper.stopped_natively(effect.step, effect.verdict.reason, effect.facts.stop)
-        thread = await self.inspector.thread(tid)
-        frame = await self.inspector.top_frame(tid)
+        await self.scene.release()
+        done = await self.steps.stopped_natively(effect.step, effect.verdict.reason, effect.facts.stop)
+        picture = await self.scene.picture(effect.hold.tid, done)
         for work in self.before_shown:
             await work(effect.verdict)
-        self.loop.put(TargetState.native_ready, effect, Picture(thread, frame, done))
+        self.loop.put(TargetState.native_ready, effect, picture)
 
 
 _READERS: dict[Need, Callable[[NativeStops, NativeFacts], Awaitable[None]]] = {

@@ -15,7 +15,8 @@ from .facts import Need, Picture, PythonHold
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
     from ..inspect.inspector import Inspector
-    from ..stepping.stepper import Stepper
+    from ..stepping.step_ends import StepEnds
+    from .python_hits import PythonHits
 
 
 @dataclass
@@ -25,7 +26,8 @@ class PythonStops:
     loop: Loop
     breakpoints: BreakpointTable
     inspector: Inspector
-    stepper: Stepper
+    hits: PythonHits
+    steps: StepEnds
 
     async def read(self, effect: ReadPython) -> None:
         """Read one fact, and say that it is there, or that a native stop came first."""
@@ -34,7 +36,7 @@ class PythonStops:
             if effect.need is Need.PLACE:
                 await self._place(hold)
             else:
-                hold.met = await self.breakpoints.at_python_stop(hold)
+                hold.met = await self.hits.at_stop(hold)
         except WrongState:  # gdb came first; debugpy answers when the target runs again
             self.loop.put(TargetState.python_unread, hold, not self.inspector.hears_python)
         except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
@@ -47,7 +49,7 @@ class PythonStops:
         """Take back what the step had set; the thread is shown then."""
         hold = effect.hold
         if not hold.shown:
-            await self.loop.guarded(self.stepper.stopped_in_python(effect.cancel_native))
+            await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
         thread = self.inspector.plain_thread(hold.tid)
         self.loop.put(TargetState.python_ready, hold, Picture(thread, hold.top))
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualdbg.backends.native import Move
+from dualdbg.backends.native import Access, Move
 from dualdbg.backends.python import PythonRequest, StackFrame, StackTrace
 from dualdbg.errors import CommandError, EngineLost
 
@@ -101,13 +101,38 @@ class FakeGdb:
         self._world.held = None
         self._world.thawed.set()
 
-    def set_breakpoint(self, kind: str) -> int:
+    # -- breakpoints of a step: what they catch is up to the world ------------------------------------
+
+    def _set_breakpoint(self, kind: str) -> int:
         self._number += 1
         self._world.step_breakpoints[self._number] = kind
         return self._number
 
-    async def insert(self, kind: str) -> int:
-        return await self._command(lambda: self.set_breakpoint(kind))
+    async def architecture(self) -> str:
+        return "x86-64"
+
+    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
+        return await self._command(lambda: list(addresses))
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        return await self._command(lambda: self._set_breakpoint("landing"))
+
+    async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
+        return await self._command(lambda: [self._set_breakpoint("entry") for _ in addresses])
+
+    async def watch(self, address: int, size: int, access: Access) -> int:
+        def set_it() -> int:
+            if self._world.chance.random() < 0.2:
+                raise CommandError("gdb: no hardware to spare")
+            return self._set_breakpoint("landing")
+
+        return await self._command(set_it)
+
+    async def require_stack_pointer(self, number: int, lowest: int) -> None:
+        await self._command()
+
+    async def registers(self, gdb_thread: int, names: Sequence[str]) -> dict[str, int]:
+        return await self._command(lambda: dict.fromkeys(names, 256))
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         def delete() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +23,23 @@ from dualdbg.model import (
 from dualdbg.session.session import Session
 from dualdbg.session.stops.facts import Met, PythonHold
 
-from .engines import FakeGdb
 from .world import PID, USERS, World
+
+
+class FakeRules:
+    """None of the frames is the interpreter's."""
+
+    def is_interpreter(self, frame: NativeFrame) -> bool:
+        return False
+
+
+class FakeReader:
+    """Python code is always below."""
+
+    rules = FakeRules()
+
+    async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
+        return [NativeFrame(0, 0x100, "f", sp=16), NativeFrame(3, 0x900, "_PyEval_EvalFrameDefault", sp=128)]
 
 
 @dataclass
@@ -36,6 +50,7 @@ class FakeInspector:
     world: World
     pid: int = PID
     forgotten: int = 0
+    reader: FakeReader = field(default_factory=FakeReader)
 
     def meet(self, stop: NativeStopped) -> None:
         return None
@@ -114,12 +129,11 @@ class FakeInspector:
         hold.frames, hold.depth, hold.tid = trace.frames, trace.total, PID
         hold.top = PythonFrame(trace.frames[0].function, "/x.py", 3)
 
-
-class NoModules:
-    """No file is mapped: no calls are looked for in machine code."""
-
-    def module_at(self, address: int) -> None:
-        return None
+    async def python_hold(self, tid: int) -> PythonHold:
+        for hold in self.session.python_holds.values():
+            if hold.tid == tid:
+                return hold
+        raise WrongState("the thread is in native code")
 
 
 @dataclass
@@ -129,8 +143,6 @@ class FakeBreakpoints:
     world: World
     unheard: int | None = None
     bound: int = 0
-    asked: dict[str, int] = field(default_factory=dict)
-    image: NoModules = field(default_factory=NoModules)
 
     async def libraries_changed(self) -> None:
         await asyncio.sleep(self.world.delay())
@@ -140,16 +152,6 @@ class FakeBreakpoints:
 
     async def program_replaced(self) -> None:
         await self.libraries_changed()
-
-    async def at_python_stop(self, hold: PythonHold) -> Met | None:
-        await asyncio.sleep(self.world.delay())
-        mark = hold.event.description or ""
-        if hold.event.reason == "exception" and not mark:
-            return None
-        self.asked[mark] = self.asked.get(mark, 0) + 1
-        if mark and self.asked[mark] > 1:
-            self.world.broken.append(f"{mark} was counted twice")
-        return ((1,) if mark else ()), mark or None
 
     def all(self) -> list[Breakpoint]:
         spec = BreakpointSpec("x.py:3", BreakpointKind.PYTHON_LINE, "x.py", 3)
@@ -181,6 +183,24 @@ class FakeHits:
 
 
 @dataclass
+class FakePythonHits:
+    """Which stops of debugpy count."""
+
+    world: World
+    asked: dict[str, int] = field(default_factory=dict)
+
+    async def at_stop(self, hold: PythonHold) -> Met | None:
+        await asyncio.sleep(self.world.delay())
+        mark = hold.event.description or ""
+        if hold.event.reason == "exception" and not mark:
+            return None
+        self.asked[mark] = self.asked.get(mark, 0) + 1
+        if mark and self.asked[mark] > 1:
+            self.world.broken.append(f"{mark} was counted twice")
+        return ((1,) if mark else ()), mark or None
+
+
+@dataclass
 class FakeFreezer:
     world: World
     frozen: set[int] = field(default_factory=set)
@@ -195,54 +215,28 @@ class FakeFreezer:
 
 
 @dataclass
-class FakeCrossing:
-    """Breakpoints of a step are numbers of the fake gdb; what they catch is up to the world."""
+class FakeWatch:
+    """The watch over a Python line; nothing announces."""
 
     world: World
-    native: FakeGdb
     beacon: int | None = None
-    watched_entries: list[int] = field(default_factory=list)
+    entries: list[int] = field(default_factory=list)
     calls_operator: bool = False
 
-    async def insert_return(self, caller: NativeFrame, gdb_thread: int) -> int:
-        return await self.native.insert("landing")
-
-    async def insert_entries(self, addresses: list[int], gdb_thread: int) -> dict[int, int]:
-        return {await self.native.insert("entry"): address for address in addresses}
-
-    async def insert_at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
-        return {await self.native.insert("entry"): address for address in addresses}
-
-    async def insert_operators(self, gdb_thread: int) -> dict[int, int]:
-        return {}
-
-    insert_bodies = insert_operators
-
-    async def remove(self, numbers: list[int]) -> None:
-        if numbers:
-            await self.native.delete_breakpoints(numbers)
-
-    async def begin_watch(self, hold: PythonHold) -> list[int]:
+    async def begin(self, hold: PythonHold) -> list[int]:
         await asyncio.sleep(self.world.delay())
         return [0x400]
 
-    async def end_watch(self) -> None:
+    async def end(self) -> None:
         await asyncio.sleep(self.world.delay())
 
-    async def line_returns(self, hold: PythonHold) -> bool:
-        return False
+    async def may_return(self, hold: PythonHold) -> bool:
+        return self.world.chance.random() < 0.3
 
-    async def exit_to_python(self, gdb_thread: int) -> NativeFrame | None:
-        return NativeFrame(3, 0x900, "loop", sp=128)
 
-    def is_interesting(self, pc: int) -> bool:
-        return True
-
-    def is_entry(self, pc: int) -> bool:
-        return False
-
-    async def may_call_python(self, tid: int) -> bool:
-        return self.world.debugpy_alive and self.world.chance.random() < 0.5
+@dataclass
+class FakeProbe:
+    world: World
 
     async def arm(self, gdb_thread: int, command: str) -> bool:
         await asyncio.sleep(self.world.delay())
@@ -251,6 +245,24 @@ class FakeCrossing:
     async def hear(self, gdb_thread: int, number: int) -> bool:
         return True
 
-    async def stack_pointer(self, gdb_thread: int) -> int:
-        await asyncio.sleep(self.world.delay())
-        return 256
+
+class FakeCode:
+    """All code is of interest, and no function of it is known."""
+
+    def has(self, pc: int) -> bool:
+        return True
+
+    def is_entry(self, pc: int) -> bool:
+        return False
+
+    def behind(self, pc: int) -> tuple[int, ...]:
+        return ()
+
+    async def entry(self, address: int) -> int:
+        return address
+
+    async def functions_around(self, pc: int) -> list[int]:
+        return []
+
+    def function_at(self, pc: int) -> None:
+        return None

@@ -1,4 +1,4 @@
-"""Which breakpoints a stop of debugpy's belongs to, and what the stop says of them."""
+"""What debugpy answers about a stop of its own: the exception, conditions, log texts."""
 
 from __future__ import annotations
 

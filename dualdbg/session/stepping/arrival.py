@@ -1,0 +1,195 @@
+"""Decides whether a native stop ends the step under way, and what the step sets to go on. Pure.
+
+The decision is made from facts that were read before. Facts cost requests to an engine, so each function returns the
+decision, or the one fact that it needs next. Who reads the facts is in ``step_ends.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ...backends import events as engine
+from ...backends.events import StopCause
+from ...model import NativeFrame, PythonFrame, Role, Stack
+from ..stops.facts import UNREAD, Unread
+from .places import NOWHERE, FunctionCalls, Momentary, Places
+from .step import CONTINUE, Step
+from .step_frames import calls_operators, innermost_native, is_header, same_line
+from .unfinished import native_step_done
+
+_DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
+
+
+class ArrivalFact(Enum):
+    """The fact about a stop within a step which is to be read next."""
+
+    ANNOUNCED = "announced"
+    STACK = "stack"
+    BEHIND = "behind"
+    POINTER = "pointer"
+    POINTED_TO = "pointed to"
+    CALLED_FROM = "called from"
+
+
+@dataclass
+class Arrival:
+    """A native stop within ``step``, and what has been read about it so far.
+
+    ``momentary``: the breakpoints of the step. ``beacon``: gdb's number of the breakpoint by which the watch over a
+    Python line announces a call. Then the facts that cost something:
+
+    ``announced``: the address that the watch announces. ``stack``: that of the thread of the step. ``behind``: where
+    the layer of PyTorch begins that the user wants to see, behind the binding at which the thread stands; empty where
+    it stands in no binding, or already there. ``pointer``: the stack pointer. ``pointed_to``: the function of interest
+    to which a call through a pointer goes. ``called_from``: the return address at the entry of a function.
+    """
+
+    stop: engine.NativeStopped
+    step: Step | None
+    momentary: Momentary = field(default_factory=Momentary)
+    beacon: int | None = None
+    announced: int | Unread = UNREAD
+    stack: Stack | Unread = UNREAD
+    behind: tuple[int, ...] | Unread = UNREAD
+    pointer: int | Unread = UNREAD
+    pointed_to: int | Unread | None = UNREAD
+    called_from: int | Unread = UNREAD
+
+    @property
+    def is_of_step(self) -> bool:
+        """Whether the stop is in the thread of the step."""
+        return self.step is not None and self.stop.gdb_thread == self.step.gdb_thread
+
+    @property
+    def top(self) -> NativeFrame | None:
+        """The innermost frame, where it is native; to be asked once the stack was read."""
+        assert not isinstance(self.stack, Unread)
+        return innermost_native(self.stack)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a stop is to the step under way.
+
+    ``ends``: the step ends here; None when the stop has nothing to do with the step. ``places``: what is set before the
+    target runs on. ``is_there``: the place is reached at which a thread that just continues has something to do.
+    """
+
+    ends: bool | None
+    places: Places = NOWHERE
+    is_there: bool = False
+
+
+UNRELATED = Outcome(None)
+GOES_ON = Outcome(False)
+ENDS = Outcome(True)
+
+
+def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
+    """Whether a native stop ends the step under way."""
+    step, momentary, number = arrival.step, arrival.momentary, arrival.stop.gdb_breakpoint
+    if number is not None and number == arrival.beacon:
+        if step is None:
+            return GOES_ON
+        if arrival.announced is UNREAD:
+            return ArrivalFact.ANNOUNCED
+        return Outcome(False, Places(entries=(arrival.announced,)))
+    if step is None:
+        return UNRELATED
+    if number in momentary.entries:
+        return entered(arrival)
+    if momentary.calls is not None and number is not None and number in momentary.callees | momentary.sites:
+        return _call_reached(arrival, momentary.calls)
+    if number in momentary.chosen:
+        return ENDS if arrival.is_of_step else GOES_ON
+    if number is not None and number in momentary.landings:
+        return _landed(arrival, step, momentary.landings[number])
+    if arrival.stop.cause in _DONE:
+        return _line_reached(arrival, step)
+    return UNRELATED
+
+
+def is_done_too(arrival: Arrival) -> bool | ArrivalFact:
+    """Whether the step would have ended here too, at a stop that is shown for another reason."""
+    step, stop = arrival.step, arrival.stop
+    if step is None or not arrival.is_of_step:
+        return False
+    if stop.gdb_breakpoint is not None and stop.pc in arrival.momentary.entries.values():
+        # A breakpoint of the user where the step was to end.
+        found = entered(arrival)
+        return found if isinstance(found, ArrivalFact) else bool(found.ends)
+    if step.top is None:
+        return False
+    if arrival.pointer is UNREAD:
+        return ArrivalFact.POINTER
+    return native_step_done(step.kind, step.top, arrival.pointer)
+
+
+def entered(arrival: Arrival) -> Outcome | ArrivalFact:
+    """Native code was entered. That counts when the Python line that was left called it itself."""
+    if arrival.step is None or not arrival.is_of_step:
+        return GOES_ON
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    python = (frame for frame in arrival.stack.visible() if isinstance(frame, PythonFrame))
+    caller = next((frame for frame in python if not calls_operators(frame)), None)
+    origin = arrival.step.origin
+    if origin is not None and caller is not None and not same_line(caller, origin):
+        return GOES_ON
+    if arrival.top is not None:
+        if arrival.behind is UNREAD:
+            return ArrivalFact.BEHIND
+        if arrival.behind:
+            return Outcome(False, Places(exact=arrival.behind))
+    return _through_glue(arrival) or ENDS
+
+
+def _through_glue(arrival: Arrival) -> Outcome | None:
+    """In a binding layer with debug info the step goes on to the user's code that it calls. None elsewhere."""
+    top = arrival.top
+    if top is None or top.line is None:
+        return None
+    if top.role is not Role.GLUE and not is_header(top):
+        return None
+    return GOES_ON if arrival.momentary.has_bodies else Outcome(False, Places(bodies=top.pc))
+
+
+def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFact:
+    """A call of the function without debug info, or the function that it calls: that one ends the step."""
+    if not arrival.is_of_step:
+        return GOES_ON
+    if arrival.stop.gdb_breakpoint in arrival.momentary.sites:
+        if arrival.pointed_to is UNREAD:
+            return ArrivalFact.POINTED_TO
+        if arrival.pointed_to is None:
+            return GOES_ON
+        followed = FunctionCalls(calls.start, calls.end, callees=(arrival.pointed_to,))
+        return Outcome(False, Places(calls=followed))
+    if arrival.called_from is UNREAD:
+        return ArrivalFact.CALLED_FROM
+    return ENDS if calls.start <= arrival.called_from <= calls.end else GOES_ON
+
+
+def _landed(arrival: Arrival, step: Step, lowest: int) -> Outcome | ArrivalFact:
+    """Native code returned: in the thread of the step, and not from a deeper call through the same place?"""
+    if not arrival.is_of_step:
+        return GOES_ON
+    if arrival.pointer is UNREAD:
+        return ArrivalFact.POINTER
+    if arrival.pointer < lowest:
+        return GOES_ON
+    return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
+
+
+def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
+    """gdb ended a source step. In a binding layer the step goes on to where the user's code is."""
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    top, momentary = arrival.top, arrival.momentary
+    if top is None or (top.role is Role.USER and not (momentary.entries and is_header(top))):
+        return ENDS
+    if momentary.entries or step.kind == "step":
+        return _through_glue(arrival) or ENDS
+    # next left the user's function: it runs on to where that returns, if there is such a place.
+    return GOES_ON if momentary.landings else ENDS

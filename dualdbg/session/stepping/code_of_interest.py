@@ -1,0 +1,162 @@
+"""Which code a step may enter and end in, as the mapped files say. No engine is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...backends.native import CallSite
+from ...known.binding_layers import body_behind, is_library_code, is_pytorch_code
+from ...model import Layer
+from ...shared.libraries import is_pytorch, is_standard_module, is_system
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.elf.elf_file import PF_X
+from ...symbols.gdb_feed.policy import Load
+from ..inspect.stack_reader import StackReader
+from .places import FunctionCalls
+
+_MANY_BODIES = 1500  # functions of one module; breakpoints at more would take longer than the step is worth
+_MANY_CALLS = 2000  # calls of one function; the same
+
+Behind = Callable[[int, Layer], tuple[int, ...]]
+"""The entries, in a layer of PyTorch, of the operator whose Python binding begins at an address."""
+
+
+class CodeOfInterest:
+    """The extensions and what they bring along; neither the interpreter nor the system. All addresses are absolute."""
+
+    def __init__(self, image: AddressSpace, reader: StackReader) -> None:
+        self.image = image
+        self.reader = reader
+        self.step_into = Layer.BINDING  # of an operator of PyTorch
+        self.behind_binding: Behind = lambda address, layer: ()
+        self._bodies: dict[tuple[str, int], int] = {}  # by file and entry: the user's code behind a wrapper
+
+    def modules(self) -> list[Module]:
+        """The modules whose code a step enters."""
+        rules = self.reader.rules
+        return [
+            module
+            for module in self.image.modules
+            if module.library is not None
+            and not is_system(module.path)
+            and not rules.is_ours(module.path)
+            and module.path not in rules.interpreter_libraries
+            and not is_standard_module(module.path)
+        ]
+
+    def has(self, pc: int) -> bool:
+        """Whether a step may end in the code at ``pc``."""
+        return self.image.module_at(pc) in self.modules()
+
+    def is_entry(self, pc: int) -> bool:
+        """Whether a function of interest begins at ``pc``: nothing in it is half done."""
+        return self.has(pc) and self.image.function_start(pc + 1) == pc
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Where the machine code of these modules is."""
+        return [
+            (segment.address + module.bias, segment.address + segment.memory_size + module.bias)
+            for module in self.modules()
+            if module.library is not None
+            for segment in module.library.elf.loads()
+            if segment.flags & PF_X
+        ]
+
+    # -- functions --------------------------------------------------------------------------------
+
+    def behind(self, pc: int) -> tuple[int, ...]:
+        """Where the layer that the user wants to see begins, behind a binding of PyTorch that begins at ``pc``."""
+        return self.behind_binding(pc, self.step_into)
+
+    async def entry(self, address: int) -> int:
+        """The user's function behind the wrapper of a binding layer at ``address``, else ``address`` itself."""
+        module = self.image.module_at(address)
+        if module is None or module.library is None:
+            return address
+        if self.reader.load_of(module) is Load.WHOLE:
+            await self.reader.prepare(module)
+        key = module.path, address
+        if key not in self._bodies:
+            self._bodies[key] = _body_behind(address, module)
+        return self._bodies[key]
+
+    async def functions_around(self, pc: int) -> list[int]:
+        """All functions of the extension's own code, from a place in its binding layer."""
+        module = self.image.module_at(pc)
+        return await self._functions(module) if module is not None else []
+
+    async def operator_functions(self) -> list[list[int]]:
+        """The functions of each extension of PyTorch: an operator of ``torch.ops`` may be any of them.
+
+        Only the dispatcher can tell which kernel a call arrives at.
+        """
+        return [
+            await self._functions(module)
+            for module in self.modules()
+            if module.library is not None
+            and not is_pytorch(module.path)
+            and any("libtorch" in name for name in module.library.elf.needed)
+        ]
+
+    async def _functions(self, module: Module) -> list[int]:
+        """Empty where there are too many."""
+        if module.library is None:
+            return []
+        addresses = {
+            entry.value + module.bias
+            for table in module.library.tables
+            for entry in table.functions()
+            if not is_library_code(table.name(entry)) and not is_pytorch_code(table.name(entry))
+        }
+        if len(addresses) > _MANY_BODIES:
+            return []
+        await self.reader.prepare(module)
+        return sorted(addresses)
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def function_at(self, pc: int) -> tuple[int, int] | None:
+        """Where the function at ``pc`` begins and ends, by the unwind table; None where it is not in there."""
+        module = self.image.module_at(pc)
+        if module is None or module.library is None:
+            return None
+        frame = module.library.frames.find(pc - module.bias)
+        return (frame.start + module.bias, frame.end + module.bias) if frame is not None else None
+
+    def calls_of(self, start: int, end: int, rows: Sequence[CallSite]) -> FunctionCalls | None:
+        """Those of a function's calls that a step may follow. None where it has no calls, or too many."""
+        if not rows or len(rows) > _MANY_CALLS:
+            return None
+        modules = self.modules()
+        targets = {row.target for row in rows if row.target is not None}
+        callees = tuple(sorted(target for target in targets if self._is_wanted(modules, target)))
+        return FunctionCalls(
+            start, end, callees, tuple(sorted(row.site for row in rows if row.target is None))
+        )
+
+    def is_wanted(self, address: int) -> bool:
+        """Whether a function with a name begins here that a user wants to see."""
+        return self._is_wanted(self.modules(), address)
+
+    def _is_wanted(self, modules: list[Module], address: int) -> bool:
+        module = self.image.module_at(address)
+        if module is None or module not in modules or module.library is None:
+            return False
+        name, _ = self.image.describe(address)
+        if name is None or self.image.function_start(address + 1) != address:
+            return False
+        linkage_names = (
+            table.name(entry)
+            for table in module.library.tables
+            for entry in table.with_values({address - module.bias})
+        )
+        return not any(is_library_code(linkage) for linkage in linkage_names)
+
+
+def _body_behind(address: int, module: Module) -> int:
+    assert module.library is not None
+    symbol = module.library.symbol_at(address - module.bias)
+    body = body_behind(symbol.name if symbol is not None else "")
+    for found in module.library.find_functions(body) if body is not None else ():
+        return found.address + module.bias
+    return address

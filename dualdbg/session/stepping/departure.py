@@ -1,0 +1,121 @@
+"""Performs a plan (``plan.py``): sets its breakpoints, and lets the target leave the stop."""
+
+from __future__ import annotations
+
+from ...backends.native import Move
+from ...errors import CommandError, DualdbgError, WrongState
+from ..engines import Running
+from ..loop import Loop
+from ..state import TargetState
+from .freezing import Freezer
+from .line_watch import LineWatch
+from .momentary_breakpoints import MomentaryBreakpoints
+from .places import Momentary, Places
+from .plan import NativePlan, PythonPlan, Watch
+from .probe import Probe
+
+
+class NativeDeparture:
+    """Leaves a native stop: gdb lets the target run."""
+
+    def __init__(
+        self, loop: Loop, native: Running, freezer: Freezer, breakpoints: MomentaryBreakpoints, probe: Probe
+    ) -> None:
+        self._loop = loop
+        self._native = native
+        self._freezer = freezer
+        self._breakpoints = breakpoints
+        self._probe = probe
+
+    def check_runs(self, tid: int) -> None:
+        """Raises WrongState for a thread that is not to run."""
+        self._freezer.check_runs(tid)
+
+    async def perform(self, plan: NativePlan) -> None:
+        """Ends when gdb has let go. Raises CommandError when it does not: the stop stands as it was."""
+        momentary = Momentary()
+        armed = None
+        if plan.gdb_thread is not None:
+            armed = await self._prepare(plan, plan.gdb_thread, momentary)
+        self._breakpoints.now = momentary
+        await self._let_go(plan, armed)
+
+    async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> bool | None:
+        """What is done to the thread before it runs. Returns whether debugpy was armed, if it was to be."""
+        if plan.hear is not None:
+            await self._probe.hear(gdb_thread, plan.hear)
+        armed = await self._arm(plan, gdb_thread)
+        try:
+            await self._breakpoints.set(plan.places, gdb_thread, momentary)
+        except DualdbgError:
+            await self._breakpoints.remove(momentary)
+            raise
+        return armed
+
+    async def _arm(self, plan: NativePlan, gdb_thread: int) -> bool | None:
+        if plan.arm is None:
+            return None
+        armed = await self._probe.arm(gdb_thread, plan.arm)
+        if plan.must_arm and not armed:
+            raise WrongState(
+                "debugpy is not in the target any more, so Python cannot be stepped", "type continue"
+            )
+        return armed
+
+    async def _let_go(self, plan: NativePlan, armed: bool | None) -> None:
+        continues = plan.move is Move.CONTINUE
+        signal = continues and self._loop.state.signal_owed
+        await self._loop.ask(TargetState.leave_natively, plan.step, not continues, armed, signal)
+        try:
+            await self._freezer.park()
+            if signal:
+                await self._native.resume_with_signal("SIGINT")
+            else:
+                await self._native.move(plan.move, None if continues else plan.gdb_thread)
+        except CommandError:
+            await self._loop.ask(TargetState.native_refused)
+            await self._freezer.release()
+            await self._breakpoints.take_back()
+            raise
+        await self._loop.ask(TargetState.departed)
+
+
+class PythonDeparture:
+    """Leaves a Python stop: debugpy lets the threads go that it holds."""
+
+    def __init__(self, loop: Loop, breakpoints: MomentaryBreakpoints, watch: LineWatch) -> None:
+        self._loop = loop
+        self._breakpoints = breakpoints
+        self._watch = watch
+
+    async def perform(self, plan: PythonPlan) -> None:
+        """Ends when debugpy was asked. Raises WrongState when a native stop comes first."""
+        momentary = Momentary()
+        try:
+            await self._prepare(plan, momentary)
+        except DualdbgError:
+            await self._breakpoints.remove(momentary)
+            raise
+        if plan.step is None:
+            await self._leave(plan)
+            return
+        self._breakpoints.now = momentary
+        try:
+            await self._leave(plan)
+        except CommandError:
+            await self._breakpoints.take_back()
+            raise
+
+    async def _prepare(self, plan: PythonPlan, momentary: Momentary) -> None:
+        step, watch = plan.step, self._watch
+        if step is not None:
+            await self._breakpoints.set(plan.places, step.gdb_thread, momentary)
+        if plan.watch is Watch.END:
+            await watch.end()
+        elif plan.watch is Watch.BEGIN and step is not None and plan.hold is not None:
+            entries = tuple(await watch.begin(plan.hold))
+            places = Places(entries=entries, operators=watch.calls_operator)
+            await self._breakpoints.set(places, step.gdb_thread, momentary)
+
+    async def _leave(self, plan: PythonPlan) -> None:
+        await self._loop.ask(TargetState.leave_in_python, plan.request, plan.thread, plan.target, plan.step)

@@ -1,0 +1,157 @@
+"""Reads what a plan needs to know about the place that is left (``plan.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ...errors import CommandError
+from ...model import PythonFrame, Stop
+from ..engines import CodeReading
+from ..inspect.inferior_evaluation import NotSound, check_sound
+from ..stops.facts import Unread
+from .code_of_interest import CodeOfInterest
+from .line_watch import LineWatch
+from .places import FunctionCalls
+from .plan import GroundFact, NativeGround, PythonGround
+from .step_frames import caller_of_python, exit_to_python, innermost_native
+
+if TYPE_CHECKING:
+    from ..inspect.inspector import Inspector
+
+Plan = TypeVar("Plan")
+
+
+class Unheard(Protocol):
+    """Knows what debugpy has not been told."""
+
+    @property
+    def unheard(self) -> int | None:
+        """The number of the last message about breakpoints, while debugpy has not taken it."""
+        ...
+
+
+class GroundReader:
+    """Reads one fact after the other until there is a plan."""
+
+    def __init__(
+        self,
+        native: CodeReading,
+        inspector: Inspector,
+        watch: LineWatch,
+        code: CodeOfInterest,
+        breakpoints: Unheard,
+    ) -> None:
+        self._native = native
+        self._inspector = inspector
+        self._watch = watch
+        self._code = code
+        self._breakpoints = breakpoints
+
+    def at_native_stop(self, tid: int, stop: Stop) -> NativeGround:
+        """The place of a thread, as far as it is known without a look."""
+        return NativeGround(tid, stop, tuple(self._watch.entries), self._watch.calls_operator)
+
+    async def at_python_stop(self, tid: int) -> PythonGround:
+        """The same at a Python stop. Raises WrongState for a thread that debugpy does not hold."""
+        number = await self._inspector.gdb_thread(tid)
+        return PythonGround(tid, number, await self._inspector.python_hold(tid))
+
+    async def native_plan(
+        self, ground: NativeGround, plan: Callable[[NativeGround], Plan | GroundFact]
+    ) -> Plan:
+        """What ``plan`` makes of the ground, once it has all facts that it asks for.
+
+        Raises CommandError for a thread that is not there, and what the plan refuses the step with.
+        """
+        while isinstance(found := plan(ground), GroundFact):
+            await _NATIVE[found](self, ground)
+        return found
+
+    async def python_plan(
+        self, ground: PythonGround, plan: Callable[[PythonGround], Plan | GroundFact]
+    ) -> Plan:
+        """The same for a thread that debugpy holds."""
+        while isinstance(found := plan(ground), GroundFact):
+            await _PYTHON[found](self, ground)
+        return found
+
+    # -- at a native stop -------------------------------------------------------------------------
+
+    async def _unheard(self, ground: NativeGround) -> None:
+        ground.unheard = self._breakpoints.unheard if self._inspector.hears_python else None
+
+    async def _thread(self, ground: NativeGround) -> None:
+        ground.gdb_thread = await self._inspector.gdb_thread(ground.tid)
+
+    async def _stack(self, ground: NativeGround) -> None:
+        ground.stack = await self._inspector.stack(ground.tid)
+
+    async def _gil(self, ground: NativeGround) -> None:
+        ground.holds_gil = await self._inspector.holds_gil(ground.tid)
+
+    async def _sound(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.stack, Unread)
+        visible = ground.stack.visible()
+        top = visible[0] if visible else None
+        assert not isinstance(top, PythonFrame)
+        try:
+            await check_sound(ground.stop, self._inspector, self._code, ground.tid, top)
+        except NotSound:
+            ground.is_sound = False
+        else:
+            ground.is_sound = True
+
+    async def _may_call(self, ground: NativeGround) -> None:
+        """It holds the GIL, and stands in the user's own code or where a function begins."""
+        assert not isinstance(ground.stack, Unread)
+        top = innermost_native(ground.stack)
+        stands_well = top is not None and (top.line is not None or self._code.is_entry(top.pc))
+        hears = stands_well and self._inspector.hears_python
+        ground.may_call_python = hears and await self._inspector.holds_gil(ground.tid)
+
+    async def _exit(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.gdb_thread, Unread)
+        reader = self._inspector.reader
+        ground.exit = exit_to_python(await reader.native_frames(ground.gdb_thread), reader.rules)
+
+    async def _calls(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.stack, Unread)
+        top = innermost_native(ground.stack)
+        ground.calls = await self._calls_at(top.pc) if top is not None else None
+
+    async def _calls_at(self, pc: int) -> FunctionCalls | None:
+        function = self._code.function_at(pc)
+        if function is None:
+            return None
+        try:
+            rows = await self._native.calls(*function)
+        except CommandError:
+            return None  # data between the instructions
+        return self._code.calls_of(*function, rows)
+
+    # -- at a Python stop -------------------------------------------------------------------------
+
+    async def _may_return(self, ground: PythonGround) -> None:
+        ground.may_return = await self._watch.may_return(ground.hold)
+
+    async def _caller(self, ground: PythonGround) -> None:
+        caller = caller_of_python(await self._inspector.stack(ground.tid))
+        ground.caller = caller if caller is not None and self._code.has(caller.pc) else None
+
+
+_NATIVE: dict[GroundFact, Callable[[GroundReader, NativeGround], Awaitable[None]]] = {
+    GroundFact.UNHEARD: GroundReader._unheard,
+    GroundFact.THREAD: GroundReader._thread,
+    GroundFact.STACK: GroundReader._stack,
+    GroundFact.GIL: GroundReader._gil,
+    GroundFact.SOUND: GroundReader._sound,
+    GroundFact.MAY_CALL: GroundReader._may_call,
+    GroundFact.EXIT: GroundReader._exit,
+    GroundFact.CALLS: GroundReader._calls,
+}
+
+_PYTHON: dict[GroundFact, Callable[[GroundReader, PythonGround], Awaitable[None]]] = {
+    GroundFact.MAY_RETURN: GroundReader._may_return,
+    GroundFact.CALLER: GroundReader._caller,
+}

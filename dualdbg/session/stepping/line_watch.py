@@ -1,0 +1,94 @@
+"""The watch over one Python line: the probe in the target announces the native code that the line is about to call."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import TYPE_CHECKING
+
+from ...backends import python as debugpy
+from ...shared.libraries import is_c_library
+from ..engines import NativeEngine
+from ..loop import Loop
+from ..ports import AskingPython
+from .code_of_interest import CodeOfInterest
+
+if TYPE_CHECKING:
+    from ..stops.facts import PythonHold
+
+PROBE = "__import__('pydevd').dualdbg_probe"
+# os.posix_fadvise(-1, address, 0, 0) in dualdbg_probe.py: its C function is our cue, rarely called by anyone.
+BEACONS = ("posix_fadvise64", "posix_fadvise")
+_FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
+_SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
+
+
+class LineWatch:
+    """Asks the probe by debugpy. ``beacon`` is gdb's breakpoint at the system call by which the probe announces.
+
+    ``entries``: native functions that the line may reach without a call. ``calls_operator``: the line may call one of
+    torch.ops.
+    """
+
+    def __init__(self, loop: Loop, native: NativeEngine, python: AskingPython, code: CodeOfInterest) -> None:
+        self._loop = loop
+        self._native = native
+        self._python = python
+        self._code = code
+        self.beacon: int | None = None
+        self.entries: list[int] = []
+        self.calls_operator = False
+        self._watching: PythonHold | None = None
+
+    async def begin(self, hold: PythonHold) -> list[int]:
+        """Watch a thread's current line. Returns the entries that the line may reach without a call."""
+        top = hold.top
+        if top is None:
+            return []
+        ranges = self._code.ranges()
+        if not ranges:
+            self._watching = None
+            return []
+        await self._set_beacon()
+        answer = await self._ask(f"begin_step({top.line}, {ranges})", hold)
+        self._watching = hold
+        self.calls_operator, self.entries = json.loads(ast.literal_eval(answer)) if answer else (False, [])
+        return self.entries
+
+    async def end(self) -> None:
+        """Watch no line any more."""
+        hold, self._watching = self._watching, None
+        if hold is None:
+            return
+        self.entries = []
+        await self._ask("end_step()", next(iter(self._loop.state.python_holds.values()), hold))
+        if self.beacon is not None:
+            number, self.beacon = self.beacon, None
+            await self._native.delete_breakpoint(number)
+
+    async def may_return(self, hold: PythonHold) -> bool:
+        """Whether the function may return from the current Python line."""
+        return await self._ask("line_returns()", hold) == "True"
+
+    async def announced(self, gdb_thread: int) -> int:
+        """At the beacon: the address of the native code that the thread is about to call."""
+        register = _SECOND_ARGUMENT[await self._native.architecture()]
+        return (await self._native.registers(gdb_thread, [register]))[register]
+
+    async def _set_beacon(self) -> None:
+        if self.beacon is not None:
+            return
+        native, image = self._native, self._code.image
+        for name in BEACONS:
+            places = [place for place in image.find(name) if is_c_library(place.module.path)]
+            if places:
+                self.beacon = await native.insert_breakpoint(places[0].address)
+                await native.require_register(self.beacon, _FIRST_ARGUMENT[await native.architecture()], -1)
+                return
+
+    async def _ask(self, call: str, hold: PythonHold) -> str:
+        if not hold.frames:
+            return ""
+        # debugpy cuts long collections, and in every context but this one long strings too.
+        question = debugpy.evaluate(f"{PROBE}.{call}", hold.frames[0].id, "clipboard")
+        return (await self._python.ask(question)).text

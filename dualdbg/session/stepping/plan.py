@@ -1,0 +1,275 @@
+"""Plans how a step begins: where it may end, what gdb is asked to do, and what debugpy. Pure.
+
+A plan is made from facts about the place that is left. Facts cost requests to an engine, so each function returns the
+plan, or the one fact that it needs next. Who performs a plan is in ``departure.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from ...backends.native import Move
+from ...errors import WrongState
+from ...model import NativeFrame, PythonFrame, Stack, Stop
+from ..stops.facts import UNREAD, PythonHold, Unread
+from .places import NOWHERE, FunctionCalls, Places
+from .step import CONTINUE, Step
+from .step_frames import innermost_native, native_caller
+
+_INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
+_NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
+INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
+
+
+class GroundFact(Enum):
+    """The fact about the place that is left which is to be read next."""
+
+    UNHEARD = "unheard"
+    THREAD = "thread"
+    STACK = "stack"
+    GIL = "gil"
+    SOUND = "sound"
+    MAY_CALL = "may call"
+    EXIT = "exit"
+    CALLS = "calls"
+    MAY_RETURN = "may return"
+    CALLER = "caller"
+
+
+@dataclass
+class NativeGround:
+    """Where a thread stands at a native stop, and what has been read about it so far.
+
+    ``stop`` is the stop that the user sees. ``watched``: entries that the current Python line may reach, as addresses;
+    ``calls_operator``: the line may call one of torch.ops. Then the facts that cost something:
+
+    ``gdb_thread``: gdb's number of the thread. ``unheard``: the number of the last message to debugpy about
+    breakpoints, while debugpy has not taken it. ``holds_gil``: the thread holds the GIL. ``is_sound``: Python code can
+    be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
+    of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far as gdb
+    can tell.
+    """
+
+    tid: int
+    stop: Stop
+    watched: tuple[int, ...] = ()
+    calls_operator: bool = False
+    gdb_thread: int | Unread = UNREAD
+    stack: Stack | Unread = UNREAD
+    unheard: int | Unread | None = UNREAD
+    holds_gil: bool | Unread = UNREAD
+    is_sound: bool | Unread = UNREAD
+    may_call_python: bool | Unread = UNREAD
+    exit: NativeFrame | Unread | None = UNREAD
+    calls: FunctionCalls | Unread | None = UNREAD
+
+
+@dataclass
+class PythonGround:
+    """Where a thread stands at a Python stop. ``may_return``: the function may return from the current line.
+
+    ``caller``: the native frame that called the function, where a step may end in it.
+    """
+
+    tid: int
+    gdb_thread: int
+    hold: PythonHold
+    may_return: bool | Unread = UNREAD
+    caller: NativeFrame | Unread | None = UNREAD
+
+
+@dataclass(frozen=True)
+class NativePlan:
+    """How a native stop is left: in the order of the fields, and ``step`` is under way then.
+
+    ``gdb_thread`` is the thread that all this is done to; None where nothing is done but to let the target run.
+    ``hear``: the thread waits until debugpy has taken the message of this number. ``arm``: debugpy is made to end the
+    step, as after this command; ``must_arm``: without that there is no step. ``places``: breakpoints of gdb's for the
+    step. ``move``: how gdb lets the target run.
+    """
+
+    gdb_thread: int | None = None
+    hear: int | None = None
+    arm: str | None = None
+    must_arm: bool = False
+    places: Places = NOWHERE
+    move: Move = Move.CONTINUE
+    step: Step | None = None
+
+
+class Watch(Enum):
+    """What becomes of the watch over the calls of a Python line."""
+
+    BEGIN = "begin"
+    END = "end"
+    AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True)
+class PythonPlan:
+    """How a Python stop is left: in the order of the fields, and ``step`` is under way then.
+
+    ``places``: breakpoints that gdb sets for the step. ``watch``: with ``BEGIN`` the current line of ``hold`` is
+    watched, and what the watch asks for is set too. ``request`` goes to debugpy about its thread number ``thread``;
+    ``target`` is one of debugpy's.
+    """
+
+    places: Places = NOWHERE
+    watch: Watch = Watch.END
+    hold: PythonHold | None = None
+    request: str = CONTINUE
+    thread: int | None = None
+    target: int | None = None
+    step: Step | None = None
+
+
+# -- from a native stop ---------------------------------------------------------------------------
+
+
+def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
+    """How to let the target run on.
+
+    Python breakpoints that were set or changed at this stop count from the next Python line on: the thread waits for
+    debugpy where it stands, if native code may call Python there, else where its native code returns into Python.
+    What other threads reach meanwhile is a matter of luck anyway.
+    """
+    plain = NativePlan()
+    if ground.unheard is UNREAD:
+        return GroundFact.UNHEARD
+    if ground.unheard is None:
+        return plain
+    if ground.gdb_thread is UNREAD:
+        return GroundFact.THREAD
+    hearing = NativePlan(ground.gdb_thread, hear=ground.unheard)
+    if ground.stack is UNREAD:
+        return GroundFact.STACK
+    if isinstance(_shown(ground.stack), PythonFrame):
+        if ground.holds_gil is UNREAD:
+            return GroundFact.GIL
+        return hearing if ground.holds_gil else plain
+    if ground.is_sound is UNREAD:
+        return GroundFact.SOUND
+    if ground.is_sound:
+        return hearing
+    if ground.exit is UNREAD:
+        return GroundFact.EXIT
+    if ground.exit is None:
+        return plain
+    step = Step(CONTINUE, ground.tid, ground.gdb_thread, lands=True)
+    return NativePlan(ground.gdb_thread, places=Places(returns=(ground.exit,)), step=step)
+
+
+def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
+    """A step from a native stop. ``chosen`` is the address of the function to step into, of those of the line.
+
+    Raises WrongState where the thread cannot be stepped.
+    """
+    if ground.gdb_thread is UNREAD:
+        return GroundFact.THREAD
+    step = Step(kind if chosen is None else "next", ground.tid, ground.gdb_thread)
+    if step.kind in _INSTRUCTION_MOVES:
+        return NativePlan(step.gdb_thread, move=_INSTRUCTION_MOVES[step.kind], step=step)
+    if ground.stack is UNREAD:
+        return GroundFact.STACK
+    shown = _shown(ground.stack)
+    if isinstance(shown, PythonFrame):
+        return _from_python_line(replace(step, origin=shown), chosen, ground)
+    top = innermost_native(ground.stack)
+    return _from_native_code(replace(step, top=top), chosen, ground, ground.stack)
+
+
+def _from_python_line(step: Step, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
+    """gdb holds a thread in the interpreter, on a Python line: debugpy ends the step."""
+    if ground.holds_gil is UNREAD:
+        return GroundFact.GIL
+    if not ground.holds_gil:
+        raise WrongState(
+            "the thread is inside the interpreter and does not hold the GIL: it cannot be stepped from here",
+            "type continue, or set a breakpoint",
+        )
+    enters = step.kind == "step"
+    places = Places(
+        entries=ground.watched if enters else (),
+        operators=enters and ground.calls_operator,
+        chosen=chosen,
+    )
+    command = "next" if step.kind == "until" else step.kind
+    return NativePlan(step.gdb_thread, arm=command, must_arm=True, places=places, step=step)
+
+
+def _from_native_code(
+    step: Step, chosen: int | None, ground: NativeGround, stack: Stack
+) -> NativePlan | GroundFact:
+    has_line = step.top is not None and step.top.line is not None
+    enters = step.kind == "step" and step.top is not None
+    if enters and ground.may_call_python is UNREAD:
+        return GroundFact.MAY_CALL
+    if ground.exit is UNREAD:
+        return GroundFact.EXIT
+    calls = None
+    if enters and not has_line:
+        if ground.calls is UNREAD:
+            return GroundFact.CALLS
+        calls = ground.calls
+    returns = [ground.exit] if ground.exit is not None else []
+    if step.kind == "finish" or not has_line:
+        # To the next frame of the user: a native caller, else the Python line, where native code returns anyway.
+        caller = native_caller(stack, glue_too=calls is not None)
+        returns += [caller] if caller is not None else []
+        move = Move.CONTINUE if returns else Move.FINISH
+    else:
+        move = _NATIVE_MOVES[step.kind]
+    return NativePlan(
+        step.gdb_thread,
+        arm="step" if enters and ground.may_call_python else None,
+        places=Places(returns=tuple(returns), calls=calls, chosen=chosen),
+        move=move,
+        step=replace(step, lands=bool(returns)),
+    )
+
+
+def _shown(stack: Stack) -> NativeFrame | PythonFrame | None:
+    """The innermost frame that the user sees."""
+    visible = stack.visible()
+    return visible[0] if visible else None
+
+
+# -- from a Python stop ---------------------------------------------------------------------------
+
+
+def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> PythonPlan | GroundFact:
+    """A step from a Python stop. ``target`` is one of debugpy's ``stepInTargets``.
+
+    A function that native code called returns into that code, which debugpy does not see: gdb is to be there.
+    """
+    caller = None
+    if kind not in ("finish", "until") and ground.may_return is UNREAD:
+        return GroundFact.MAY_RETURN
+    if kind in ("finish", "until") or ground.may_return:
+        if ground.caller is UNREAD:
+            return GroundFact.CALLER
+        caller = ground.caller
+    hold = ground.hold
+    step = Step(
+        kind,
+        ground.tid,
+        ground.gdb_thread,
+        origin=hold.top,
+        depth=hold.depth,
+        lands=caller is not None,
+    )
+    return PythonPlan(
+        places=Places(returns=(caller,) if caller is not None else ()),
+        watch=Watch.BEGIN if kind == "step" else Watch.END,
+        hold=hold,
+        request=step.request,
+        thread=hold.event.debugpy_thread,
+        target=target,
+        step=step,
+    )
+
+
+def plan_goto(target: int | None) -> PythonPlan:
+    """The point of execution moves to one of debugpy's ``gotoTargets``; that is no step."""
+    return PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=target)

@@ -1,0 +1,47 @@
+"""Runs the probe's methods in a thread that gdb holds: debugpy is armed, waited for, or an expression evaluated."""
+
+from __future__ import annotations
+
+from ...backends.native import PROBE_FUNCTIONS
+from ...errors import CommandError
+from ...symbols.address_space import AddressSpace
+from ..engines import CallingTarget
+from ..ports import AskingPython
+
+
+class Probe:
+    """``bootstrap/dualdbg_probe.py`` in the target. The thread must hold the GIL and be able to run Python code."""
+
+    def __init__(self, native: CallingTarget, python: AskingPython, image: AddressSpace) -> None:
+        self._native = native
+        self._python = python
+        self._image = image
+        self._functions: dict[str, int] = {}
+
+    async def arm(self, gdb_thread: int, command: str) -> bool:
+        """Make debugpy stop the thread as after this command. False when it cannot."""
+        if not self._python.hears_python or not self._find_functions():
+            return False
+        return await self._native.call_probe(gdb_thread, self._functions, "arm", command)
+
+    async def hear(self, gdb_thread: int, number: int) -> bool:
+        """Let the thread wait until debugpy has taken the message of this number. False when it cannot."""
+        if not self._python.hears_python or not self._find_functions():
+            return False
+        return await self._native.call_probe(gdb_thread, self._functions, "hear", str(number))
+
+    async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
+        """The text that a method of the probe returns within ``deadline`` seconds. Raises CommandError."""
+        if not self._find_functions():
+            raise CommandError("the interpreter's functions are not to be found, so nothing can be run", "")
+        words = (gdb_thread, self._functions, method, argument)
+        return await self._native.probe_text(*words, deadline=deadline)
+
+    def _find_functions(self) -> bool:
+        """Whether the interpreter's functions by which gdb calls are known."""
+        if not self._functions:
+            for name in PROBE_FUNCTIONS:
+                places = self._image.find(name)
+                if places:
+                    self._functions[name] = places[0].address
+        return len(self._functions) == len(PROBE_FUNCTIONS)

@@ -1,0 +1,152 @@
+"""What becomes of the step under way at a stop: whether it ends there, and what it had set is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ...backends import events as engine
+from ...model import Reason
+from ..engines import CodeReading, Reading
+from ..loop import Loop
+from ..state import TargetState
+from .arrival import Arrival, ArrivalFact, is_done_too, outcome
+from .code_of_interest import CodeOfInterest
+from .ground import Unheard
+from .line_watch import LineWatch
+from .momentary_breakpoints import MomentaryBreakpoints
+from .probe import Probe
+from .step import Step
+
+if TYPE_CHECKING:
+    from ..inspect.inspector import Inspector
+
+Decision = TypeVar("Decision")
+
+
+class Engine(CodeReading, Reading, Protocol):
+    """What is read of gdb."""
+
+
+class ArrivalReader:
+    """Reads what ``arrival.py`` needs to know about a native stop within a step. gdb holds the target."""
+
+    def __init__(
+        self,
+        native: Engine,
+        inspector: Inspector,
+        watch: LineWatch,
+        code: CodeOfInterest,
+        breakpoints: Unheard,
+    ) -> None:
+        self._native = native
+        self._inspector = inspector
+        self._watch = watch
+        self._code = code
+        self._breakpoints = breakpoints
+
+    @property
+    def unheard(self) -> int | None:
+        """The number of the last message about breakpoints, while debugpy has not taken it."""
+        return self._breakpoints.unheard
+
+    async def read(self, fact: ArrivalFact, arrival: Arrival) -> None:
+        """Fill in one fact."""
+        await _READERS[fact](self, arrival)
+
+    async def _announced(self, arrival: Arrival) -> None:
+        arrival.announced = await self._watch.announced(arrival.stop.gdb_thread or 1)
+
+    async def _stack(self, arrival: Arrival) -> None:
+        assert arrival.step is not None
+        arrival.stack = await self._inspector.stack_while_held(arrival.step.tid)
+
+    async def _behind(self, arrival: Arrival) -> None:
+        assert arrival.top is not None
+        arrival.behind = self._code.behind(arrival.top.pc)
+
+    async def _pointer(self, arrival: Arrival) -> None:
+        arrival.pointer = await self._stack_pointer(arrival)
+
+    async def _pointed_to(self, arrival: Arrival) -> None:
+        target = await self._native.call_target(arrival.stop.gdb_thread or 1)
+        arrival.pointed_to = target if target is not None and self._code.is_wanted(target) else None
+
+    async def _called_from(self, arrival: Arrival) -> None:
+        word = await self._native.read_memory(await self._stack_pointer(arrival), 8)
+        arrival.called_from = int.from_bytes(word, "little")
+
+    async def _stack_pointer(self, arrival: Arrival) -> int:
+        return (await self._native.registers(arrival.stop.gdb_thread or 1, ["sp"]))["sp"]
+
+
+_READERS: dict[ArrivalFact, Callable[[ArrivalReader, Arrival], Awaitable[None]]] = {
+    ArrivalFact.ANNOUNCED: ArrivalReader._announced,
+    ArrivalFact.STACK: ArrivalReader._stack,
+    ArrivalFact.BEHIND: ArrivalReader._behind,
+    ArrivalFact.POINTER: ArrivalReader._pointer,
+    ArrivalFact.POINTED_TO: ArrivalReader._pointed_to,
+    ArrivalFact.CALLED_FROM: ArrivalReader._called_from,
+}
+
+
+class StepEnds:
+    """Looks at each stop for the step under way."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        reader: ArrivalReader,
+        breakpoints: MomentaryBreakpoints,
+        watch: LineWatch,
+        probe: Probe,
+    ) -> None:
+        self._loop = loop
+        self._reader = reader
+        self._breakpoints = breakpoints
+        self._watch = watch
+        self._probe = probe
+
+    async def ends_at(self, stop: engine.NativeStopped) -> bool | None:
+        """Whether a native stop ends the step under way. None: the stop has nothing to do with the step."""
+        step, momentary = self._loop.state.step, self._breakpoints.now
+        found = await self._decided(outcome, Arrival(stop, step, momentary, self._watch.beacon))
+        if step is not None:
+            await self._breakpoints.set(found.places, step.gdb_thread, momentary)
+            if found.is_there:
+                await self._hear(step)
+        return found.ends
+
+    async def stopped_natively(self, step: Step | None, reason: Reason, stop: engine.NativeStopped) -> bool:
+        """gdb's stop is about to be shown: take back what the step had set.
+
+        Returns whether the step would have ended here too, where another stop came first.
+        """
+        done = False
+        if reason is not Reason.STEP:
+            done = await self._decided(is_done_too, Arrival(stop, step, self._breakpoints.now))
+        await self._breakpoints.take_back()
+        return done
+
+    async def stopped_in_python(self, cancel_native: bool) -> None:
+        """debugpy's stop is about to be shown; ``cancel_native``: gdb still works on the step."""
+        if cancel_native:
+            await self._breakpoints.cancel()
+        await self._breakpoints.take_back()
+        await self._watch.end()
+
+    async def _decided(
+        self, decide: Callable[[Arrival], Decision | ArrivalFact], arrival: Arrival
+    ) -> Decision:
+        """What is decided once all facts are there that the decision needs."""
+        while isinstance(found := decide(arrival), ArrivalFact):
+            await self._reader.read(found, arrival)
+        return found
+
+    async def _hear(self, step: Step) -> None:
+        """A thread that just continues is back in Python: it waits for debugpy, and the step is over."""
+        number = self._reader.unheard
+        if number is not None:
+            await self._probe.hear(step.gdb_thread, number)
+        await self._breakpoints.take_back()
+        await self._loop.ask(TargetState.step_forgotten)

@@ -1,0 +1,101 @@
+"""Which of the user's breakpoints let a stop of debugpy count, and what the stop says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...model import Output
+from ..breakpoints import python_answers as answers
+from ..breakpoints.table import condition_failed
+from ..breakpoints.throw_origins import ThrowOrigins
+from ..loop import Loop
+from ..ports import AskingPython
+from .facts import Met, PythonHold
+
+if TYPE_CHECKING:
+    from ..breakpoints.table import BreakpointTable
+
+
+class PythonHits:
+    """Asks the table, and debugpy where a suffix costs a look at the target."""
+
+    def __init__(
+        self, loop: Loop, python: AskingPython, breakpoints: BreakpointTable, origins: ThrowOrigins
+    ) -> None:
+        self._loop = loop
+        self._python = python
+        self._breakpoints = breakpoints
+        self._origins = origins
+        self._raised: dict[int, answers.Raised] = {}  # the last exception of each of debugpy's threads
+
+    async def at_stop(self, hold: PythonHold) -> Met | None:
+        """The breakpoints that a stop belongs to, and what is to be said of it.
+
+        None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
+        came first: nothing was counted then, and this is asked again.
+        """
+        if hold.event.reason == "exception":
+            return await self._at_exception(hold)
+        table = self._breakpoints
+        owners = table.python_owners(hold.event.breakpoints)
+        failed = await self._failed_conditions(owners, hold)
+        owners = list(failed) or await answers.held(self._python, hold, owners)
+        description = await self._switch_off(failed)
+        owners = [id for id in owners if table.has(id)]  # removed ones went while debugpy was asked
+        for id in owners:
+            await table.count_python_hit(id)
+        return tuple(owners), description
+
+    async def _at_exception(self, hold: PythonHold) -> Met | None:
+        table = self._breakpoints
+        exception = await answers.raised(self._python, hold)
+        number = hold.event.debugpy_thread
+        on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
+        owners = [] if on_its_way else answers.exception_owners(exception, table.on_exceptions())
+        failed = await self._failed_conditions(owners, hold)
+        holding = [id for id in owners if id not in failed and await self._holds(id, hold)]
+        origin = await self._origins.of(hold)
+        # From here on nothing is asked that a native stop could hold up: what is counted is counted once.
+        self._raised[number] = exception
+        why = await self._switch_off(failed)
+        stopping = list(failed)
+        for id in holding:
+            if not table.has(id) or not table.count_hit(id):
+                continue
+            spec = table.get(id).spec
+            if spec.log is not None:
+                written = await answers.log_text(self._python, hold, spec.log)
+                self._loop.tell(Output("console", f"{written}\n"))
+            else:
+                stopping.append(id)
+        if not stopping and not table.editor_wants(exception.mode):
+            return None
+        for id in stopping:
+            if table.get(id).spec.temporary:
+                await table.remove(id)
+        parts = [answers.exception_text(hold), origin, why]
+        return tuple(stopping), ", ".join(part for part in parts if part) or None
+
+    async def _holds(self, id: int, hold: PythonHold) -> bool:
+        """Whether thread and condition of a breakpoint on an exception are those of the stop."""
+        table = self._breakpoints
+        return table.has(id) and await answers.condition_holds(self._python, hold, table.get(id).spec)
+
+    async def _failed_conditions(self, ids: list[int], hold: PythonHold) -> dict[int, str]:
+        """Breakpoints whose condition has no value here, and what is to be said of each."""
+        failed = {}
+        for id in ids:
+            condition = self._breakpoints.get(id).spec.condition if self._breakpoints.has(id) else None
+            if condition is None:
+                continue
+            why = await answers.condition_error(self._python, hold, condition)
+            if why is not None:
+                failed[id] = condition_failed(id, condition, why)
+        return failed
+
+    async def _switch_off(self, failed: dict[int, str]) -> str | None:
+        """A condition without a value stops once, says why, and is off then."""
+        for id in failed:
+            if self._breakpoints.has(id):
+                await self._breakpoints.enable(id, False)
+        return next(reversed(failed.values()), None) if failed else None

@@ -1,0 +1,78 @@
+"""Looks at a native stop: who sent the signal, whose stop it is, where the program is, and what is shown of it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from ...backends.events import NativeStopped
+from ...errors import CommandError
+from ...model import Thread
+from .facts import Picture, Sender
+
+if TYPE_CHECKING:
+    from ..engines import NativeEngine, PythonEngine
+    from ..inspect.inspector import Inspector
+    from ..stepping.freezing import Freezer
+
+
+class Scene:
+    """What is read of a stop that concerns neither breakpoints nor a step. gdb holds the target."""
+
+    def __init__(
+        self, native: NativeEngine, python: PythonEngine | None, inspector: Inspector, freezer: Freezer
+    ) -> None:
+        self._native = native
+        self._python = python
+        self._inspector = inspector
+        self._freezer = freezer
+
+    @property
+    def target_runs(self) -> bool:
+        """Whether gdb lets the target run: a program that was killed has no stop any more."""
+        return self._native.running
+
+    @property
+    def had_python(self) -> bool:
+        """Whether debugpy has ever spoken to us from the target."""
+        return self._python is not None and self._python.python_version is not None
+
+    async def sender(self) -> Sender:
+        """Who sent the signal. Where the kernel does not say: as if somebody at the terminal had asked for the stop."""
+        with contextlib.suppress(CommandError):
+            pid = await self._native.signal_sender()
+            if pid is not None:
+                named = Sender.UNKNOWN if pid == 0 else Sender.OTHER
+                return Sender.GDB if pid == self._native.pid else named
+        return Sender.TERMINAL
+
+    async def thread(self, stop: NativeStopped) -> tuple[int, int]:
+        """The thread of a stop, by gdb's number and the system's."""
+        number, tid = stop.gdb_thread or 1, stop.thread
+        if tid is None:
+            tid = (await self._native.threads()).get(number, self._inspector.pid)
+        return number, tid
+
+    async def main_thread(self, stop: NativeStopped) -> tuple[int, int]:
+        """The same of a pause. Who asks for a stop means the program, and any thread may have taken the SIGINT."""
+        threads = await self._native.threads()
+        pid = self._inspector.pid
+        number = next((one for one, tid in threads.items() if tid == pid), stop.gdb_thread or 1)
+        return number, threads.get(number, pid)
+
+    async def runs_python(self, tid: int) -> bool:
+        """Whether the thread runs Python code, so that debugpy could pause it."""
+        return self._inspector.hears_python and await self._inspector.runs_python(tid)
+
+    async def release(self) -> None:
+        """Frozen threads stand where they stood, before anything is looked at."""
+        await self._freezer.release()
+
+    def plain_thread(self, stop: NativeStopped) -> Thread:
+        """The thread of a stop by number and name alone: nothing is asked."""
+        return self._inspector.plain_thread(stop.thread)
+
+    async def picture(self, tid: int, step_done: bool) -> Picture:
+        """What is shown of the stop."""
+        thread = await self._inspector.thread(tid)
+        return Picture(thread, await self._inspector.top_frame(tid), step_done)
