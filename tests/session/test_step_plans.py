@@ -1,0 +1,416 @@
+"""How a step begins and where it ends, as functions of what is known: each row is a place, or a stop. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dualdbg.backends.events import NativeStopped, PythonStopped, StopCause
+from dualdbg.backends.native import Move
+from dualdbg.errors import WrongState
+from dualdbg.model import Language, NativeFrame, PythonFrame, Quality, Reason, Role, Stack, Stop, Thread
+from dualdbg.session.stepping.arrival import (
+    ENDS,
+    GOES_ON,
+    UNRELATED,
+    Arrival,
+    ArrivalFact,
+    Outcome,
+    is_done_too,
+    outcome,
+)
+from dualdbg.session.stepping.places import FunctionCalls, Momentary, Places
+from dualdbg.session.stepping.plan import (
+    GroundFact,
+    NativeGround,
+    NativePlan,
+    PythonGround,
+    PythonPlan,
+    Watch,
+    plan_continue,
+    plan_goto,
+    plan_native_step,
+    plan_python_step,
+)
+from dualdbg.session.stepping.step import CONTINUE, Step
+from dualdbg.session.stops.facts import PythonHold
+
+TID, THREAD = 10, 1
+LINE = NativeFrame(0, 0x100, "f", file="/x.c", line=3, sp=16)
+NO_LINE = NativeFrame(0, 0x100, "f", sp=16)
+CALLER = NativeFrame(1, 0x180, "g", file="/x.c", line=9, sp=64)
+LOOP = NativeFrame(2, 0x900, "_PyEval_EvalFrameDefault", sp=128, role=Role.PLUMBING)
+PYTHON = PythonFrame("p", "/x.py", 3)
+STOP = Stop(1, Language.NATIVE, Reason.BREAKPOINT, Thread(TID, "python"), LINE)
+CALLS = FunctionCalls(0x100, 0x140, callees=(0x300,), sites=(0x110,))
+
+
+def stack(*frames: NativeFrame | PythonFrame) -> Stack:
+    return Stack(TID, frames, Quality.FULL)
+
+
+def ground(**known: Any) -> NativeGround:
+    return NativeGround(TID, STOP, gdb_thread=THREAD, **known)
+
+
+IN_C = stack(LINE, CALLER, LOOP, PYTHON)
+OUTERMOST_C = stack(LINE, LOOP, PYTHON)
+ON_PYTHON_LINE = stack(LOOP, PYTHON)
+NATIVE_STEP = Step("next", TID, THREAD, top=LINE)
+LANDING = replace(NATIVE_STEP, lands=True)
+
+
+# -- leaving a native stop ------------------------------------------------------------------------
+
+NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | GroundFact]] = {
+    "the thread first": ("next", None, NativeGround(TID, STOP), GroundFact.THREAD),
+    "stepi needs nothing else": (
+        "stepi",
+        None,
+        ground(),
+        NativePlan(THREAD, move=Move.STEP_INSTRUCTION, step=Step("stepi", TID, THREAD)),
+    ),
+    "then the stack": ("next", None, ground(), GroundFact.STACK),
+    "next asks only where native code returns": ("next", None, ground(stack=IN_C), GroundFact.EXIT),
+    "next in native code that Python did not call": (
+        "next",
+        None,
+        ground(stack=IN_C, exit=None),
+        NativePlan(THREAD, move=Move.NEXT, step=NATIVE_STEP),
+    ),
+    "next lands in Python when the function returns": (
+        "next",
+        None,
+        ground(stack=IN_C, exit=LOOP),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), move=Move.NEXT, step=LANDING),
+    ),
+    "step asks whether debugpy can be armed": ("step", None, ground(stack=IN_C), GroundFact.MAY_CALL),
+    "step arms debugpy for a callback": (
+        "step",
+        None,
+        ground(stack=IN_C, may_call_python=True, exit=LOOP),
+        NativePlan(
+            THREAD,
+            arm="step",
+            places=Places(returns=(LOOP,)),
+            move=Move.STEP,
+            step=replace(LANDING, kind="step"),
+        ),
+    ),
+    "step arms nothing where no Python can run": (
+        "step",
+        None,
+        ground(stack=IN_C, may_call_python=False, exit=None),
+        NativePlan(THREAD, move=Move.STEP, step=replace(NATIVE_STEP, kind="step")),
+    ),
+    "step without lines asks for the calls": (
+        "step",
+        None,
+        ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None),
+        GroundFact.CALLS,
+    ),
+    "step without lines ends in what is called or in the caller": (
+        "step",
+        None,
+        ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None, calls=CALLS),
+        NativePlan(
+            THREAD,
+            places=Places(returns=(CALLER,), calls=CALLS),
+            step=Step("step", TID, THREAD, top=NO_LINE, lands=True),
+        ),
+    ),
+    "next without lines is finish": (
+        "next",
+        None,
+        ground(stack=stack(NO_LINE, CALLER), exit=None),
+        NativePlan(
+            THREAD,
+            places=Places(returns=(CALLER,)),
+            step=Step("next", TID, THREAD, top=NO_LINE, lands=True),
+        ),
+    ),
+    "finish to the native caller or to Python": (
+        "finish",
+        None,
+        ground(stack=IN_C, exit=LOOP),
+        NativePlan(THREAD, places=Places(returns=(LOOP, CALLER)), step=replace(LANDING, kind="finish")),
+    ),
+    "finish to Python alone": (
+        "finish",
+        None,
+        ground(stack=OUTERMOST_C, exit=LOOP),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=replace(LANDING, kind="finish")),
+    ),
+    "finish is gdb's own where no frame of the user is below": (
+        "finish",
+        None,
+        ground(stack=stack(LINE), exit=None),
+        NativePlan(THREAD, move=Move.FINISH, step=replace(NATIVE_STEP, kind="finish")),
+    ),
+    "a chosen function is entered by next": (
+        "step",
+        0x500,
+        ground(stack=IN_C, exit=None),
+        NativePlan(THREAD, places=Places(chosen=0x500), move=Move.NEXT, step=NATIVE_STEP),
+    ),
+    "a Python line asks for the GIL": ("next", None, ground(stack=ON_PYTHON_LINE), GroundFact.GIL),
+    "a Python line is debugpy's": (
+        "until",
+        None,
+        ground(stack=ON_PYTHON_LINE, holds_gil=True),
+        NativePlan(THREAD, arm="next", must_arm=True, step=Step("until", TID, THREAD, origin=PYTHON)),
+    ),
+    "step on a Python line enters native code": (
+        "step",
+        None,
+        ground(stack=ON_PYTHON_LINE, holds_gil=True, watched=(0x400,), calls_operator=True),
+        NativePlan(
+            THREAD,
+            arm="step",
+            must_arm=True,
+            places=Places(entries=(0x400,), operators=True),
+            step=Step("step", TID, THREAD, origin=PYTHON),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", NATIVE_PLANS.values(), ids=NATIVE_PLANS.keys())
+def test_a_step_from_a_native_stop(
+    row: tuple[str, int | None, NativeGround, NativePlan | GroundFact],
+) -> None:
+    kind, chosen, known, plan = row
+    assert plan_native_step(kind, chosen, known) == plan
+
+
+def test_a_thread_without_the_gil_cannot_be_stepped_on_a_python_line() -> None:
+    with pytest.raises(WrongState, match="does not hold the GIL"):
+        plan_native_step("next", None, ground(stack=ON_PYTHON_LINE, holds_gil=False))
+
+
+CONTINUES: dict[str, tuple[NativeGround, NativePlan | GroundFact]] = {
+    "what debugpy has not heard comes first": (NativeGround(TID, STOP), GroundFact.UNHEARD),
+    "nothing else is read when it has heard all": (NativeGround(TID, STOP, unheard=None), NativePlan()),
+    "the thread": (NativeGround(TID, STOP, unheard=7), GroundFact.THREAD),
+    "the stack": (ground(unheard=7), GroundFact.STACK),
+    "on a Python line the GIL decides": (ground(unheard=7, stack=ON_PYTHON_LINE), GroundFact.GIL),
+    "with it the thread waits": (
+        ground(unheard=7, stack=ON_PYTHON_LINE, holds_gil=True),
+        NativePlan(THREAD, hear=7),
+    ),
+    "without it the thread runs": (ground(unheard=7, stack=ON_PYTHON_LINE, holds_gil=False), NativePlan()),
+    "in native code it must be sound": (ground(unheard=7, stack=IN_C), GroundFact.SOUND),
+    "the thread waits where that is sound": (
+        ground(unheard=7, stack=IN_C, is_sound=True),
+        NativePlan(THREAD, hear=7),
+    ),
+    "else where it is back in Python": (ground(unheard=7, stack=IN_C, is_sound=False), GroundFact.EXIT),
+    "it lands there": (
+        ground(unheard=7, stack=IN_C, is_sound=False, exit=LOOP),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=Step(CONTINUE, TID, THREAD, lands=True)),
+    ),
+    "or nowhere": (ground(unheard=7, stack=IN_C, is_sound=False, exit=None), NativePlan()),
+}
+
+
+@pytest.mark.parametrize("row", CONTINUES.values(), ids=CONTINUES.keys())
+def test_continue_from_a_native_stop(row: tuple[NativeGround, NativePlan | GroundFact]) -> None:
+    known, plan = row
+    assert plan_continue(known) == plan
+
+
+# -- leaving a Python stop ------------------------------------------------------------------------
+
+HOLD = PythonHold(PythonStopped("breakpoint", 5), TID, depth=2, top=PYTHON)
+PYTHON_STEP = Step("next", TID, THREAD, origin=PYTHON, depth=2)
+
+
+def python_ground(**known: Any) -> PythonGround:
+    return PythonGround(TID, THREAD, HOLD, **known)
+
+
+PYTHON_PLANS: dict[str, tuple[str, int | None, PythonGround, PythonPlan | GroundFact]] = {
+    "next asks whether the line may return": ("next", None, python_ground(), GroundFact.MAY_RETURN),
+    "next on a line in the middle": (
+        "next",
+        None,
+        python_ground(may_return=False),
+        PythonPlan(hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
+    ),
+    "a line that may return asks for the caller": (
+        "next",
+        None,
+        python_ground(may_return=True),
+        GroundFact.CALLER,
+    ),
+    "finish returns in any case": ("finish", None, python_ground(), GroundFact.CALLER),
+    "gdb is at the native caller": (
+        "finish",
+        None,
+        python_ground(caller=CALLER),
+        PythonPlan(
+            places=Places(returns=(CALLER,)),
+            hold=HOLD,
+            request="stepOut",
+            thread=5,
+            step=replace(PYTHON_STEP, kind="finish", lands=True),
+        ),
+    ),
+    "step watches the line": (
+        "step",
+        3,
+        python_ground(may_return=False),
+        PythonPlan(
+            watch=Watch.BEGIN,
+            hold=HOLD,
+            request="stepIn",
+            thread=5,
+            target=3,
+            step=replace(PYTHON_STEP, kind="step"),
+        ),
+    ),
+    "until is debugpy's next": (
+        "until",
+        None,
+        python_ground(caller=None),
+        PythonPlan(hold=HOLD, request="next", thread=5, step=replace(PYTHON_STEP, kind="until")),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", PYTHON_PLANS.values(), ids=PYTHON_PLANS.keys())
+def test_a_step_from_a_python_stop(
+    row: tuple[str, int | None, PythonGround, PythonPlan | GroundFact],
+) -> None:
+    kind, target, known, plan = row
+    assert plan_python_step(kind, target, known) == plan
+
+
+def test_goto_leaves_the_watch_as_it_is() -> None:
+    assert plan_goto(4) == PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=4)
+
+
+# -- arriving ---------------------------------------------------------------------------------------
+
+
+def hit(number: int | None = 7, thread: int = THREAD, pc: int = 0x400) -> NativeStopped:
+    return NativeStopped(StopCause.BREAKPOINT, TID, thread, pc, number)
+
+
+STEPPED = NativeStopped(StopCause.STEPPED, TID, THREAD, 0x100)
+FROM_PYTHON = Step("step", TID, THREAD, origin=PYTHON)
+ENTRY, SITE, CALLEE, CHOSEN, LANDED = 21, 22, 23, 24, 25
+SET = Momentary(
+    landings={LANDED: 64},
+    entries={ENTRY: 0x400},
+    calls=CALLS,
+    callees={CALLEE},
+    sites={SITE},
+    chosen={CHOSEN},
+)
+GLUE = NativeFrame(0, 0x700, "dispatcher", file="/pybind11.h", line=5, role=Role.GLUE)
+HEADER = NativeFrame(0, 0x710, "std::move", file="/usr/include/c++/move.h", line=5)
+
+
+def arrival(stop: NativeStopped, step: Step | None = FROM_PYTHON, **known: Any) -> Arrival:
+    return Arrival(stop, step, known.pop("momentary", SET), beacon=9, **known)
+
+
+def called_by(frame: PythonFrame, top: NativeFrame = LINE) -> Stack:
+    return stack(top, LOOP, frame)
+
+
+OTHER_LINE = replace(PYTHON, line=8)
+OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
+    "the beacon announces": (arrival(hit(9)), ArrivalFact.ANNOUNCED),
+    "a breakpoint goes to what it announced": (
+        arrival(hit(9), announced=0x440),
+        Outcome(False, Places(entries=(0x440,))),
+    ),
+    "a beacon without a step": (arrival(hit(9), step=None), GOES_ON),
+    "no step, nothing to do with it": (arrival(hit(), step=None), UNRELATED),
+    "a breakpoint of the user": (arrival(hit()), UNRELATED),
+    "an entry of another thread": (arrival(hit(ENTRY, thread=2)), GOES_ON),
+    "an entry: who called it?": (arrival(hit(ENTRY)), ArrivalFact.STACK),
+    "an entry that another line called": (arrival(hit(ENTRY), stack=called_by(OTHER_LINE)), GOES_ON),
+    "an entry: is it a binding?": (arrival(hit(ENTRY), stack=called_by(PYTHON)), ArrivalFact.BEHIND),
+    "a binding of PyTorch": (
+        arrival(hit(ENTRY), stack=called_by(PYTHON), behind=(0x800,)),
+        Outcome(False, Places(exact=(0x800,))),
+    ),
+    "the user's function": (arrival(hit(ENTRY), stack=called_by(PYTHON), behind=()), ENDS),
+    "a binding layer with lines": (
+        arrival(hit(ENTRY), stack=called_by(PYTHON, GLUE), behind=()),
+        Outcome(False, Places(bodies=0x700)),
+    ),
+    "a binding layer whose functions are known": (
+        arrival(
+            hit(ENTRY), stack=called_by(PYTHON, GLUE), behind=(), momentary=replace(SET, has_bodies=True)
+        ),
+        GOES_ON,
+    ),
+    "a call through a pointer": (arrival(hit(SITE)), ArrivalFact.POINTED_TO),
+    "to a function of interest": (
+        arrival(hit(SITE), pointed_to=0x340),
+        Outcome(False, Places(calls=FunctionCalls(0x100, 0x140, callees=(0x340,)))),
+    ),
+    "to another": (arrival(hit(SITE), pointed_to=None), GOES_ON),
+    "a callee: who called it?": (arrival(hit(CALLEE)), ArrivalFact.CALLED_FROM),
+    "a callee of the function": (arrival(hit(CALLEE), called_from=0x118), ENDS),
+    "a callee that another function called": (arrival(hit(CALLEE), called_from=0x999), GOES_ON),
+    "a callee in another thread": (arrival(hit(CALLEE, thread=2)), GOES_ON),
+    "the chosen function": (arrival(hit(CHOSEN)), ENDS),
+    "the chosen function in another thread": (arrival(hit(CHOSEN, thread=2)), GOES_ON),
+    "a landing: which call?": (arrival(hit(LANDED)), ArrivalFact.POINTER),
+    "a landing of a deeper call": (arrival(hit(LANDED), pointer=32), GOES_ON),
+    "a landing": (arrival(hit(LANDED), pointer=64), ENDS),
+    "a landing of a thread that continues": (
+        arrival(hit(LANDED), Step(CONTINUE, TID, THREAD), pointer=64),
+        Outcome(False, is_there=True),
+    ),
+    "gdb ended a source step": (arrival(STEPPED), ArrivalFact.STACK),
+    "in the user's code": (arrival(STEPPED, NATIVE_STEP, stack=IN_C), ENDS),
+    "step in a binding layer": (
+        arrival(STEPPED, replace(NATIVE_STEP, kind="step"), stack=stack(GLUE, CALLER), momentary=Momentary()),
+        Outcome(False, Places(bodies=0x700)),
+    ),
+    "next left the function, and there is a landing": (
+        arrival(STEPPED, NATIVE_STEP, stack=stack(GLUE, CALLER), momentary=Momentary(landings={LANDED: 64})),
+        GOES_ON,
+    ),
+    "next left the function, and there is none": (
+        arrival(STEPPED, NATIVE_STEP, stack=stack(GLUE, CALLER), momentary=Momentary()),
+        ENDS,
+    ),
+    "in a header on the way from Python": (
+        arrival(STEPPED, stack=stack(HEADER, CALLER)),
+        Outcome(False, Places(bodies=0x710)),
+    ),
+}
+
+
+@pytest.mark.parametrize("row", OUTCOMES.values(), ids=OUTCOMES.keys())
+def test_a_stop_within_a_step(row: tuple[Arrival, Outcome | ArrivalFact]) -> None:
+    what, decided = row
+    assert outcome(what) == decided
+
+
+DONE: dict[str, tuple[Arrival, bool | ArrivalFact]] = {
+    "no step": (arrival(hit(), step=None), False),
+    "another thread": (arrival(hit(thread=2)), False),
+    "the user's breakpoint where the step was to end": (arrival(hit()), ArrivalFact.STACK),
+    "called by the line": (arrival(hit(), stack=called_by(PYTHON), behind=()), True),
+    "called by another line": (arrival(hit(), stack=called_by(OTHER_LINE)), False),
+    "a step of Python that ends elsewhere": (arrival(hit(pc=0x999)), False),
+    "next: how deep?": (arrival(hit(pc=0x999), NATIVE_STEP), ArrivalFact.POINTER),
+    "next in the same function": (arrival(hit(pc=0x999), NATIVE_STEP, pointer=16), True),
+    "next in a function that it calls": (arrival(hit(pc=0x999), NATIVE_STEP, pointer=8), False),
+}
+
+
+@pytest.mark.parametrize("row", DONE.values(), ids=DONE.keys())
+def test_another_stop_where_the_step_would_have_ended(row: tuple[Arrival, bool | ArrivalFact]) -> None:
+    what, done = row
+    assert is_done_too(what) == done
