@@ -33,8 +33,8 @@ from .attach.python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .start import Options, find_gdb, furnish, keep_log
-from .state import TargetState
 from .stops.facts import NativeHold, Picture
+from .transitions.beginning import attach_ready, attached, tell_attached
 
 # When dualdbg is gone: gdb lets go of the process in good order, with every thread stopped, or a thread that has just
 # met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
@@ -106,7 +106,7 @@ async def attach(
         await _first_stop(session)
         if configure is not None:
             await configure(session)
-        await session.loop.ask(TargetState.tell_attached)
+        await session.loop.ask(tell_attached)
     except BaseException:
         control.close()
         await session.close()
@@ -138,7 +138,7 @@ async def _hold(session: Session, native: GdbEngine) -> None:
     number = next((number for number, tid in threads.items() if tid == session.pid), 1)
     session.run()
     hold = NativeHold(NativeStopped(StopCause.UNSAID, session.pid, number), session.pid, number)
-    await session.loop.ask(TargetState.attached, hold)
+    await session.loop.ask(attached, hold)
     announce_start(session.loop, None, native.version)
     await session.breakpoints.libraries_changed()
 
@@ -148,7 +148,7 @@ async def _first_stop(session: Session) -> None:
     thread = await session.inspector.thread(session.pid)
     frame = await session.inspector.top_frame(session.pid)
     picture = Picture(thread, frame)
-    await session.loop.ask(TargetState.attach_ready, picture, Reason.PAUSE, "attached")
+    await session.loop.ask(attach_ready, picture, Reason.PAUSE, "attached")
 
 
 def _as_launched(pid: int) -> Launch:

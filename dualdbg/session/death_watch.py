@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from .loop import Loop
-from .state import TargetState
+from .transitions.ending import target_died
 
 _INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 
@@ -28,6 +28,6 @@ async def watch_death(loop: Loop) -> None:
     while not loop.ended.is_set():
         await loop.native_held.wait()
         if is_dead(loop.state.pid):
-            loop.put(TargetState.target_died)
+            loop.put(target_died)
             return
         await asyncio.sleep(_INTERVAL)

@@ -38,7 +38,7 @@ from .death_watch import watch_death
 from .preloads import compiled
 from .session import Session
 from .start import Options, launch
-from .state import TargetState
+from .transitions.ending import detached
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
 EVERY_PYTHON = "python"
@@ -317,7 +317,7 @@ class Group:
         session = self._sessions.pop(pid, None)
         if session is not None:
             session.loop.open()  # it may not have come so far as to take entries
-            session.loop.put(TargetState.detached)
+            session.loop.put(detached)
 
     def _options_of_child(self, number: int) -> Options:
         log_dir = self.options.log_dir / f"process-{number}" if self.options.log_dir is not None else None

@@ -40,8 +40,9 @@ from .loop import Loop
 from .refusals import gdb_unusable
 from .session import Session
 from .start import Options, find_gdb, furnish, keep_log
-from .state import TargetState
 from .stops.facts import NativeHold, Picture
+from .transitions.beginning import attach_ready, attached, tell_attached
+from .transitions.ending import post_mortem_over
 
 
 async def open_core(
@@ -106,10 +107,10 @@ async def _show(session: CoreSession, captured: Captured, how: str) -> None:
     tid = captured.threads[0].tid
     number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
     hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
-    await session.loop.ask(TargetState.attached, hold)
+    await session.loop.ask(attached, hold)
     picture = Picture(await session.inspector.thread(tid), await session.inspector.top_frame(tid))
-    await session.loop.ask(TargetState.attach_ready, picture, Reason.SIGNAL, how)
-    await session.loop.ask(TargetState.tell_attached)
+    await session.loop.ask(attach_ready, picture, Reason.SIGNAL, how)
+    await session.loop.ask(tell_attached)
 
 
 def _version(captured: Captured) -> str | None:
@@ -136,7 +137,7 @@ class CoreSession(Session):
 
     async def close(self) -> None:
         if self.loop.is_open:
-            await self.loop.ask(TargetState.post_mortem_over)
+            await self.loop.ask(post_mortem_over)
         await super().close()
 
 

@@ -34,6 +34,19 @@ from .stops.facts import NativeHold, PythonHold
 from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
+from .transitions.beginning import take_interrupts
+from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, repaired
+from .transitions.going_on import python_refused
+from .transitions.halts import (
+    halt_done,
+    halt_wanted,
+    interrupt_failed,
+    pause_look_due,
+    pause_refused,
+    pause_wanted,
+)
+from .transitions.native import native_stopped, resume_failed
+from .transitions.python import python_continued, python_stopped
 
 T = TypeVar("T")
 
@@ -100,7 +113,7 @@ class Session:
 
     @interrupt_pauses.setter
     def interrupt_pauses(self, wanted: bool) -> None:
-        self.loop.put(TargetState.take_interrupts, wanted)
+        self.loop.put(take_interrupts, wanted)
 
     @property
     def ended(self) -> asyncio.Event:
@@ -162,11 +175,11 @@ class Session:
 
     async def _watch_exit(self) -> None:
         assert self.wait_for_exit is not None
-        self.loop.put(TargetState.exited, await self.wait_for_exit())
+        self.loop.put(exited, await self.wait_for_exit())
 
     def _native_exited(self, event: engine.NativeExited) -> None:
         if self.wait_for_exit is None:
-            self.loop.put(TargetState.exited, Exit(code=event.code, signal=_signal_number(event.signal)))
+            self.loop.put(exited, Exit(code=event.code, signal=_signal_number(event.signal)))
 
     def _native_log(self, event: engine.NativeLog) -> None:
         for id in self.breakpoints.native_owners(event.gdb_breakpoint):
@@ -175,9 +188,9 @@ class Session:
 
     def _engine_ended(self, event: engine.EngineEnded) -> None:
         if event.engine == "debugpy":
-            self.loop.put(TargetState.debugpy_lost, event.detail)
+            self.loop.put(debugpy_lost, event.detail)
         else:
-            self.loop.put(TargetState.gdb_lost, event.detail, self.end_target is not None)
+            self.loop.put(gdb_lost, event.detail, self.end_target is not None)
 
     # -- effects --------------------------------------------------------------------------------------
 
@@ -203,7 +216,7 @@ class Session:
             if what.dead:
                 await self.native.close(grace=0.0)  # it holds nothing alive any more
                 return
-            self.loop.put(TargetState.resume_failed, self.inspector.plain_thread(None))
+            self.loop.put(resume_failed, self.inspector.plain_thread(None))
             raise
 
     def _interrupt(self, what: effect.Interrupt) -> None:
@@ -213,7 +226,7 @@ class Session:
         try:
             await self.native.interrupt()
         except DualdbgError as error:
-            self.loop.put(TargetState.interrupt_failed, error)
+            self.loop.put(interrupt_failed, error)
 
     def _post(self, what: effect.Post) -> None:
         """A request to debugpy. Only those whose refusal would leave the state wrong listen to it."""
@@ -226,9 +239,9 @@ class Session:
 
     def _refused(self, what: effect.Post, error: CommandError) -> None:
         if what.pause:
-            self.loop.put(TargetState.pause_refused, error)
+            self.loop.put(pause_refused, error)
         elif what.departure is not None:
-            self.loop.put(TargetState.python_refused, what.departure, what.request.command, error)
+            self.loop.put(python_refused, what.departure, what.request.command, error)
 
     def _answer_halt(self, what: effect.AnswerHalt) -> None:
         halted = self._halted.pop(what.halt, None)
@@ -240,14 +253,10 @@ class Session:
             halted.set_exception(what.outcome)
 
     def _look_later(self, what: effect.LookLater) -> None:
-        asyncio.get_running_loop().call_later(
-            what.seconds, self.loop.put, TargetState.pause_look_due, what.epoch
-        )
+        asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
 
     def _miss_debugpy(self, what: effect.MissDebugpy) -> None:
-        asyncio.get_running_loop().call_later(
-            DEBUGPY_GRACE, self.loop.put, TargetState.debugpy_missed, what.detail
-        )
+        asyncio.get_running_loop().call_later(DEBUGPY_GRACE, self.loop.put, debugpy_missed, what.detail)
 
     def _end_target(self, what: effect.EndTarget) -> None:
         if self.end_target is not None:
@@ -259,7 +268,7 @@ class Session:
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
             await asyncio.get_running_loop().run_in_executor(None, self.repair)
-        self.loop.put(TargetState.repaired, detail)
+        self.loop.put(repaired, detail)
 
     # -- commands -----------------------------------------------------------------------------------
 
@@ -283,7 +292,7 @@ class Session:
 
     async def pause(self) -> None:
         """Stop the target wherever it is: in Python where it runs Python, else natively."""
-        await self.loop.ask(TargetState.pause_wanted)
+        await self.loop.ask(pause_wanted)
 
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
@@ -309,7 +318,7 @@ class Session:
             if self.state not in OVER:
                 await self.freezer.park()
         finally:
-            self.loop.put(TargetState.halt_done, halt)
+            self.loop.put(halt_done, halt)
 
     async def halt(self, deadline: float = HALT_DEADLINE) -> effect.Halt:
         """Halt the running target for work of our own, until the transition ``halt_done``.
@@ -318,14 +327,14 @@ class Session:
         """
         halt = effect.Halt()
         halted = self._halted[halt] = asyncio.get_running_loop().create_future()
-        self.loop.put(TargetState.halt_wanted, halt)
+        self.loop.put(halt_wanted, halt)
         try:
             stands = await asyncio.wait_for(asyncio.shield(halted), deadline)
         except asyncio.TimeoutError:
-            self.loop.put(TargetState.halt_done, halt)
+            self.loop.put(halt_done, halt)
             raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
         except asyncio.CancelledError:
-            self.loop.put(TargetState.halt_done, halt)  # whether it has come or not
+            self.loop.put(halt_done, halt)  # whether it has come or not
             raise
         if not stands:
             raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
@@ -354,7 +363,7 @@ class Session:
                 self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
             if self.target is not None:
                 self.target.detach()  # it outlives us
-            await self.loop.ask(TargetState.detached)
+            await self.loop.ask(detached)
 
     async def kill(self) -> None:
         """End a launched target."""
@@ -410,12 +419,12 @@ def _signal_number(name: str | None) -> int | None:
 
 
 _REPORTS: dict[type, Callable[[Session, Any], None]] = {
-    engine.NativeStopped: lambda session, event: session.loop.put(TargetState.native_stopped, event),
+    engine.NativeStopped: lambda session, event: session.loop.put(native_stopped, event),
     engine.NativeExited: Session._native_exited,
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
-    engine.PythonStopped: lambda session, event: session.loop.put(TargetState.python_stopped, event),
-    engine.PythonContinued: lambda session, event: session.loop.put(TargetState.python_continued, event),
+    engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
+    engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: lambda session, event: session.emit(Output("console", event.text)),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # the process itself tells how it ended

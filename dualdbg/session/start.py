@@ -39,7 +39,6 @@ from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
-from .state import TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
 from .stepping.freezing import Freezer
@@ -55,6 +54,7 @@ from .stops.native_stops import NativeStops
 from .stops.python_hits import PythonHits
 from .stops.python_stops import PythonStops
 from .stops.scene import Scene
+from .transitions.beginning import begin, expect_entry
 
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
 
@@ -310,7 +310,7 @@ async def _set_breakpoints(session: Session, options: Options) -> None:
     if options.before_run is not None:
         await options.before_run(session)
     session.run()
-    await session.loop.ask(TargetState.begin)
+    await session.loop.ask(begin)
 
 
 async def _run_natively(
@@ -347,7 +347,7 @@ async def _start_python(
         await configure(session)
     await session.breakpoints.release()
     if options.stop_on_entry:
-        await session.loop.ask(TargetState.expect_entry)
+        await session.loop.ask(expect_entry)
     session.inspector.thread_list.program_begins()
     await python.configuration_done()
 

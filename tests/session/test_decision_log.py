@@ -8,9 +8,10 @@ from dualdbg.backends.events import NativeStopped, StopCause
 from dualdbg.errors import WrongState
 from dualdbg.session.decision_log import brief, decision
 from dualdbg.session.effects import AnswerHalt, Halt, ReadNative, Resume
-from dualdbg.session.state import TargetState
 from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import NativeFacts, Need
+from dualdbg.session.transitions.going_on import departed, leave_natively
+from dualdbg.session.transitions.native import native_stopped
 from tests.session.fakes.world import USERS
 from tests.session.test_races import Races
 
@@ -62,11 +63,11 @@ def test_a_decision_is_a_line_for_people(seed: int) -> None:
 def test_what_came_the_states_and_what_is_done() -> None:
     stop = NativeStopped(StopCause.BREAKPOINT, 5551, 1, gdb_breakpoint=3, words="breakpoint-hit")
     facts = NativeFacts(stop, met=((1,), None))
-    line = decision(TargetState.native_stopped, (stop,), "running, free", "running, judging", [Resume(True)])
+    line = decision(native_stopped, (stop,), "running, free", "running, judging", [Resume(True)])
     assert line == "native_stopped(breakpoint 3 in 5551): running, free -> judging: Resume(signal=True)"
-    assert decision(TargetState.departed, (), "running", "running", []) == "departed(): running: nothing"
+    assert decision(departed, (), "running", "running", []) == "departed(): running: nothing"
     leaving = (Step("next", 5551, 1), True, None, False)
-    line = decision(TargetState.leave_natively, leaving, "shown", "shown", [])
+    line = decision(leave_natively, leaving, "shown", "shown", [])
     words = "the next, gdb_steps=True, with_signal=False"
     assert line == f"leave_natively({words}): shown: nothing"
     assert brief(facts) == "breakpoint 3 in 5551 met=((1), None)"

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from dualdbg.errors import DualdbgError
 from dualdbg.model import Detached, Exit, Exited, Language, Notice, Resumed, State, Stopped
 from dualdbg.session.session import Session
-from dualdbg.session.state import OVER, TargetState
+from dualdbg.session.state import OVER
 from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
 from dualdbg.session.stepping.ground import GroundReader
 from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
@@ -28,6 +28,7 @@ from dualdbg.session.stepping.stepper import Stepper
 from dualdbg.session.stops.native_stops import NativeStops
 from dualdbg.session.stops.python_stops import PythonStops
 from dualdbg.session.stops.scene import Scene
+from dualdbg.session.transitions.beginning import begin
 from tests.session.fakes.clock import VirtualLoop
 from tests.session.fakes.engines import FakeDebugpy, FakeGdb
 from tests.session.fakes.readers import (
@@ -96,7 +97,7 @@ class Races(RuleBasedStateMachine):
         world.report = session.report
         session.loop.tell = self._heard  # type: ignore[method-assign]
         session.run()
-        await session.loop.ask(TargetState.begin)
+        await session.loop.ask(begin)
 
     def _killed(self) -> None:
         if self.world.alive:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 
 from dualdbg.backends.events import NativeStopped, PythonStopped, StopCause
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
+from dualdbg.session import state as state_module
+from dualdbg.session import transitions
 from dualdbg.session.effects import (
     AnswerHalt,
     Effect,
@@ -23,6 +30,18 @@ from dualdbg.session.effects import (
 )
 from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stops.facts import UNREAD, Need, Picture, PythonHold, Sender
+from dualdbg.session.transitions.beginning import begin
+from dualdbg.session.transitions.ending import exited
+from dualdbg.session.transitions.going_on import (
+    departed,
+    leave_in_python,
+    leave_natively,
+    native_refused,
+    python_refused,
+)
+from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
+from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped
+from dualdbg.session.transitions.python import python_fact_read, python_ready, python_stopped
 
 PID = 10
 THREAD = Thread(PID, "python")
@@ -35,7 +54,7 @@ PYTHON = PythonStopped("breakpoint", 1, breakpoints=(0,))
 
 def running() -> TargetState:
     state = TargetState(PID, lambda: 1.0)
-    state.begin()
+    begin(state)
     return state
 
 
@@ -51,67 +70,67 @@ def told(effects: Effects) -> list[object]:
 
 def hit(state: TargetState) -> PrepareNative:
     """A native breakpoint of the user's, up to the point where it is prepared."""
-    need = one(state.native_stopped(HIT), ReadNative)
+    need = one(native_stopped(state, HIT), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.STEP
     need.facts.ends_step = None
-    need = one(state.native_fact_read(need.facts), ReadNative)
+    need = one(native_fact_read(state, need.facts), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.BREAKPOINTS
     need.facts.met = (1,), None
-    need = one(state.native_fact_read(need.facts), ReadNative)
+    need = one(native_fact_read(state, need.facts), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.THREAD
     need.facts.thread = 1, PID
-    prepare = one(state.native_fact_read(need.facts), PrepareNative)
+    prepare = one(native_fact_read(state, need.facts), PrepareNative)
     assert isinstance(prepare, PrepareNative)
     return prepare
 
 
 def decided(state: TargetState) -> PythonHold:
     """A Python breakpoint of the user's, up to the point where it is prepared."""
-    read = one(state.python_stopped(PYTHON), ReadPython)
+    read = one(python_stopped(state, PYTHON), ReadPython)
     assert isinstance(read, ReadPython) and read.need is Need.PLACE
     read.hold.read, read.hold.tid = True, PID
-    assert one(state.python_fact_read(read.hold), ReadPython) == ReadPython(read.hold, Need.MET)
+    assert one(python_fact_read(state, read.hold), ReadPython) == ReadPython(read.hold, Need.MET)
     read.hold.met = (2,), None
-    assert isinstance(one(state.python_fact_read(read.hold), PreparePython), PreparePython)
+    assert isinstance(one(python_fact_read(state, read.hold), PreparePython), PreparePython)
     return read.hold
 
 
 def sigint(state: TargetState, sender: Sender) -> Effects:
-    need = one(state.native_stopped(SIGINT), ReadNative)
+    need = one(native_stopped(state, SIGINT), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.SENDER
     need.facts.sender = sender
-    return state.native_fact_read(need.facts)
+    return native_fact_read(state, need.facts)
 
 
 def test_a_native_stop_is_told_once_and_a_resume_when_gdb_has_let_go() -> None:
     state = running()
     prepared = hit(state)
     assert (state.phase, state.grip) == (State.RUNNING, Grip.SHOWN)
-    [stopped] = told(state.native_ready(prepared, PICTURE))
+    [stopped] = told(native_ready(state, prepared, PICTURE))
     assert isinstance(stopped, Stopped) and stopped.stop.breakpoints == (1,)
-    assert state.native_ready(prepared, PICTURE) == []
-    assert told(state.leave_natively(None, False, None, False)) == []
+    assert native_ready(state, prepared, PICTURE) == []
+    assert told(leave_natively(state, None, False, None, False)) == []
     assert state.is_mute
-    assert told(state.departed()) == [Resumed(state.epoch)]
-    assert state.departed() == []
+    assert told(departed(state)) == [Resumed(state.epoch)]
+    assert departed(state) == []
 
 
 def test_the_consent_of_gdb_may_be_read_after_its_next_stop() -> None:
     state = running()
-    state.native_ready(hit(state), PICTURE)
-    state.leave_natively(None, False, None, False)
-    effects = state.native_stopped(LIBRARY)
+    native_ready(state, hit(state), PICTURE)
+    leave_natively(state, None, False, None, False)
+    effects = native_stopped(state, LIBRARY)
     assert told(effects) == [Resumed(state.epoch)]
-    assert state.departed() == []
+    assert departed(state) == []
     assert state.grip is Grip.JUDGING
 
 
 def test_a_refused_resume_leaves_the_stop_as_it_was() -> None:
     state = running()
-    state.native_ready(hit(state), PICTURE)
+    native_ready(state, hit(state), PICTURE)
     before = state.stop
-    state.leave_natively(None, False, None, False)
-    assert told(state.native_refused()) == []
+    leave_natively(state, None, False, None, False)
+    assert told(native_refused(state)) == []
     assert (state.phase, state.stop) == (State.NATIVE_STOPPED, before)
     state.check()
 
@@ -120,10 +139,10 @@ def test_a_python_stop_waits_for_the_native_one_and_is_not_decided_twice() -> No
     state = running()
     hold = decided(state)
     prepared = hit(state)
-    assert told(state.python_ready(hold, PICTURE)) == []
-    state.native_ready(prepared, PICTURE)
-    state.leave_natively(None, False, None, False)
-    resumed, stopped = told(state.departed())
+    assert told(python_ready(state, hold, PICTURE)) == []
+    native_ready(state, prepared, PICTURE)
+    leave_natively(state, None, False, None, False)
+    resumed, stopped = told(departed(state))
     assert isinstance(resumed, Resumed) and isinstance(stopped, Stopped)
     assert stopped.stop.breakpoints == (2,)
     state.check()
@@ -132,14 +151,14 @@ def test_a_python_stop_waits_for_the_native_one_and_is_not_decided_twice() -> No
 def test_a_python_stop_that_a_native_one_overtook_is_shown_again() -> None:
     state = running()
     hold = decided(state)
-    [first] = told(state.python_ready(hold, PICTURE))
-    state.native_ready(hit(state), PICTURE)
-    state.leave_natively(None, False, None, False)
-    read = one(state.departed(), ReadPython)
+    [first] = told(python_ready(state, hold, PICTURE))
+    native_ready(state, hit(state), PICTURE)
+    leave_natively(state, None, False, None, False)
+    read = one(departed(state), ReadPython)
     assert read == ReadPython(hold, Need.PLACE)
     hold.read = True
-    assert isinstance(one(state.python_fact_read(hold), PreparePython), PreparePython)
-    [again] = told(state.python_ready(hold, PICTURE))
+    assert isinstance(one(python_fact_read(state, hold), PreparePython), PreparePython)
+    [again] = told(python_ready(state, hold, PICTURE))
     assert isinstance(first, Stopped) and isinstance(again, Stopped)
     assert again.stop.reason is Reason.PAUSE and again.stop.epoch > first.stop.epoch
 
@@ -147,104 +166,124 @@ def test_a_python_stop_that_a_native_one_overtook_is_shown_again() -> None:
 def test_a_python_stop_is_not_left_while_a_native_one_is_prepared() -> None:
     state = running()
     hold = decided(state)
-    state.python_ready(hold, PICTURE)
+    python_ready(state, hold, PICTURE)
     hit(state)
     with pytest.raises(WrongState):
-        state.leave_in_python("continue")
+        leave_in_python(state, "continue")
     assert state.is_mute
 
 
 def test_debugpy_may_refuse_to_go_on() -> None:
     state = running()
     hold = decided(state)
-    state.python_ready(hold, PICTURE)
-    post = one(state.leave_in_python("goto", None, 3), Post)
+    python_ready(state, hold, PICTURE)
+    post = one(leave_in_python(state, "goto", None, 3), Post)
     assert isinstance(post, Post) and post.departure == state.epoch
-    effects = state.python_refused(post.departure, "goto", CommandError("no"))
+    effects = python_refused(state, post.departure, "goto", CommandError("no"))
     assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
 
 
 def test_a_halt_while_gdb_judges_a_stop_needs_no_interrupt() -> None:
     state = running()
-    need = one(state.native_stopped(LIBRARY), ReadNative)
+    need = one(native_stopped(state, LIBRARY), ReadNative)
     assert isinstance(need, ReadNative)
     halt = Halt()
-    assert state.halt_wanted(halt) == []
+    assert halt_wanted(state, halt) == []
     need.facts.done = True
-    assert state.native_fact_read(need.facts) == [AnswerHalt(halt, True)]
-    assert one(state.halt_done(halt), Resume) == Resume()
+    assert native_fact_read(state, need.facts) == [AnswerHalt(halt, True)]
+    assert one(halt_done(state, halt), Resume) == Resume()
 
 
 def test_a_second_halt_is_given_without_a_run_between() -> None:
     state = running()
     first, second = Halt(), Halt()
-    assert state.halt_wanted(first) == [Interrupt()]
-    assert state.halt_wanted(second) == []
+    assert halt_wanted(state, first) == [Interrupt()]
+    assert halt_wanted(state, second) == []
     assert sigint(state, Sender.GDB) == [AnswerHalt(first, True)]
-    assert state.halt_done(first) == [AnswerHalt(second, True)]
-    assert state.halt_done(second) == [Resume()]
+    assert halt_done(state, first) == [AnswerHalt(second, True)]
+    assert halt_done(state, second) == [Resume()]
 
 
 def test_a_halt_that_was_given_up_ends_whenever_it_comes() -> None:
     state = running()
     halt = Halt()
-    state.halt_wanted(halt)
-    state.halt_done(halt)
+    halt_wanted(state, halt)
+    halt_done(state, halt)
     assert sigint(state, Sender.GDB) == [Resume()]
 
 
 def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
     state = running()
     halt = Halt()
-    state.halt_wanted(halt)
+    halt_wanted(state, halt)
     assert sigint(state, Sender.OTHER) == [AnswerHalt(halt, True)]
-    assert state.halt_done(halt) == [Resume(signal=True)]
+    assert halt_done(state, halt) == [Resume(signal=True)]
 
 
 def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     state = running()
     halt = Halt()
-    state.halt_wanted(halt)
+    halt_wanted(state, halt)
     sigint(state, Sender.GDB)
-    assert state.pause_wanted() == []
-    read = one(state.halt_done(halt), ReadNative)
+    assert pause_wanted(state) == []
+    read = one(halt_done(state, halt), ReadNative)
     assert isinstance(read, ReadNative) and read.need is Need.PAUSE
     read.facts.can_pause, read.facts.thread = False, (1, PID)
-    prepare = one(state.native_fact_read(read.facts), PrepareNative)
+    prepare = one(native_fact_read(state, read.facts), PrepareNative)
     assert isinstance(prepare, PrepareNative) and prepare.verdict.reason is Reason.PAUSE
 
 
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     state = running()
-    state.pause_wanted()
+    pause_wanted(state)
     read = sigint(state, Sender.GDB)[0]
     assert isinstance(read, ReadNative)
     read.facts.can_pause, read.facts.thread = True, (1, PID)
-    effects = state.native_fact_read(read.facts)
+    effects = native_fact_read(state, read.facts)
     assert isinstance(one(effects, Post), Post) and isinstance(one(effects, Resume), Resume)
-    state.native_ready(hit(state), PICTURE)  # a native breakpoint serves the user as well
-    state.leave_natively(None, False, None, False)
-    state.departed()
-    late = one(state.python_stopped(PythonStopped("pause", 1)), ReadPython)
+    native_ready(state, hit(state), PICTURE)  # a native breakpoint serves the user as well
+    leave_natively(state, None, False, None, False)
+    departed(state)
+    late = one(python_stopped(state, PythonStopped("pause", 1)), ReadPython)
     assert isinstance(late, ReadPython)
     late.hold.read = True
-    post = one(state.python_fact_read(late.hold), Post)
+    post = one(python_fact_read(state, late.hold), Post)
     assert isinstance(post, Post) and post.request.command == "continue"
 
 
 def test_nothing_is_told_after_the_end() -> None:
     state = running()
     prepared = hit(state)
-    assert told(state.exited(Exit(0))) == [Exited(Exit(0))]
-    assert state.native_ready(prepared, PICTURE) == []
-    assert state.native_stopped(HIT) == []
-    assert state.python_stopped(PYTHON) == []
-    assert state.exited(Exit(1)) == []
+    assert told(exited(state, Exit(0))) == [Exited(Exit(0))]
+    assert native_ready(state, prepared, PICTURE) == []
+    assert native_stopped(state, HIT) == []
+    assert python_stopped(state, PYTHON) == []
+    assert exited(state, Exit(1)) == []
 
 
 def test_facts_of_a_stop_that_another_replaced_are_not_used() -> None:
     state = running()
-    old = one(state.native_stopped(HIT), ReadNative)
+    old = one(native_stopped(state, HIT), ReadNative)
     assert isinstance(old, ReadNative) and old.facts.ends_step is UNREAD
-    state.native_stopped(LIBRARY)
-    assert state.native_fact_read(old.facts) == []
+    native_stopped(state, LIBRARY)
+    assert native_fact_read(state, old.facts) == []
+
+
+def test_the_table_has_every_transition_in_its_module() -> None:
+    table = state_module.__doc__ or ""
+    folder = Path(transitions.__file__).parent
+    for path in sorted(folder.glob("[a-z]*.py")):
+        module = importlib.import_module(f"{transitions.__name__}.{path.stem}")
+        rows = table.partition(f"    {path.name}\n")[2].partition("\n\n")[0]
+        listed = {name for row in rows.splitlines() for name in row[:25].replace(",", "").split()}
+        assert listed == _entries(module) or (not listed and path.stem == "grip"), path.name
+
+
+def _entries(module: ModuleType) -> set[str]:
+    """The functions of a module that are entries of the inbox: the others are called by transitions alone."""
+    functions = {
+        name
+        for name, one in inspect.getmembers(module, inspect.isfunction)
+        if one.__module__ == module.__name__ and not name.startswith("_")
+    }
+    return functions - {"decide_native", "next_python_stop"}

@@ -20,7 +20,7 @@ from ...target.calls import MeetingPoint
 from ...target.launcher import BOOTSTRAP, Meeting, debugpy_package
 from ..announcement import announce_start
 from ..session import Session
-from ..state import TargetState
+from ..transitions.beginning import keep_held, run_for_a_moment
 from .injection import (
     Injection,
     address_of,
@@ -133,10 +133,10 @@ class PythonControl:
 
     async def _run_for_a_moment(self) -> None:
         """A thread is at the interpreter's queue: let it finish what it does there."""
-        await self._session.loop.ask(TargetState.run_for_a_moment)
+        await self._session.loop.ask(run_for_a_moment)
         await asyncio.sleep(0.01)
         halt = await self._session.halt(_CALL_DEADLINE)
-        await self._session.loop.ask(TargetState.keep_held, halt)
+        await self._session.loop.ask(keep_held, halt)
 
     async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
         """By gdb, on a thread that sleeps where the interpreter itself would run Python code when woken."""

@@ -33,8 +33,8 @@ from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
 from ..loop import Loop
 from ..ports import Halting
-from ..state import TargetState
 from ..stops.facts import PythonHold
+from ..transitions.python import answer_came, answer_owed
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
@@ -116,12 +116,12 @@ class Inspector:
             held.cancel()
         if answer.done():
             return answer.result()
-        self._loop.put(TargetState.answer_owed)
+        self._loop.put(answer_owed)
         answer.add_done_callback(self._late_answer)
         raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
 
     def _late_answer(self, answer: asyncio.Future[Any]) -> None:
-        self._loop.put(TargetState.answer_came)
+        self._loop.put(answer_came)
         if answer.cancelled() or answer.exception() is not None:
             return
         result = answer.result()

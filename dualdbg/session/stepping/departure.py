@@ -6,7 +6,7 @@ from ...backends.native import Move
 from ...errors import CommandError, DualdbgError, WrongState
 from ..engines import Running
 from ..loop import Loop
-from ..state import TargetState
+from ..transitions.going_on import departed, leave_in_python, leave_natively, native_refused
 from .freezing import Freezer
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
@@ -65,7 +65,7 @@ class NativeDeparture:
     async def _let_go(self, plan: NativePlan, armed: bool | None) -> None:
         continues = plan.move is Move.CONTINUE
         signal = continues and self._loop.state.signal_owed
-        await self._loop.ask(TargetState.leave_natively, plan.step, not continues, armed, signal)
+        await self._loop.ask(leave_natively, plan.step, not continues, armed, signal)
         try:
             await self._freezer.park()
             if signal:
@@ -73,11 +73,11 @@ class NativeDeparture:
             else:
                 await self._native.move(plan.move, None if continues else plan.gdb_thread)
         except CommandError:
-            await self._loop.ask(TargetState.native_refused)
+            await self._loop.ask(native_refused)
             await self._freezer.release()
             await self._breakpoints.take_back()
             raise
-        await self._loop.ask(TargetState.departed)
+        await self._loop.ask(departed)
 
 
 class PythonDeparture:
@@ -118,4 +118,4 @@ class PythonDeparture:
             await self._breakpoints.set(places, step.gdb_thread, momentary)
 
     async def _leave(self, plan: PythonPlan) -> None:
-        await self._loop.ask(TargetState.leave_in_python, plan.request, plan.thread, plan.target, plan.step)
+        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step)

@@ -9,7 +9,7 @@ from ...backends import events as engine
 from ...model import Reason
 from ..engines import CodeReading, Reading
 from ..loop import Loop
-from ..state import TargetState
+from ..transitions.going_on import step_forgotten
 from .arrival import Arrival, ArrivalFact, is_done_too, outcome
 from .code_of_interest import CodeOfInterest
 from .ground import Unheard
@@ -149,4 +149,4 @@ class StepEnds:
         if number is not None:
             await self._probe.hear(step.gdb_thread, number)
         await self._breakpoints.take_back()
-        await self._loop.ask(TargetState.step_forgotten)
+        await self._loop.ask(step_forgotten)

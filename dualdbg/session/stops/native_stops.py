@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...model import Notice
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
-from ..state import TargetState
+from ..transitions.native import native_fact_read, native_ready, native_unjudged
 from .facts import NativeFacts, Need, Show
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class NativeStops:
     async def read(self, effect: ReadNative) -> None:
         """Read one fact, and say that it is there. A stop that cannot be read is shown as it is."""
         if await self.loop.guarded(_READERS[effect.need](self, effect.facts)):
-            self.loop.put(TargetState.native_fact_read, effect.facts)
+            self.loop.put(native_fact_read, effect.facts)
         else:
             self._unjudged(effect.facts)
 
@@ -44,7 +44,7 @@ class NativeStops:
 
     def _unjudged(self, facts: NativeFacts) -> None:
         if not self.scene.target_runs:
-            self.loop.put(TargetState.native_unjudged, facts, self.scene.plain_thread(facts.stop))
+            self.loop.put(native_unjudged, facts, self.scene.plain_thread(facts.stop))
 
     # -- facts --------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class NativeStops:
         picture = await self.scene.picture(effect.hold.tid, done)
         for work in self.before_shown:
             await work(effect.verdict)
-        self.loop.put(TargetState.native_ready, effect, picture)
+        self.loop.put(native_ready, effect, picture)
 
 
 _READERS: dict[Need, Callable[[NativeStops, NativeFacts], Awaitable[None]]] = {

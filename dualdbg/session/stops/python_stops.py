@@ -9,7 +9,7 @@ from ...errors import CommandError, WrongState
 from ...model import Language, Location, Notice
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
-from ..state import TargetState
+from ..transitions.python import python_fact_read, python_ready, python_unread
 from .facts import Need, Picture, PythonHold
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ class PythonStops:
             else:
                 hold.met = await self.hits.at_stop(hold)
         except WrongState:  # gdb came first; debugpy answers when the target runs again
-            self.loop.put(TargetState.python_unread, hold, not self.inspector.hears_python)
+            self.loop.put(python_unread, hold, not self.inspector.hears_python)
         except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
             self.loop.tell(Notice("error", error.message, error.hint))
-            self.loop.put(TargetState.python_unread, hold, True)
+            self.loop.put(python_unread, hold, True)
         else:
-            self.loop.put(TargetState.python_fact_read, hold)
+            self.loop.put(python_fact_read, hold)
 
     async def prepare(self, effect: PreparePython) -> None:
         """Take back what the step had set; the thread is shown then."""
@@ -51,7 +51,7 @@ class PythonStops:
         if not hold.shown:
             await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
         thread = self.inspector.plain_thread(hold.tid)
-        self.loop.put(TargetState.python_ready, hold, Picture(thread, hold.top))
+        self.loop.put(python_ready, hold, Picture(thread, hold.top))
 
     async def _place(self, hold: PythonHold) -> None:
         await self.inspector.read_hold(hold)

@@ -1,0 +1,62 @@
+"""Transitions of a beginning: a program is launched, or gdb takes hold of a process that was running. Pure."""
+
+from __future__ import annotations
+
+from ...model import Language, Reason, State
+from ..effects import Effects, Halt, Resume
+from ..state import Grip, TargetState
+from ..stops.facts import NativeHold, Picture, Show
+
+
+def begin(state: TargetState) -> Effects:
+    """The target is ready to run its program."""
+    state.phase = State.RUNNING
+    return []
+
+
+def expect_entry(state: TargetState) -> Effects:
+    """The program's first line is to be a stop."""
+    state.entry_expected = True
+    return []
+
+
+def take_interrupts(state: TargetState, wanted: bool) -> Effects:
+    """Whether Ctrl-C in the target's terminal is meant for us."""
+    state.interrupt_pauses = wanted
+    return []
+
+
+def attached(state: TargetState, hold: NativeHold) -> Effects:
+    """gdb holds a process that was running. That is its first stop, and it is told when everything is ready."""
+    state.phase, state.grip, state.native = State.RUNNING, Grip.SHOWN, hold
+    state.epoch += 1
+    return []
+
+
+def attach_ready(state: TargetState, picture: Picture, reason: Reason, description: str) -> Effects:
+    """The first stop is known, and commands may be given. :func:`tell_attached` tells it."""
+    state.phase = State.NATIVE_STOPPED
+    state.stop = state.stop_of(Language.NATIVE, Show(reason, (), description), picture)
+    return []
+
+
+def run_for_a_moment(state: TargetState) -> Effects:
+    """The process that is being attached to runs until :func:`keep_held`, and nobody is told."""
+    assert state.phase is State.RUNNING and state.grip is Grip.SHOWN
+    state.grip = Grip.FREE
+    return [Resume()]
+
+
+def keep_held(state: TargetState, halt: Halt) -> Effects:
+    """The halt that ended :func:`run_for_a_moment` lasts: gdb holds the process for the user again."""
+    if state.holder is halt:
+        state.holder = None
+        state.grip = Grip.SHOWN
+    return []
+
+
+def tell_attached(state: TargetState) -> Effects:
+    """The first stop of a process that was attached to is told, unless it is over already."""
+    if state.phase is not State.NATIVE_STOPPED or state.stop is None:
+        return []
+    return state.enter(State.NATIVE_STOPPED, state.stop)

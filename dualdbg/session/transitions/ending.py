@@ -1,0 +1,105 @@
+"""Transitions of an end: the target, gdb or debugpy is gone. Pure."""
+
+from __future__ import annotations
+
+from ...errors import DualdbgError, EngineError
+from ...model import Detached, Exit, Exited, Notice, Resumed, State
+from ..effects import (
+    AfterStop,
+    BeforeRun,
+    Effects,
+    EndTarget,
+    Forget,
+    MissDebugpy,
+    Over,
+    Repair,
+    ReportUnbound,
+    Resume,
+    Tell,
+)
+from ..state import Grip, TargetState
+from .grip import answer_halts
+
+
+def exited(state: TargetState, exit: Exit) -> Effects:
+    """The process has ended. It may be heard twice, and after gdb was lost."""
+    if state.phase in (State.EXITED, State.DETACHED):
+        return []
+    state.exit = exit
+    lost = state.phase is State.LOST
+    effects = _end(state, State.LOST if lost else State.EXITED)
+    return [*effects, AfterStop(), ReportUnbound(), Tell(Exited(exit)), Over()]
+
+
+def detached(state: TargetState) -> Effects:
+    """gdb and debugpy have let go of the target."""
+    if state.is_over:
+        return []
+    return [*_end(state, State.DETACHED), Tell(Detached(state.pid)), Over()]
+
+
+def post_mortem_over(state: TargetState) -> Effects:
+    """The session on a core ends. There is no process to let go of."""
+    return _end(state, State.DETACHED)
+
+
+def gdb_lost(state: TargetState, detail: str, launched: bool) -> Effects:
+    """gdb is gone. A launched target ends with it; one that was attached to is repaired."""
+    if state.is_over:
+        return []
+    effects = _end(state, State.LOST, EngineError(f"gdb is gone: {detail}"))
+    if not launched:
+        return [*effects, Repair(detail)]  # gdb may have left breakpoints, and the target runs already
+    told = Notice("error", f"gdb is gone: {detail}; the target is ended with it", "")
+    return [*effects, Tell(told), EndTarget()]
+
+
+def repaired(state: TargetState, detail: str) -> Effects:
+    """What gdb had left in the target was taken out."""
+    return [Tell(Notice("error", f"gdb is gone: {detail}", "attach again to go on")), Over()]
+
+
+def target_died(state: TargetState) -> Effects:
+    """The process was killed while gdb holds it. gdb notices that only when it lets the target run."""
+    if state.is_over or state.grip is not Grip.SHOWN:
+        return []
+    state.departure = None
+    effects: Effects = []
+    if state.phase is State.NATIVE_STOPPED:
+        state.epoch += 1
+        state.phase, state.stop = State.RUNNING, None
+        effects = [Forget(), Tell(Resumed(state.epoch))]
+    state.grip = Grip.FREE
+    return [*effects, Resume(dead=True)]
+
+
+def debugpy_lost(state: TargetState, detail: str) -> Effects:
+    """debugpy's connection is closed. If the process has ended, that is heard in a moment."""
+    return [] if state.is_over else [MissDebugpy(detail)]
+
+
+def debugpy_missed(state: TargetState, detail: str) -> Effects:
+    """The process has not ended: it goes on without debugpy, and the user is told."""
+    if state.is_over:
+        return []
+    state.python_holds.clear()
+    state.reading = None
+    told = Notice(
+        "warning",
+        f"debugpy is gone from the target ({detail}); the program itself runs on",
+        "native breakpoints, stacks and steps go on working",
+    )
+    effects: Effects = [Tell(told)]
+    if state.phase is State.PYTHON_STOPPED:
+        state.leave()
+        effects += [BeforeRun(), Forget(), Tell(Resumed(state.epoch))]
+    return effects
+
+
+def _end(state: TargetState, phase: State, error: DualdbgError | None = None) -> Effects:
+    """Nothing is held and nothing is under way any more. ``error`` is why nobody gets a halt."""
+    effects = answer_halts(state, error or False)
+    state.python_holds.clear()
+    state.phase, state.stop, state.reading, state.departure = phase, None, None, None
+    state.grip, state.native, state.facts = Grip.FREE, None, None
+    return effects

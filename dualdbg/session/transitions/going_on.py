@@ -1,0 +1,95 @@
+"""Transitions of going on: the user leaves a stop, and the engine agrees or refuses. Pure."""
+
+from __future__ import annotations
+
+from ...backends import python as debugpy
+from ...errors import CommandError, WrongState
+from ...model import Notice, Resumed, State
+from ..effects import AfterStop, BeforeRun, Effects, Forget, Post, Tell
+from ..state import Departure, Left, TargetState
+from ..stepping.step import Step
+from .grip import answer_halts, depart, interrupt_for_wishes
+from .python import next_python_stop
+
+
+def leave_natively(
+    state: TargetState, step: Step | None, gdb_steps: bool, debugpy_steps: bool | None, with_signal: bool
+) -> Effects:
+    """The user goes on from a native stop. gdb has not let go yet.
+
+    ``gdb_steps``: gdb ends the step by itself. ``debugpy_steps``: whether debugpy was armed to end it; None leaves
+    debugpy with the step that it had before. ``with_signal``: the program gets the SIGINT that is owed to it.
+    """
+    state.require(State.NATIVE_STOPPED)
+    state.signal_owed = state.signal_owed and not with_signal
+    assert state.stop is not None
+    state.departure = Departure(state.epoch, state.stop, state.native)
+    state.leave()
+    state.step, state.gdb_steps = step, gdb_steps
+    if debugpy_steps is not None:
+        state.debugpy_step = step if debugpy_steps else None
+    return [BeforeRun(), Forget()]
+
+
+def departed(state: TargetState) -> Effects:
+    """gdb has let go. This may be read after gdb's next stop, and changes nothing then."""
+    if state.departure is None:
+        return []
+    return [*depart(state), *interrupt_for_wishes(state), *next_python_stop(state)]
+
+
+def native_refused(state: TargetState) -> Effects:
+    """gdb did not let go. The stop is shown as before."""
+    departure, state.departure = state.departure, None
+    if departure is None or state.is_over:
+        return []
+    state.phase, state.epoch = State.NATIVE_STOPPED, departure.epoch
+    state.stop, state.native = departure.stop, departure.native
+    state.settle(True)
+    return [*answer_halts(state, False), AfterStop()]
+
+
+def leave_in_python(
+    state: TargetState,
+    command: str,
+    thread: int | None = None,
+    target: int | None = None,
+    step: Step | None = None,
+) -> Effects:
+    """The user goes on from a Python stop. ``command`` is debugpy's request, ``thread`` and ``target`` its arguments.
+
+    Raises WrongState when a native stop came first.
+    """
+    state.require(State.PYTHON_STOPPED)
+    if state.is_mute:
+        raise WrongState("a native stop came first", "look at the new stop")
+    if not state.python_holds:
+        raise CommandError("debugpy holds no thread", "pause the target first")
+    assert state.stop is not None
+    thread = next(iter(state.python_holds)) if thread is None else thread
+    holds = dict(state.python_holds)
+    state.python_holds.clear()
+    state.leave()
+    state.left = Left(state.epoch, holds)
+    state.step, state.gdb_steps = step, False
+    if step is not None:
+        state.debugpy_step = step
+    post = Post(debugpy.move(command, thread, target), state.epoch)
+    return [BeforeRun(), Forget(), Tell(Resumed(state.epoch)), post]
+
+
+def python_refused(state: TargetState, epoch: int, command: str, error: CommandError) -> Effects:
+    """debugpy did not let go. It holds its threads as before, and they are shown in their turn."""
+    left, state.left = state.left, None
+    if left is None or left.epoch != epoch or state.is_over:
+        return []
+    state.settle(True)
+    state.python_holds = {**left.python_holds, **state.python_holds}
+    told = Tell(Notice("error", f"{command} was refused: {error.message}", error.hint))
+    return [told, *next_python_stop(state)]
+
+
+def step_forgotten(state: TargetState) -> Effects:
+    """A thread that was to do something on its way has done it. No step is under way any more."""
+    state.settle(False)
+    return []

@@ -1,0 +1,73 @@
+"""Transitions of wishes: work of ours needs a halt for a moment, or the user wants a pause. Pure."""
+
+from __future__ import annotations
+
+from ...errors import CommandError, DualdbgError
+from ...model import Notice, State
+from ..effects import AnswerHalt, Effects, Halt, Tell
+from ..state import Grip, TargetState
+from .grip import answer_halts, give_halt, interrupt_for_wishes, let_run
+from .native import decide_native
+
+
+def halt_wanted(state: TargetState, halt: Halt) -> Effects:
+    """Work of ours needs the target to stand still for a moment."""
+    if state.is_over or (state.is_mute and state.departure is None):
+        return [AnswerHalt(halt, False)]
+    state.halts.append(halt)
+    return interrupt_for_wishes(state)
+
+
+def halt_done(state: TargetState, halt: Halt) -> Effects:
+    """The work is done, or was given up before the halt came."""
+    if halt in state.halts:
+        state.halts.remove(halt)
+    if state.holder is not halt:
+        return []
+    state.holder = None
+    if state.grip is not Grip.HALTED or state.is_over:
+        return []
+    if state.halts:
+        return give_halt(state)
+    if state.pause.natively and state.facts is not None:  # the user's pause waited for it
+        state.grip = Grip.JUDGING
+        return decide_native(state, state.facts)
+    return let_run(state)
+
+
+def pause_wanted(state: TargetState) -> Effects:
+    """The user wants a stop."""
+    state.require(State.RUNNING)
+    state.pause.natively = True
+    return interrupt_for_wishes(state)
+
+
+def interrupt_failed(state: TargetState, error: DualdbgError) -> Effects:
+    """gdb refused to interrupt the target. Whoever waits for that hears why."""
+    state.interrupt_sent = state.interrupt_owed = False
+    effects = answer_halts(state, error)
+    if state.pause.natively and not state.is_over:
+        state.pause.natively = False
+        effects.append(Tell(Notice("error", error.message, error.hint)))
+    return effects
+
+
+def pause_look_due(state: TargetState, epoch: int) -> Effects:
+    """It is time to look how far debugpy's pause is.
+
+    A thread that has left Python for a long call meets the pause when it comes back, and that may be too late.
+    """
+    if epoch != state.epoch or not state.pause.in_python or state.phase is not State.RUNNING:
+        return []
+    state.pause.looks += 1
+    state.pause.natively = True
+    return interrupt_for_wishes(state)
+
+
+def pause_refused(state: TargetState, error: CommandError) -> Effects:
+    """debugpy refused to pause the program. gdb does it."""
+    if not state.pause.in_python or state.phase is not State.RUNNING:
+        return []
+    state.pause_owed = state.pause.in_python = False
+    state.pause.natively = state.pause.refused = True
+    return interrupt_for_wishes(state)

@@ -1,0 +1,117 @@
+"""Transitions of a native stop: it is classified, and then shown or passed over. Pure."""
+
+from __future__ import annotations
+
+from ...backends import events as engine
+from ...backends import python as debugpy
+from ...model import Language, Reason, State, Thread
+from ..effects import Effects, Forget, LookLater, Meet, Post, PrepareNative, ReadNative
+from ..state import PYTHON_PAUSE_LOOK, Grip, TargetState
+from ..stepping.unfinished import cut_short
+from ..stops.classifier import classify_native
+from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython, Picture, Sender, Show
+from .grip import answer_halts, depart, give_halt, let_run
+
+
+def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
+    """gdb has stopped every thread."""
+    if state.is_over:
+        return []
+    effects = depart(state)  # the target ran: that gdb had let go may be read only after this stop
+    state.grip = Grip.JUDGING
+    state.interrupt_sent = False
+    state.facts = NativeFacts(stop)
+    return [*effects, Meet(state.facts), *decide_native(state, state.facts)]
+
+
+def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
+    """One more fact of the stop is there."""
+    if facts is not state.facts or state.grip is not Grip.JUDGING or state.is_over:
+        return []
+    return decide_native(state, facts)
+
+
+def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) -> Effects:
+    """What is shown of a native stop was read: tell it. It ends the step under way, or cuts it short."""
+    shown = state.is_over or state.phase is State.NATIVE_STOPPED
+    if shown or prepared.facts is not state.facts or state.grip is not Grip.SHOWN:
+        return []
+    verdict = prepared.verdict
+    done = verdict.reason is Reason.STEP or picture.step_done
+    message = cut_short(state.step, state.debugpy_step, verdict.reason, done)
+    state.settle(done)
+    stop = state.stop_of(Language.NATIVE, verdict, picture)
+    return state.enter(State.NATIVE_STOPPED, stop, message)
+
+
+def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> Effects:
+    """What a stop means could not be worked out (the user was told why): it is shown as it is."""
+    if facts is not state.facts or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
+        return []
+    state.grip = Grip.SHOWN
+    state.native = NativeHold(facts.stop, thread.tid, facts.stop.gdb_thread or 1)
+    state.epoch += 1
+    effects = answer_halts(state, False)
+    state.settle(False)
+    show = Show(Reason.PAUSE, (), facts.stop.words or None)
+    stop = state.stop_of(Language.NATIVE, show, Picture(thread, None))
+    return [*effects, Forget(), *state.enter(State.NATIVE_STOPPED, stop)]
+
+
+def resume_failed(state: TargetState, thread: Thread) -> Effects:
+    """gdb could not let the target run (the user was told why): that is a stop."""
+    if state.is_over or state.grip is not Grip.FREE or state.facts is None:
+        return []
+    state.grip = Grip.JUDGING
+    return native_unjudged(state, state.facts, thread)
+
+
+def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
+    """Classify the stop. Where a fact is missing it is read, and this is asked again."""
+    verdict = classify_native(facts, state.situation())
+    if isinstance(verdict, Need):
+        return [ReadNative(facts, verdict)]
+    if facts.sender in (Sender.GDB, Sender.UNKNOWN):
+        state.interrupt_owed = False
+    state.signal_owed = state.signal_owed or verdict.signal
+    if isinstance(verdict, Show):
+        return _show_natively(state, facts, verdict)
+    if isinstance(verdict, PauseInPython):
+        return _pause_in_python(state)
+    return _pass_over(state, verdict)
+
+
+def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
+    state.pause.natively = state.pause.natively or verdict.pause
+    if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
+        state.grip = Grip.SHOWN
+        return []
+    if state.holder is not None:  # the stop came in the middle of work of ours
+        state.grip = Grip.HALTED
+        return []
+    return give_halt(state) if state.halts else let_run(state)
+
+
+def _show_natively(state: TargetState, facts: NativeFacts, verdict: Show) -> Effects:
+    assert facts.thread is not None
+    gdb_thread, tid = facts.thread
+    effects = answer_halts(state, False)
+    calm = verdict.reason is Reason.PAUSE
+    state.grip = Grip.SHOWN
+    matters = verdict.reason in (Reason.BREAKPOINT, Reason.SIGNAL)
+    state.native = NativeHold(facts.stop, tid, gdb_thread, matters)
+    state.epoch += 1
+    if state.stop is not None:  # a Python stop that is overtaken, or a native one during which gdb ran a call
+        state.phase, state.stop = State.RUNNING, None
+    prepare = PrepareNative(facts, state.native, verdict, state.epoch, state.step)
+    return [*effects, Forget(as_read_now=not calm), prepare]
+
+
+def _pause_in_python(state: TargetState) -> Effects:
+    """debugpy makes the stop that the user wants. gdb looks later how far that is."""
+    effects: Effects = []
+    if not state.pause.in_python:
+        state.pause.in_python = state.pause_owed = True
+        effects.append(Post(debugpy.pause_all(), pause=True))
+    state.pause.natively = False
+    return [*effects, *let_run(state), LookLater(state.epoch, PYTHON_PAUSE_LOOK)]
