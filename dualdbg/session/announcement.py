@@ -1,4 +1,4 @@
-"""Tells that a session has begun, and what is new to dualdbg in it."""
+"""Tells that a session has begun, and warns of a Python that is newer than we know."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .loop import Loop
 
 
 def announce_start(loop: Loop, python_version: str | None, gdb_version: str | None) -> None:
-    """Tell the beginning of the session, and a warning when its Python (``3.15.0``) is newer than we know."""
+    """Tell the beginning of the session; warn when the version of its Python (``3.15.0``) is newer than we know."""
     loop.tell(SessionStarted(loop.state.pid, python_version, gdb_version))
     warning = warning_of(python_version)
     if warning is not None:

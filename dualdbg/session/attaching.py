@@ -36,9 +36,9 @@ from .start import Options, find_gdb, furnish, keep_log
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 
-# When dualdbg is gone: gdb lets go of the process in good order, with every thread stopped, or a thread that has just
-# met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
-# Standard output is what gdb reads. A third line calls it off.
+# What the guard does when dualdbg is gone. gdb stops every thread and lets go of the process: otherwise a thread that has
+# just met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
+# The script reads two lines, the process and gdb; a third calls it off. gdb reads its standard output.
 _REPAIR = (
     "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
     "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
@@ -55,9 +55,9 @@ async def attach(
     subscribe: Callable[[Session], None] | None = None,
     configure: Callable[[Session], Awaitable[None]] | None = None,
 ) -> Session:
-    """A session on process ``pid``, which gdb has stopped; it runs on when the session is left.
+    """A session on process ``pid``, which gdb has stopped. The process runs on when the session is left.
 
-    ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited while gdb holds
+    ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited while gdb holds
     the process and before the stop is told. Raises PermissionRefused, TargetGone, TargetError or EngineError; the
     process runs on then.
     """
@@ -115,7 +115,7 @@ async def attach(
 
 
 def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
-    """Sees to the process when we are gone, however we went."""
+    """Takes care of the process when dualdbg is gone, whatever ended dualdbg."""
     script = _REPAIR.format(
         repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
         state="stopped" if was_stopped else "running",
@@ -144,7 +144,7 @@ async def _hold(session: Session, native: GdbEngine) -> None:
 
 
 async def _first_stop(session: Session) -> None:
-    """The stop that attaching is: everything is ready for the user's commands."""
+    """Attaching is the first stop: everything is ready for the commands of the user."""
     thread = await session.inspector.thread(session.pid)
     frame = await session.inspector.top_frame(session.pid)
     picture = Picture(thread, frame)
@@ -152,7 +152,7 @@ async def _first_stop(session: Session) -> None:
 
 
 def _as_launched(pid: int) -> Launch:
-    """What is known of how the process was started: where its files are looked for."""
+    """How the process was started, as far as that is known. It says where files are looked for."""
     try:
         cwd = str(Path(f"/proc/{pid}/cwd").readlink())
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
@@ -164,7 +164,10 @@ def _as_launched(pid: int) -> Launch:
 
 
 def _executable(pid: int, name: str, cwd: str) -> str:
-    """The absolute path of the interpreter as it was called: a virtual environment is known by that."""
+    """The absolute path of the interpreter as it was called.
+
+    A virtual environment is known by that path.
+    """
     if "/" in name:
         path = str(Path(cwd) / name)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class CommandLock:
-    """One command at a time; what a command does by other commands is part of it."""
+    """One command at a time. Commands that a command uses are a part of it."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""The options of a session from the configuration and from what the user asked for: one place for every front end."""
+"""Makes the options of a session from the configuration and from what the user asked for, for every front end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .start import Options
 
 
 def session_options(config: Config, asked: Asked) -> Options:
-    """What is asked for adds to the configuration's lists, and goes before its single values.
+    """The lists of the configuration and of the user are joined; of single values the user's wins.
 
     Raises UsageError for a symbol policy that cannot be read.
     """
@@ -32,7 +32,7 @@ def session_options(config: Config, asked: Asked) -> Options:
 
 
 def _source_maps(config: Config) -> list[str]:
-    """gdb's commands for them, whose words are quoted as gdb splits them (libiberty, buildargv)."""
+    """The source maps as gdb commands. gdb splits their words as libiberty does (buildargv)."""
     return [f"set substitute-path {_quoted(built)} {_quoted(here)}" for built, here in config.source_maps]
 
 

@@ -12,7 +12,7 @@ _INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 
 
 def is_dead(pid: int) -> bool:
-    """Whether the process has ended, reaped or not: field 3 of /proc/PID/stat, proc(5)."""
+    """Whether the process has ended, reaped or not. (Field 3 of /proc/PID/stat, proc(5).)"""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -20,10 +20,10 @@ def is_dead(pid: int) -> bool:
 
 
 async def watch_death(loop: Loop) -> None:
-    """A process that is killed while gdb holds it stays a zombie until gdb looks: make it look.
+    """Make gdb look at a process that was killed while gdb holds it: until then it stays a zombie.
 
-    Nothing tells of such a death: the kernel reports it to gdb, which does not ask while its target is stopped,
-    and a pidfd waits for the threads that only gdb can reap. So this looks, but only during native stops.
+    Nothing tells of such a death. The kernel reports it to gdb, which does not ask while its target is stopped, and a
+    pidfd waits for the threads that only gdb can reap. So we look, but only during native stops.
     """
     while not loop.ended.is_set():
         await loop.native_held.wait()

@@ -17,7 +17,7 @@ from .stepping.step import Step
 from .stepping.unfinished import described
 from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, Show, Unread
 
-_LONGEST_TEXT = 60  # characters of a text that came from outside
+_LONGEST_TEXT = 60  # characters of a text from outside; the rest is cut
 
 
 def decision(
@@ -37,7 +37,7 @@ def decision(
 
 
 def brief(value: Any) -> str:
-    """A value in few words: of a dataclass its name, and the fields that say something."""
+    """A value in few words. Of a dataclass these are its name, and the fields that differ from their defaults."""
     if type(value) in _WORDS:
         return _WORDS[type(value)](value)
     if isinstance(value, Enum):
@@ -55,7 +55,7 @@ def brief(value: Any) -> str:
 
 
 def _fields(value: Any) -> list[str]:
-    """``name=value`` for each field that is not what it is without being told."""
+    """``name=value`` for each field that differs from its default."""
     said = []
     for field in fields(value):
         is_usual = field.default is not MISSING and getattr(value, field.name) == field.default
@@ -70,7 +70,7 @@ def _text(text: str) -> str:
 
 
 def _native_stopped(stop: NativeStopped) -> str:
-    """``breakpoint 3 in 5551``: gdb's number of a breakpoint, the system's of a thread."""
+    """``breakpoint 3 in 5551``: gdb's number of a breakpoint, and the OS thread id."""
     what = [brief(stop.cause)]
     if stop.cause in (StopCause.BREAKPOINT, StopCause.WATCHPOINT):
         what.append(str(stop.gdb_breakpoint))
@@ -92,7 +92,10 @@ def _native_facts(facts: NativeFacts) -> str:
 
 
 def _python_hold(hold: PythonHold) -> str:
-    """``breakpoint in 5551 at train.py:12``, as far as it was read; a decided one comes with what is shown of it."""
+    """``breakpoint in 5551 at train.py:12``, as far as it was read.
+
+    A hold that is decided comes with what is shown of it, which says the place.
+    """
     thread = hold.tid if hold.tid is not None else f"debugpy's thread {hold.event.debugpy_thread}"
     held = f"{hold.event.reason} in {thread}"
     if hold.verdict is not None:
@@ -108,7 +111,7 @@ def _stop(stop: Stop) -> str:
 
 
 def _show(show: Show) -> str:
-    """``breakpoint (1) 'returned 3'``: the reason, the user's breakpoints, what is said of it."""
+    """``breakpoint (1) 'returned 3'``: the reason, the user's breakpoints, the description."""
     breakpoints = f" {brief(show.breakpoints)}" if show.breakpoints else ""
     description = f" {_text(show.description)}" if show.description else ""
     return show.reason.value + breakpoints + description + (" owes SIGINT" if show.signal else "")
@@ -143,7 +146,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     Picture: _picture,
     Step: described,
     Halt: lambda halt: f"halt {id(halt) & 0xFFFF:04x}",
-    # What was read is said where it came.
+    # These effects refer to a stop whose facts are said elsewhere on the line.
     Meet: lambda effect: "Meet",
     Forget: lambda effect: "Forget",
     ReadNative: lambda effect: f"read {effect.need.value}",

@@ -1,4 +1,4 @@
-"""What a transition of the state asks for: events to tell, requests to engines, reads. Plain data for the loop."""
+"""What a transition of the state asks for: events to tell, requests to engines, facts to read. Plain data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .stops.facts import NativeFacts, NativeHold, Need, PythonHold, Show
 
 
 class Halt:
-    """A wish of ours that the target stands still for a moment, to be answered once."""
+    """A wish of our own: the target is to stand still for a moment. It is answered once."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,34 @@ class Tell:
 
 @dataclass(frozen=True)
 class Meet:
-    """gdb stopped the target: what was read before it ran does not hold any more."""
+    """gdb stopped the target. What was read before the target ran is stale."""
 
     facts: NativeFacts
 
 
 @dataclass(frozen=True)
 class Forget:
-    """Frames and values of the stop before are stale. ``as_read_now``: what was read since gdb stopped holds."""
+    """Frames and values of the stop before are stale.
+
+    ``as_read_now``: what was read since gdb stopped the target is still good.
+    """
 
     as_read_now: bool = False
 
 
 @dataclass(frozen=True)
 class BeforeRun:
-    """The target is about to run for the user: it gets its terminal."""
+    """The target is about to run for the user, and gets its terminal."""
 
 
 @dataclass(frozen=True)
 class AfterStop:
-    """The target does not run for the user any more."""
+    """The target does not run for the user any more, and gives the terminal back."""
 
 
 @dataclass(frozen=True)
 class ReadNative:
-    """Read a fact of a stop of gdb's."""
+    """Read a fact about a native stop."""
 
     facts: NativeFacts
     need: Need
@@ -57,7 +60,7 @@ class ReadNative:
 
 @dataclass(frozen=True)
 class PrepareNative:
-    """Take back what a step has set, and read what is shown of a native stop."""
+    """Take back what the step has set, and read what is shown of a native stop."""
 
     facts: NativeFacts
     hold: NativeHold
@@ -68,7 +71,7 @@ class PrepareNative:
 
 @dataclass(frozen=True)
 class ReadPython:
-    """Read a fact of a stop of debugpy's."""
+    """Read a fact about a Python stop."""
 
     hold: PythonHold
     need: Need
@@ -76,7 +79,10 @@ class ReadPython:
 
 @dataclass(frozen=True)
 class PreparePython:
-    """Take back what a step has set; ``cancel_native``: gdb still works on it, and is to forget it."""
+    """Take back what the step has set, for a Python stop that is to be shown.
+
+    ``cancel_native``: gdb still works on the step, and is to forget it.
+    """
 
     hold: PythonHold
     cancel_native: bool
@@ -84,7 +90,11 @@ class PreparePython:
 
 @dataclass(frozen=True)
 class Resume:
-    """gdb lets the target run on; ``signal``: with the SIGINT that it was stopped for. ``dead``: it was killed."""
+    """gdb lets the target run on.
+
+    ``signal``: the target gets the SIGINT that it was stopped for. ``dead``: the process was killed, and gdb is to
+    notice.
+    """
 
     signal: bool = False
     dead: bool = False
@@ -97,16 +107,20 @@ class Interrupt:
 
 @dataclass(frozen=True)
 class Post:
-    """A request to debugpy whose answer nobody waits for; ``pause``: a refusal concerns the user's pause."""
+    """A request to debugpy whose answer nobody waits for.
+
+    ``departure`` is the epoch that a refusal would take back. ``pause``: a refusal concerns the pause that the user
+    wants.
+    """
 
     request: PythonRequest[Any]
-    departure: int | None = None  # the epoch that a refusal would take back
+    departure: int | None = None
     pause: bool = False
 
 
 @dataclass(frozen=True)
 class AnswerHalt:
-    """The halt came (True), another stop came first (False), or gdb is gone."""
+    """The halt came (True), another stop came first (False), or gdb is gone (the error)."""
 
     halt: Halt
     outcome: bool | DualdbgError
@@ -114,7 +128,7 @@ class AnswerHalt:
 
 @dataclass(frozen=True)
 class LookLater:
-    """In ``seconds`` see how far debugpy's pause is, if the target has not stopped since."""
+    """In ``seconds``, look how far debugpy's pause is, if the target has not stopped since ``epoch``."""
 
     epoch: int
     seconds: float
@@ -122,31 +136,31 @@ class LookLater:
 
 @dataclass(frozen=True)
 class MissDebugpy:
-    """debugpy's connection is gone: unless the process ends in a moment, the user is told."""
+    """debugpy's connection is gone. Unless the process ends in a moment, the user is told."""
 
     detail: str
 
 
 @dataclass(frozen=True)
 class EndTarget:
-    """The launched target ends with gdb."""
+    """The launched target is ended, because gdb is gone."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """gdb died over an attached target: take its breakpoints out."""
+    """gdb died over a process that was attached to: take its breakpoints out."""
 
     detail: str
 
 
 @dataclass(frozen=True)
 class ReportUnbound:
-    """At the end: breakpoints that never bound are told."""
+    """The target has ended: tell which breakpoints never bound."""
 
 
 @dataclass(frozen=True)
 class Over:
-    """Nothing follows."""
+    """Nothing follows in this session."""
 
 
 Effect = Union[

@@ -1,7 +1,7 @@
 """What the session needs of its engines: small Protocols by use, so that it knows no concrete backend.
 
-Of gdb: threads and breakpoints are gdb's own numbers, a level counts frames from the innermost, 0. Every refusal is a
-CommandError with gdb's words, every answer that does not come an EngineTimeout, and a gdb that is gone EngineLost.
+For gdb: threads and breakpoints are gdb's own numbers; a level counts frames from the innermost, which is 0. A
+refusal is a CommandError with gdb's words, a missing answer an EngineTimeout, and a gdb that is gone an EngineLost.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NativeBreakpointEngine(Protocol):
 
 
 class SymbolFeed(Protocol):
-    """Is given symbols to read, and what it needs to unwind."""
+    """Takes symbols to read, and tables to unwind by."""
 
     async def add_symbols(self, path: Path, bias: int) -> None: ...
     async def remove_symbols(self, address: int) -> None: ...
@@ -112,7 +112,7 @@ class Reading(Protocol):
 
 
 class Evaluating(Protocol):
-    """Shows values: those of C++, Python objects in memory, and what the helpers' words say."""
+    """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
 
     async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]: ...
     async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable: ...
@@ -149,7 +149,7 @@ class CallingTarget(Protocol):
 
 
 class UserCommands(Protocol):
-    """What users type for gdb itself, about a thread and a frame of it."""
+    """Runs what users type for gdb itself, about a thread and a frame of it."""
 
     async def user_command(self, text: str) -> str: ...
     async def select(self, gdb_thread: int, level: int | None) -> None: ...

@@ -1,8 +1,8 @@
-"""Follows the descendants of a launched program: each that is wanted joins as a session of its own, before it runs.
+"""Follows the descendants of a launched program: each that is wanted gets a session of its own, before it runs.
 
-A new Python process calls here (``target/bootstrap/dualdbg_follow.py``) and waits. It gets a session like the launched
-program's: its own gdb, its own pydevd, the same breakpoints. Another program calls too (``join.c``) and gets gdb alone.
-Who is not wanted is sent on at once.
+A new Python process calls here (``target/bootstrap/dualdbg_follow.py``) and waits. It gets a session like that of the
+launched program: its own gdb, its own pydevd, the same breakpoints. Another program calls too (``join.c``) and gets
+gdb alone. A process that is not wanted goes on at once.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ from .session import Session
 from .start import Options, launch
 from .transitions.ending import detached
 
-ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
+ENVIRONMENT = "DUALDBG_FOLLOW"  # dualdbg_follow.py reads it
 EVERY_PYTHON = "python"
 EVERYTHING = "children"
-# When dualdbg is gone, however it went.
+# What the guard does when dualdbg is gone, whatever ended it.
 _REMOVE = 'read -r folder || exit 0; read released && exit 0; rm -rf -- "$folder"'
 _LONGEST_LINE = 1 << 16
-# Python's own helpers of multiprocessing, which run nothing of the program's.
+# Helper processes of Python's multiprocessing, which run no code of the program.
 _HELPERS = ("multiprocessing.resource_tracker import main", "multiprocessing.semaphore_tracker import main")
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A process that asks. ``kind`` is fork or exec; ``work`` what multiprocessing started it for, or nothing.
+    """A process that calls.
 
-    It says these two itself, and ``python``, which is empty for a program that is no Python. All else the kernel says:
-    ``started`` is when it began, ``uid`` whose it is.
+    It says three things itself. ``kind`` is fork or exec. ``work`` is what multiprocessing started it for, or empty.
+    ``python`` is its interpreter, empty for a program that is not Python. The kernel says the rest: ``started`` is
+    when it began, ``uid`` its user.
     """
 
     pid: int
@@ -70,12 +71,15 @@ class Caller:
 
     @property
     def text(self) -> str:
-        """How people know it."""
+        """How people know it: by its work, else by its command line."""
         return self.work or " ".join(self.command)
 
 
 def is_wanted(wanted: str, caller: Caller) -> bool:
-    """Whether ``--follow wanted`` means this process: python, children, or a pattern in its command line or work."""
+    """Whether ``--follow wanted`` means this process.
+
+    ``wanted`` is python, children, or a pattern that its command line or its work matches.
+    """
     command = " ".join(caller.command)
     if wanted in (EVERY_PYTHON, EVERYTHING):
         return not any(helper in command for helper in _HELPERS)
@@ -84,7 +88,7 @@ def is_wanted(wanted: str, caller: Caller) -> bool:
 
 @dataclass(frozen=True)
 class Process:
-    """One of the processes of a run; 1 is the launched one. ``title`` says what it is and whose child."""
+    """One of the processes of a run. Number 1 is the launched one; ``title`` says what it is and whose child."""
 
     number: int
     session: Session
@@ -92,10 +96,10 @@ class Process:
 
 
 class Group:
-    """The processes of one run. ``subscribe`` gets each that joins before anything happens in it.
+    """The processes of one run. ``subscribe`` gets each that joins, before anything happens in it.
 
-    With ``configure``, which is awaited before a process that joins runs its first line, each has breakpoints of its
-    own; without, they have one set.
+    ``configure`` is awaited before a process that joins runs its first line. With it, each process has breakpoints of
+    its own; without it, all share one set.
     """
 
     def __init__(
@@ -124,12 +128,12 @@ class Group:
         self._what: Launch | None = None
         self._last_number = 1
         self._sessions: dict[int, Session] = {}  # by process id
-        self._trouble: TargetError | None = None  # to be told once there is somebody to tell
+        self._trouble: TargetError | None = None  # told once there is a session to tell it in
 
     async def listen(self, what: Launch) -> Launch:
         """What is to be launched, such that its descendants call here. Raises TargetError when they could not.
 
-        Root lets every user connect, because a descendant may have become another; who calls the kernel says.
+        Root lets every user connect, because a descendant may run as another user. The kernel says who calls.
         """
         everyone = os.geteuid() == 0
         try:
@@ -162,9 +166,9 @@ class Group:
     async def _for_other_programs(
         self, where: dict[str, Any], env: Mapping[str, str | None]
     ) -> dict[str, str]:
-        """Variables by which a program that is no Python calls here. Raises TargetError when that cannot be.
+        """Variables by which a program that is not Python calls here. Raises TargetError when there can be none.
 
-        With a pattern it may never have been meant: the trouble is told then.
+        With a pattern, perhaps no such program was meant. The error is kept then, and told in :meth:`lead`.
         """
         before = env[preload.VARIABLE] if preload.VARIABLE in env else os.environ.get(preload.VARIABLE)
         words = [
@@ -181,14 +185,14 @@ class Group:
         return {preload.VARIABLE: value, joiner.ENVIRONMENT: " ".join(map(str, words))}
 
     def lead(self, session: Session) -> None:
-        """``session`` is that of the launched program."""
+        """The session of the launched program begins."""
         self._leader = session
         self._sessions[session.pid] = session
         if self._trouble is not None:
             session.emit(Notice("warning", self._trouble.message, "Python processes join all the same"))
 
     def close(self) -> None:
-        """No process joins any more; those on their way run on without us."""
+        """No process joins any more. Those that are about to join run on without us."""
         if self._place is not None:
             self._place.close()
         if self._guard is not None:
@@ -216,7 +220,7 @@ class Group:
         except OSError:
             pass  # it ended while it waited
         except ValueError:
-            pass  # a line without an end
+            pass  # the line is too long
         except Exception as error:  # a defect of ours must not leave a process waiting without a word
             self._tell(f"internal error, {type(error).__name__}: {error}", "run again with --log-dir DIR")
         finally:
@@ -224,10 +228,11 @@ class Group:
             writer.close()
 
     def _is_stranger(self, peer: Peer) -> bool:
-        """Whether a process has no business here: it is another user's, and no descendant of ours.
+        """Whether the process of another user has no business here, because it is not a descendant of ours.
 
-        Of our own user's we believe that it is a descendant when it knows the token, because its parent may have ended,
-        and then nothing shows whose child it was. It can only name itself. Raises OSError when it has ended.
+        Processes of our own user only need to know the token: the parent of a descendant may have ended, and then
+        nothing shows whose child it was. Such a process can only name itself. Raises OSError when the process has
+        ended.
         """
         if peer.pid == 0 or peer.uid is None:
             return True
@@ -243,7 +248,7 @@ class Group:
         return True
 
     def _read(self, line: bytes, peer: Peer) -> Caller | None:
-        """None for who does not know the token. Raises OSError when it has ended."""
+        """The caller, or None when it does not know the token. Raises OSError when it has ended."""
         try:
             hello = json.loads(line)
             if not secrets.compare_digest(str(hello["token"]).encode(), self._token.encode()):
@@ -270,7 +275,7 @@ class Group:
         ) -> Child:
             assert meeting is not None
             child = Child(caller.pid)
-            if started_at(caller.pid) != caller.started:  # the number is another's by now
+            if started_at(caller.pid) != caller.started:  # another process has this number by now
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:
                 return child  # it waits until we hang up
@@ -283,7 +288,7 @@ class Group:
             writer.close()
 
         def subscribe(session: Session) -> None:
-            session.wait_for_exit = None  # gdb says how it ended: nobody else but its parent can
+            session.wait_for_exit = None  # only its parent and gdb can say how it ended
             self._sessions[caller.pid] = session
             self._subscribe(Process(number, session, f"{caller.kind} of {caller.parent}, {caller.text}"))
 
@@ -313,17 +318,17 @@ class Group:
         session.background(watch_death(session.loop))
 
     def _give_up(self, pid: int) -> None:
-        """It could not join: its session, if it has one already, is over, and the process runs on."""
+        """The process could not join. If it has a session already, that is over; the process runs on."""
         session = self._sessions.pop(pid, None)
         if session is not None:
-            session.loop.open()  # it may not have come so far as to take entries
+            session.loop.open()  # perhaps it had not begun to take entries
             session.loop.put(detached)
 
     def _options_of_child(self, number: int) -> Options:
         log_dir = self.options.log_dir / f"process-{number}" if self.options.log_dir is not None else None
         own = self.options.breakpoints if self._configure is not None else ()
         child = replace(self.options, breakpoints=own, stop_on_entry=False, terminal=None, log_dir=log_dir)
-        return replace(child, notices=())  # they were told
+        return replace(child, notices=())  # they were told already
 
     async def _join(self, session: Session) -> None:
         assert isinstance(session.breakpoints, SharedTable)
@@ -335,9 +340,10 @@ class Group:
 
 
 def _launched(caller: Caller, leader: Launch) -> Launch:
-    """Names and files mean what they mean for the launched program, and for the script of a child that has its own.
+    """How the process is launched, for those who ask where names and files are.
 
-    A process of another user's has no say in it: its interpreter would be run here, to be asked about names.
+    That is as for the launched program, except that a child may have a script of its own. The process of another user
+    has no say in it: its interpreter would be run here, with our rights, to be asked about names.
     """
     if not is_ours(caller.uid):
         return leader
@@ -348,7 +354,7 @@ def _launched(caller: Caller, leader: Launch) -> Launch:
 
 
 def _seen_from_outside(pid: int) -> tuple[int, tuple[str, ...], str]:
-    """What a process need not tell of itself: its parent, its command line, its folder. Raises OSError."""
+    """What the kernel says of a process: its parent, its command line, its folder. Raises OSError."""
     process = Path(f"/proc/{pid}")
     words = process.joinpath("cmdline").read_bytes().decode("utf-8", "backslashreplace").split("\0")[:-1]
     return parent_of(pid), tuple(words), str(process.joinpath("cwd").readlink())
@@ -362,9 +368,9 @@ async def launch_group(
     started: float,
     subscribe: Callable[[Session | Process], None],
 ) -> Session:
-    """The session of a launched program, as ``launch`` makes it; ``subscribe`` gets each process that joins as well.
+    """The session of a launched program, as ``launch`` makes it.
 
-    No process joins any more once that session is closed.
+    ``subscribe`` gets each process that joins as well. No process joins any more once that session is closed.
     """
     group = Group(wanted, options, operators, subscribe)
 

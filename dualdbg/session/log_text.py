@@ -1,12 +1,12 @@
-"""Pure: a log point's text taken apart into what is printed as it is and the expressions between."""
+"""Takes the text of a log point apart: what is printed as it is, and the expressions between. Pure."""
 
 from __future__ import annotations
 
 
 def split_log(text: str) -> tuple[list[str], list[str]]:
-    """The texts and the expressions of ``"x is {x}"``: one text more than expressions.
+    """The texts and the expressions of ``"x is {x}"``. There is one text more than there are expressions.
 
-    ``{{`` and ``}}`` are braces; braces within an expression belong to it when they match.
+    ``{{`` and ``}}`` stand for braces. Braces within an expression belong to it when they match.
     """
     texts, expressions = [""], []
     at = 0
@@ -27,7 +27,7 @@ def split_log(text: str) -> tuple[list[str], list[str]]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Where the brace at ``at`` is closed; the end of a text in which it is not."""
+    """Where the brace at ``at`` is closed; the end of the text when it is not."""
     depth = 0
     for index in range(at, len(text)):
         depth += (text[index] == "{") - (text[index] == "}")

@@ -1,7 +1,7 @@
 """The only writer of a session's state: one inbox, one entry at a time, and the effects of each performed in order.
 
-An entry is a transition of the state with its arguments: an engine's report, a command, the result of a read, a timer.
-Whoever reads or waits does so in a task of its own, and puts what came of it into the inbox.
+An entry is a transition of the state with its arguments: an engine's report, a command, the result of a read, a
+timer. Code that reads or waits does so in a task of its own, and puts the result into the inbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Transition = Callable[Concatenate[TargetState, P], Effects]
 
 
 class Loop:
-    """The inbox of one session. ``perform`` does what a transition asks for; it neither waits nor changes the state."""
+    """The inbox of one session.
+
+    ``perform`` does what a transition asks for. It neither waits nor changes the state.
+    """
 
     def __init__(self, state: TargetState, perform: Callable[[Effect], None]) -> None:
         self.state = state
@@ -52,18 +55,18 @@ class Loop:
     # -- entries ----------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to take entries; what has come before is taken now."""
+        """Begin to take entries, those that came before included."""
         self._open = True
         self._schedule()
 
     def put(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
-        """An entry that nobody waits for."""
+        """Add an entry. Nobody waits for it."""
         assert not named
         self._inbox.append((transition, arguments, None))
         self._schedule()
 
     async def ask(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
-        """An entry that was taken when this returns. Raises what the transition refuses it with."""
+        """Add an entry, and wait until it was taken. Raises what the transition refuses it with."""
         assert not named
         if self._over:
             raise _too_late()
@@ -88,7 +91,7 @@ class Loop:
             if self.log is not None:
                 self.log(f"{transition.__name__} refused in {before}: {error.message}")
             self._answer(taken, error)
-        except Exception as error:  # a defect of ours must not end the loop, nor stay unsaid
+        except Exception as error:  # a defect of ours: the loop goes on, and the user is told
             self._tell_defect(error)
             self._answer(taken, error)
         else:
@@ -104,7 +107,7 @@ class Loop:
         self._schedule()
 
     def _carry_out(self, effect: Effect) -> None:
-        """What fails in one is told, and does not keep the others from being done."""
+        """Perform one effect. A failure is told, and the other effects are performed all the same."""
         try:
             if isinstance(effect, Tell):
                 self.tell(effect.event)
@@ -114,7 +117,7 @@ class Loop:
             self._tell_defect(error)
 
     def _mirror(self) -> None:
-        """Those who wait for gdb to hold the target, or not, see it here."""
+        """Set or clear the event by which tasks wait for gdb to hold the target."""
         if self.state.is_mute:
             self.native_held.set()
         else:
@@ -138,6 +141,7 @@ class Loop:
         return queue
 
     def tell(self, event: Event) -> None:
+        """Every subscriber gets the event."""
         for queue in self._subscribers:
             queue.put_nowait(event)
 
@@ -150,14 +154,14 @@ class Loop:
         task.add_done_callback(self._background.discard)
 
     async def guarded(self, work: Awaitable[Any]) -> bool:
-        """Whether the work was done; why not has been told."""
+        """Do the work. Returns whether it succeeded; why it failed has been told."""
         try:
             await work
             return True
         except DualdbgError as error:
             if not self.ended.is_set():
                 self.tell(Notice("error", error.message, error.hint))
-        except Exception as error:  # a defect of ours must not leave the target frozen without a word
+        except Exception as error:  # a defect of ours: the target may stay frozen, so the user is told
             self._tell_defect(error)
         return False
 
@@ -168,7 +172,7 @@ class Loop:
         self.tell(Notice("error", text, "run again with --log-dir DIR: session.log says where"))
 
     async def end_tasks(self) -> None:
-        """Take no more entries: the engines are gone. Who waits for one to be taken is refused."""
+        """Take no more entries, because the engines are gone. Tasks that wait for one get an error."""
         self._open = False
         self._over = True
         for _, _, taken in self._inbox:

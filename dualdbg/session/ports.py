@@ -1,4 +1,4 @@
-"""What collaborators of a session need of it and of each other: small Protocols, so that none of them gets the whole.
+"""What the parts of a session need of it and of each other: small Protocols, so that no part gets all of it.
 
 What they need of the engines is in :mod:`dualdbg.session.engines`.
 """
@@ -22,7 +22,7 @@ class Halting(Protocol):
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """The result of ``work``, which is run while gdb holds the target.
 
-        Raises WrongState when the target stopped for another reason before that; ``work`` was not run then.
+        Raises WrongState when the target stopped for another reason before that. ``work`` was not run then.
         """
         ...
 
@@ -60,15 +60,15 @@ class Reads(HeldThreads, AskingPython, Protocol):
 
 
 class Stacks(Reads, Protocol):
-    """The merged stacks of a stopped target as well."""
+    """The same, and the merged stacks of a stopped target."""
 
     async def stack(self, tid: int | None = ...) -> Stack:
-        """That of the thread that stopped by default. Raises WrongState when the target runs."""
+        """The merged stack of a thread, by default the one that stopped. Raises WrongState when the target runs."""
         ...
 
 
 class Mapped(Protocol):
-    """Has the files that are mapped into the target."""
+    """Knows the files that are mapped into the target."""
 
     @property
     def image(self) -> AddressSpace: ...

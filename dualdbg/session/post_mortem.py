@@ -54,8 +54,8 @@ async def open_core(
 ) -> Session:
     """A session on the core file ``path``, stopped for good where the process ended.
 
-    ``program`` stands in for the file of the program, where that has moved since. ``subscribe`` is called with the
-    session before anything happens in it. Raises TargetError, SymbolError or EngineError.
+    ``program`` is the file of the program, where it has moved since. ``subscribe`` is called with the session before
+    anything happens in it. Raises TargetError, SymbolError or EngineError.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -63,7 +63,7 @@ async def open_core(
     session = CoreSession(captured.facts.pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
 
     def report(event: EngineEvent) -> None:
-        if isinstance(event, EngineEnded):  # what else gdb says of a core is no event in its life
+        if isinstance(event, EngineEnded):  # gdb's other reports are about a process that runs
             session.report(event)
 
     native = GdbEngine(
@@ -103,7 +103,7 @@ _NO_LIFE = "a core file is what is left of a process: it cannot run"
 
 
 async def _show(session: CoreSession, captured: Captured, how: str) -> None:
-    """Where the process ended is the one stop that there is."""
+    """The only stop of a core is the place where the process ended."""
     tid = captured.threads[0].tid
     number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
     hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
@@ -118,7 +118,7 @@ def _version(captured: Captured) -> str | None:
 
 
 class CoreSession(Session):
-    """Refuses whatever would let the process run."""
+    """Refuses all commands that would let the process run."""
 
     async def resume(self) -> None:
         raise WrongState(_NO_LIFE, "look at frames, threads, values and memory")
@@ -158,7 +158,7 @@ class _CoreImage(AddressSpace):
 
 
 class _CoreInspector(Inspector):
-    """Names come from the core: a process that lives under this number now is another."""
+    """Takes names of threads from the core. A process that has this number now is another one."""
 
     def __init__(self, captured: Captured, loop: Loop, native: NativeEngine, *parts: Any) -> None:
         super().__init__(loop, native, *parts)

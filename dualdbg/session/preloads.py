@@ -12,7 +12,7 @@ from ..target.preload import PreloadLibrary
 
 
 def compiled(library: PreloadLibrary) -> Path:
-    """The library in the cache, compiled now if it is not there. Raises TargetError where it cannot be made."""
+    """The library in the cache. It is compiled if it is not there; raises TargetError where it cannot be."""
     path = cache_directory() / library.file_name
     if path.exists():
         return path
@@ -24,9 +24,9 @@ def compiled(library: PreloadLibrary) -> Path:
 
 
 def for_gdb() -> dict[str, str]:
-    """Variables of gdb's environment, so that it can give a program all its registers back after a call.
+    """Variables for gdb's environment, so that gdb can restore all registers of a program after a call.
 
-    Where the library for this is needed and cannot be made, they say why: gdb refuses calls then, if it needs it.
+    Where the library for this is needed and cannot be made, the variables say why: gdb refuses calls that need it.
     """
     if not whole_state.needed():
         return {}

@@ -1,4 +1,4 @@
-"""Tells the user what takes longer than half a second, and when it is over."""
+"""Tells the user of work that takes longer than half a second, and when it is over."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ PATIENCE = 0.5  # seconds
 
 @asynccontextmanager
 async def progress(emit: Callable[[Event], None], what: str) -> AsyncIterator[None]:
-    """While the body runs longer than PATIENCE, ``emit`` has been given a Progress; at its end, one that is done."""
+    """Tell of work that takes longer than PATIENCE.
+
+    ``emit`` gets a Progress then, and one that is done when the body ends.
+    """
     told = False
 
     def tell() -> None:

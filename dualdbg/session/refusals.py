@@ -1,6 +1,6 @@
-"""Why the native engine could not begin: gdb's short words, looked into.
+"""Finds out why the native engine could not begin, where gdb's own words say too little.
 
-What it takes to look is imported when it is needed, which in a session that starts is never.
+What this takes is imported when it is needed: in a session that starts it never is.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
 
 
 def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
-    """What is wrong with a gdb that did not start as it should: no gdb at all, too old, without Python."""
+    """What is wrong with a gdb that did not start: there is none, it is too old, or it has no Python."""
     from ..target import doctor
 
     if type(error) is EngineError:  # it says already what is wrong
@@ -23,7 +23,7 @@ def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
 
 
 def attach_refused(pid: int, error: DualdbgError) -> DualdbgError:
-    """Why gdb may not trace the process; gdb's own words where the kernel would allow it."""
+    """Why gdb may not trace the process. Where the kernel would allow it: gdb's own words."""
     from ..target import ptrace
 
     try:
