@@ -36,9 +36,9 @@ from .start import Options, find_gdb, furnish, keep_log
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 
-# What the guard does when dualdbg is gone. gdb stops every thread and lets go of the process: otherwise a thread that has
-# just met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
-# The script reads two lines, the process and gdb; a third calls it off. gdb reads its standard output.
+# What the guard does when dualdbg is gone. gdb stops every thread and lets go of the process: otherwise a thread that
+# has just met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are
+# taken out. The script reads two lines, the process and gdb; a third calls it off. gdb reads its standard output.
 _REPAIR = (
     "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
     "echo 'dualdbg-engine [\"leave\"]'; tries=0; "

@@ -1,7 +1,7 @@
 """One target: what front ends ask of it, and the one place where the loop's effects become requests and reads.
 
-The state is changed by the loop alone (``loop.py``, ``state.py``). Commands of front ends run in their callers' tasks,
-one at a time, and end when the engine has taken them; the stop that follows is an event.
+The state is changed by the loop alone (``loop.py``, ``transitions/``). Commands of front ends run in their callers'
+tasks, one at a time, and end when the engine has taken them. The stop that follows is an event.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ T = TypeVar("T")
 
 HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
-END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
-MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
-HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
-DEBUGPY_GRACE = 3.0  # from the end of debugpy's connection to that of the process, when it ends
+END_LOOK = 0.2  # seconds between two looks whether gdb holds a target that was killed
+MANY_REPORTS = 1000  # when so many wait, an engine makes no more until some are taken
+HANG_UP_DEADLINE = 3.0  # seconds for debugpy to clean up when it is disconnected
+DEBUGPY_GRACE = 3.0  # seconds for the process to end after debugpy's connection did; then the user is told
 
 
 class Session:
@@ -78,7 +78,7 @@ class Session:
         self.freezer: Freezer
         self.before_resume: list[Callable[[], None]] = []
         self.after_stop: list[Callable[[], None]] = []
-        self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
+        self.repair: Callable[[], object] | None = None  # when gdb died over a process that was attached to
         self.at_close: list[Callable[[], None]] = []
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.log: Callable[[str], None] = lambda text: None
@@ -131,7 +131,7 @@ class Session:
 
     @property
     def python_holds(self) -> dict[int, PythonHold]:
-        """The threads that debugpy holds, by its number; to be read only."""
+        """The threads that debugpy holds, by debugpy's number. Only to be read."""
         return self.loop.state.python_holds
 
     def require(self, *states: State) -> None:
@@ -153,7 +153,7 @@ class Session:
         self.loop.tell(event)
 
     def background(self, work: Awaitable[Any]) -> None:
-        """Run a coroutine beside the session; its failure is told to the user, never lost."""
+        """Run a coroutine beside the session. Its failure is told to the user."""
         self.loop.background(work)
 
     # -- reports of the engines -----------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Session:
         _REPORTS[type(event)](self, event)
 
     def congested(self) -> bool:
-        """Whether more reports wait than can be taken soon: an engine that can wait is to wait."""
+        """Whether more reports wait than can be taken soon. An engine that can wait makes no more then."""
         return self.loop.waiting > MANY_REPORTS
 
     def run(self) -> None:
@@ -214,7 +214,7 @@ class Session:
             await (self.native.resume_with_signal("SIGINT") if what.signal else self.native.resume())
         except DualdbgError:
             if what.dead:
-                await self.native.close(grace=0.0)  # it holds nothing alive any more
+                await self.native.close(grace=0.0)  # there is nothing that it could still hold
                 return
             self.loop.put(resume_failed, self.inspector.plain_thread(None))
             raise
@@ -229,12 +229,12 @@ class Session:
             self.loop.put(interrupt_failed, error)
 
     def _post(self, what: effect.Post) -> None:
-        """A request to debugpy. Only those whose refusal would leave the state wrong listen to it."""
+        """Send a request to debugpy. A refusal is listened to only where it would leave the state wrong."""
         assert self.python is not None
         heard = partial(self._refused, what) if what.pause or what.departure is not None else None
         try:
             self.python.post(what.request, heard)
-        except DualdbgError as error:  # its connection is gone: that is reported too
+        except DualdbgError as error:  # the connection is gone, which is reported by itself
             self.log(f"{what.request.command} was not sent: {error.message}")
 
     def _refused(self, what: effect.Post, error: CommandError) -> None:
@@ -281,23 +281,26 @@ class Session:
     async def step(
         self, kind: str, location: str | None = None, target: int | None = None, tid: int | None = None
     ) -> None:
-        """``kind`` is next, step, finish or until, in the language of the thread ``tid`` (that of the stop).
+        """A step of the thread ``tid``, by default that of the stop, in the language in which the thread stands.
 
-        Natively also stepi and nexti. In Python ``target`` is one of debugpy's: of its ``stepInTargets`` for step, of
-        its ``gotoTargets`` for goto, which moves the point of execution.
+        ``kind`` is next, step, finish or until; natively stepi and nexti too; in Python goto too, which moves the
+        point of execution. ``location`` is where until runs to. ``target`` says what step enters, or where goto goes:
+        in Python the number that debugpy gave (``stepInTargets``, ``gotoTargets``), natively the address of a
+        function.
         """
         async with self._command:
             stop = self.require_stopped()
             await self.stepper.step(kind, location, target, stop.thread.tid if tid is None else tid)
 
     async def pause(self) -> None:
-        """Stop the target wherever it is: in Python where it runs Python, else natively."""
+        """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)
 
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run ``work`` while gdb holds the target; at a native stop at once, else within a short halt.
+        """Run ``work`` while gdb holds the target: at once at a native stop, else within a short halt.
 
-        Raises WrongState when a stop of its own came in between: that one is shown, and nothing was done.
+        Raises WrongState when the target stopped for another reason first. That stop is shown, and ``work`` was not
+        run.
         """
         if self.native_held.is_set():
             return await work()
@@ -309,11 +312,11 @@ class Session:
             try:
                 await self.freezer.release()
                 return await work()
-            finally:  # to be done whole even when the command is given up in the middle of it
+            finally:  # this must be done to its end even when the command is given up meanwhile
                 await asyncio.shield(asyncio.ensure_future(self._end_halt(halt)))
 
     async def _end_halt(self, halt: effect.Halt) -> None:
-        """The work of a halt is done: the target runs on."""
+        """The work of a halt is done, and the target runs on."""
         try:
             if self.state not in OVER:
                 await self.freezer.park()
@@ -323,7 +326,7 @@ class Session:
     async def halt(self, deadline: float = HALT_DEADLINE) -> effect.Halt:
         """Halt the running target for work of our own, until the transition ``halt_done``.
 
-        Raises WrongState when a stop of its own came first, EngineTimeout after ``deadline`` seconds.
+        Raises WrongState when the target stopped for another reason first, EngineTimeout after ``deadline`` seconds.
         """
         halt = effect.Halt()
         halted = self._halted[halt] = asyncio.get_running_loop().create_future()
@@ -334,7 +337,7 @@ class Session:
             self.loop.put(halt_done, halt)
             raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
         except asyncio.CancelledError:
-            self.loop.put(halt_done, halt)  # whether it has come or not
+            self.loop.put(halt_done, halt)  # also when the halt has not come yet
             raise
         if not stands:
             raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
@@ -348,10 +351,10 @@ class Session:
             if python is not None and self.native_held.is_set():
                 python.post(debugpy.disconnect())
             elif python is not None:
-                with contextlib.suppress(WrongState):  # a native stop came first: it is heard later
+                with contextlib.suppress(WrongState):  # a native stop came first: debugpy hears it later
                     await self.inspector.ask(debugpy.disconnect())
             if self.loop.state.grip is not Grip.SHOWN:
-                with contextlib.suppress(WrongState):  # a stop came by itself
+                with contextlib.suppress(WrongState):  # another stop came first, which serves as well
                     await self.halt()
             await self.freezer.thaw_all()
             for undo in self.before_detach:
@@ -362,7 +365,7 @@ class Session:
             if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
                 self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
             if self.target is not None:
-                self.target.detach()  # it outlives us
+                self.target.detach()  # it runs on after us
             await self.loop.ask(detached)
 
     async def kill(self) -> None:
@@ -376,20 +379,23 @@ class Session:
         self.end_target()
         end = time.monotonic() + END_DEADLINE
         while not self.ended.is_set() and time.monotonic() < end:
-            if not self.native.running:  # at a stop that is shown, or is being judged
-                # The kernel tells the end to the tracer first: gdb takes note of it only where it waits for it. To let
-                # the target run may fail at a breakpoint, whose step needs the registers of a thread that is gone.
+            if not self.native.running:  # at a stop that is shown, or whose meaning is being read
+                # The kernel tells gdb first that the process has ended, and gdb must wait for that to notice it. To
+                # let the target run may fail: at a breakpoint gdb makes a step first, and the thread for it is gone.
                 with contextlib.suppress(DualdbgError):
                     await self.native.kill()
             await self._wait_for_end(END_LOOK)
 
     async def _wait_for_end(self, deadline: float) -> None:
-        """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
+        """Wait until the end of a killed target is reported.
+
+        That takes long only where the kernel is busy with it.
+        """
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.ended.wait(), deadline)
 
     async def close(self) -> None:
-        """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
+        """End the session and its engines. A launched target ends too; one that was detached or attached to runs on."""
         if self.end_target is not None:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
@@ -405,7 +411,7 @@ class Session:
             release()
 
     async def end_tasks(self) -> None:
-        """Take no more reports: the engines are gone."""
+        """Take no more reports, because the engines are gone."""
         await self.loop.end_tasks()
 
 
@@ -427,7 +433,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: lambda session, event: session.emit(Output("console", event.text)),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
-    engine.PythonEnded: lambda session, event: None,  # the process itself tells how it ended
+    engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself
     engine.EngineEnded: Session._engine_ended,
 }
 

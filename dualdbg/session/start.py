@@ -1,4 +1,4 @@
-"""The one place where concrete engines, readers and tables are put together: launch a program, get a session."""
+"""Launches a program and makes its session. Concrete engines, readers and tables are put together here alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from .stops.python_stops import PythonStops
 from .stops.scene import Scene
 from .transitions.beginning import begin, expect_entry
 
-CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
+CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter until debugpy calls
 
 
 class StartedTarget(Protocol):
@@ -82,7 +82,7 @@ class StartTarget(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may choose about a session, apart from what is run."""
+    """What a user may choose about a session, besides what is run."""
 
     gdb: str | None = None
     log_dir: Path | None = None
@@ -92,13 +92,13 @@ class Options:
     symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
     presets: Mapping[str, Preset] = field(default_factory=shipped)
     terminal: Terminal | None = None  # lent to the target while it runs
-    debugpy: Mapping[str, Any] = field(default_factory=dict)  # more of debugpy's own arguments
-    gdb_commands: tuple[str, ...] = ()  # the user's own, run once gdb holds the target
+    debugpy: Mapping[str, Any] = field(default_factory=dict)  # further arguments for debugpy
+    gdb_commands: tuple[str, ...] = ()  # of the user, run once gdb holds the target
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
     table: Callable[..., BreakpointTable] = BreakpointTable
-    before_run: Callable[[Session], Awaitable[None]] | None = None  # gdb holds it, breakpoints are set
-    notices: tuple[Notice, ...] = ()  # of how these options came about
+    before_run: Callable[[Session], Awaitable[None]] | None = None  # awaited when breakpoints are set
+    notices: tuple[Notice, ...] = ()  # about how these options were found
 
     def tell(self, session: Session) -> None:
         """Tell the front end the notices, before anything else happens in the session."""
@@ -131,11 +131,13 @@ async def launch(
 ) -> Session:
     """Start a program with both engines in it, all breakpoints set, and let it run to its first stop.
 
-    ``subscribe`` is called with the session before anything happens in it, ``configure`` is awaited when both
-    engines are ready and before the first line of the program runs. ``start_target`` may start the process
-    elsewhere, in a terminal that someone else owns. A program that is no Python waits, before its main, for ``let_go``,
-    which is awaited once gdb has it. ``user`` is whose the process is, where it is not ours. The interpreter and gdb
-    start side by side. Raises TargetError or EngineError; whatever was started is ended then.
+    ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited when both engines
+    are ready and before the first line of the program runs. ``start_target`` may start the process elsewhere, in a
+    terminal that someone else owns. A program that is not Python waits before its main; ``let_go`` is awaited once
+    gdb has it. ``user`` is the user of the process, where that is another one. The interpreter and gdb start side by
+    side.
+
+    Raises TargetError or EngineError; whatever was started is ended then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -190,7 +192,7 @@ async def launch(
 
 
 def keep_log(session: Session, options: Options) -> None:
-    """With a folder for logs: every decision of the session, and what it remarks besides."""
+    """With a folder for logs, keep a log of all decisions of the session, and of its remarks."""
     if options.log_dir is not None:
         session.log = session.loop.log = WireLog(options.log_dir, "session", session.started).received
 
@@ -203,7 +205,10 @@ def furnish(
     image: AddressSpace | None = None,
     inspect: Callable[..., Inspector] = Inspector,
 ) -> None:
-    """Give a session that has its engines the parts that read and remember for it. ``inspect`` makes its inspector."""
+    """Give a session that has its engines all other parts.
+
+    ``inspect`` makes its inspector, ``image`` is the map of the target's files where that is not read from a process.
+    """
     image = AddressSpace(session.pid) if image is None else image
     loop, engine, debugpy = session.loop, session.native, session.python
     assert debugpy is not None
@@ -212,7 +217,7 @@ def furnish(
     hidden = (
         *map(str, ours),
         *map(os.path.realpath, ours),
-    )  # as Python names its files, and as the kernel does
+    )  # the names that Python has for its files, and those that the kernel has
     reader = StackReader(session.pid, engine, image, policy, hidden)
     reader.emit = session.emit
     inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
@@ -245,7 +250,7 @@ def furnish(
 
 
 def _stepping(session: Session, image: AddressSpace) -> StepEnds:
-    """What steps are made of: how a stop is left, and what becomes of the step at the next one."""
+    """The parts that steps need: some leave a stop, the returned one looks at the next stop."""
     loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
@@ -266,7 +271,7 @@ def _candidates_in(operators: OperatorTable | None) -> Candidates:
 def _nearest_in(
     image: AddressSpace, operators: OperatorTable | None
 ) -> Callable[[BreakpointSpec], list[str]]:
-    """Names for a user who mistyped one: operators, and functions of what was loaded."""
+    """Finds the names that a user who mistyped one may have meant: operators, and functions of what is loaded."""
 
     def nearest(spec: BreakpointSpec) -> list[str]:
         names = operators.nearest(spec.subject) if operators is not None else []
@@ -279,7 +284,10 @@ def _nearest_in(
 
 
 def _source_folders(what: Launch) -> tuple[Path, ...]:
-    """Where a bare file name of a breakpoint is looked for: the program's folder, then ours, then the script's."""
+    """Where a bare file name of a breakpoint is looked for.
+
+    These are the program's folder, our own, and that of the script.
+    """
     start = Path(what.cwd or ".").absolute()
     folders = [start, Path.cwd()]
     if what.script is not None:

@@ -137,7 +137,7 @@ class TargetState:
     exit: Exit | None = None
     # What gdb holds.
     native: NativeHold | None = None  # the native stop that is shown
-    facts: NativeFacts | None = None  # of gdb's last stop: judged, shown, or made for a halt
+    facts: NativeFacts | None = None  # of gdb's last stop: one that is read, is shown, or was made for a halt
     departure: Departure | None = None  # the native stop that the user has left; gdb has not let go yet
     # What debugpy holds.
     python_holds: dict[int, PythonHold] = field(default_factory=dict)  # by debugpy's number of the thread

@@ -1,9 +1,9 @@
-"""Chooses how Python code gets into a stopped process, and prepares it: the text, its place, and the way.
+"""Chooses how Python code gets into a stopped process, and prepares it: the text, its place in memory, and the way.
 
-Three ways, all sound: the interface that 3.14 has for it; an entry in the interpreter's queue of pending calls, taken
-at its next safe point; and a call by gdb on a thread that sleeps in one of the interpreter's own waits. That is
-where the interpreter itself runs Python code when a signal wakes it (PEP 475): the GIL is released there, and no lock
-of the C library is held. Code is never run at any other place.
+There are three ways, all sound: the interface that 3.14 has for it; an entry in the interpreter's queue of pending
+calls, taken at its next safe point; and a call by gdb in a thread that sleeps in one of the interpreter's own waits.
+There the interpreter itself runs Python code when a signal wakes it (PEP 475): the GIL is released, and no lock of
+the C library is held. Code is never run at any other place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BETWEEN = frozenset({"PyThread_acquire_lock_timed", "_PySemaphore_PlatformWait"
 
 @dataclass
 class Injection:
-    """A text in the target that is to be run, and the files that it needs. ``undo`` makes it harmless."""
+    """A text in the target that is to be run, and the files that it needs."""
 
     text_address: int
     size: int
@@ -50,7 +50,7 @@ class Injection:
 
     @property
     def undo(self) -> list[Write]:
-        """The empty text: what is still in the queue then does nothing."""
+        """Empty the text. What is still in the queue does nothing then."""
         return [Write(self.text_address, bytes(self.size))]
 
     def remove_files(self) -> None:
@@ -58,9 +58,9 @@ class Injection:
 
 
 def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
-    """The text with its place, and the files; nothing is written to the target yet.
+    """The text with its place, and its files. Nothing is written to the target yet.
 
-    Raises TargetError where the process has no room or its interpreter cannot be steered.
+    Raises TargetError where the process has no room, or its interpreter cannot be steered.
     """
     folder = _write_files(settings, captured)
     try:
@@ -75,12 +75,12 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
 
 
 def file_prefix() -> str:
-    """What the paths of our files begin with, so that they are found when we are gone."""
+    """The beginning of the paths of our files. By it they are found when we are gone."""
     return str(Path(tempfile.gettempdir()) / f"dualdbg-{os.getpid()}-")
 
 
 def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
-    """A folder that only the target's user may look into; it holds the tokens of the session."""
+    """A folder that only the target's user may look into. It holds the tokens of the session."""
     owner = captured.facts.owner
     folder = Folder.make(captured.facts.pid, owner)
     script = folder.here / "attach.py"
@@ -96,7 +96,7 @@ def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
 
 
 def queue_writes(captured: Captured, injection: Injection) -> list[Write]:
-    """What puts the text into the interpreter's queue. Raises QueueBusy or TargetError."""
+    """What to write so that the text is in the interpreter's queue. Raises QueueBusy or TargetError."""
     assert captured.interpreter is not None and captured.python is not None
     module = interpreter_module(captured)
     function = address_of(module, "PyRun_SimpleString")
@@ -125,10 +125,10 @@ def address_of(module: Module, name: str) -> int:
 
 
 def sleeping_safely(report: ProcessReport, interpreter_files: frozenset[str]) -> ThreadReport | None:
-    """A thread that sleeps in one of the interpreter's own waits, the main thread rather than another.
+    """A thread that sleeps in one of the interpreter's own waits, if possible the main thread.
 
-    None as well while a thread has the GIL in native code: a call that needs the GIL might then never return. One
-    that runs Python gives it back within the switch interval.
+    None also while a thread holds the GIL in native code: a call that needs the GIL might never return then. A thread
+    that runs Python gives the GIL back within the switch interval.
     """
     holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
     if holder is not None and is_native(holder):
@@ -137,7 +137,7 @@ def sleeping_safely(report: ProcessReport, interpreter_files: frozenset[str]) ->
 
 
 def is_native(thread: ThreadReport) -> bool:
-    """Whether the thread is in native code, called from Python or not, rather than in Python code."""
+    """Whether the thread is in native code, called from Python or not."""
     visible = thread.stack.visible()
     return not visible or isinstance(visible[0], NativeFrame)
 

@@ -1,9 +1,9 @@
 """Has the interpreter of a stopped process run a text, by an entry in its own queue of pending calls.
 
-Nothing is executed where the process stands: the entry is written into memory, and the interpreter takes it at its
-next safe point, with the GIL, as it would one of ``Py_AddPendingCall`` (Include/ceval.h, Python/ceval_gil.c). Up to
-3.11 that is the main thread's next one, in 3.12 and 3.13 any thread's. 3.14 has an interface for exactly this, which
-is used there: PEP 768, and _PyRemoteDebuggerSupport in Include/cpython/pystate.h.
+Nothing is executed where the process stands. The entry is written into memory, and the interpreter takes it at its
+next safe point, with the GIL, as it takes those of ``Py_AddPendingCall`` (Include/ceval.h, Python/ceval_gil.c). Up to
+3.11 that is the next safe point of the main thread, in 3.12 and 3.13 that of any thread. 3.14 has an interface for
+exactly this, which is used there: PEP 768, and _PyRemoteDebuggerSupport in Include/cpython/pystate.h.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ class Write:
 
 
 class QueueBusy(TargetError):
-    """A thread is at the queue just now: try again after the process has run for a moment."""
+    """A thread is at the queue just now. Try again after the process has run for a moment."""
 
 
 @dataclass(frozen=True)
 class _Queue:
-    """Offsets of ``struct _pending_calls``, from ``start`` in the interpreter state (3.8: in the runtime), and of the
-    flag that makes the evaluation loop look. Printed by a C program that includes each version's headers."""
+    """Where ``struct _pending_calls`` and the flag are that makes the evaluation loop look at it.
+
+    ``start`` is an offset in the interpreter state (3.8: in the runtime). The numbers were printed by a C program
+    that includes the headers of each version.
+    """
 
     start: int
     breaker: int
@@ -64,7 +67,7 @@ def plan(memory: Memory, layout: PythonLayout, runtime: int, function: int, argu
     """
     interpreter = memory.u64(runtime + layout.interpreters_head)
     while (following := memory.u64(interpreter + layout.interpreter_next)) != 0:
-        interpreter = following  # the newest is first; the main interpreter was the first of all
+        interpreter = following  # the newest interpreter is first in the list, the main one last
     if layout.version in _QUEUES:
         return _plan_by_table(memory, layout, runtime, interpreter, function, argument)
     if layout.version == (3, 13) and layout.has_gil:

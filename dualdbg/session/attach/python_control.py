@@ -34,7 +34,7 @@ from .pending_call import QueueBusy, Write
 
 _ANSWER_DEADLINE = 24 * 3600.0  # gdb may hold the target for as long as the user likes
 _TRIES = 20
-_CALL_DEADLINE = 60.0  # a thread that runs Python may still enter a long native call with the GIL
+_CALL_DEADLINE = 60.0  # a thread that runs Python may enter a long native call with the GIL first
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ControlOptions:
 
 
 class PythonControl:
-    """The way of one session from native debugging alone to both languages."""
+    """Leads one session from native debugging alone to both languages."""
 
     def __init__(self, session: Session, python: DebugpyEngine, options: ControlOptions) -> None:
         self._session = session
@@ -59,7 +59,7 @@ class PythonControl:
         self.available = False
 
     async def begin(self) -> None:
-        """To be called while gdb holds the target: prepares everything, and tells the user what is still missing."""
+        """Prepare everything while gdb holds the target, and tell the user what is still missing."""
         try:
             await self._begin()
         except DualdbgError as error:
@@ -118,7 +118,10 @@ class PythonControl:
     # -- the two ways --------------------------------------------------------------------------------
 
     async def _queue(self, captured: Captured) -> None:
-        """Into the interpreter's queue; where a thread is at it, the target runs on for a moment first."""
+        """Put the text into the interpreter's queue.
+
+        Where a thread is using the queue, the target runs for a moment first.
+        """
         assert self._injection is not None
         for _ in range(_TRIES):
             try:
@@ -132,14 +135,14 @@ class PythonControl:
         raise TargetError("the interpreter's queue of calls was in use at every try")
 
     async def _run_for_a_moment(self) -> None:
-        """A thread is at the interpreter's queue: let it finish what it does there."""
+        """A thread is using the interpreter's queue: let it finish."""
         await self._session.loop.ask(run_for_a_moment)
         await asyncio.sleep(0.01)
         halt = await self._session.halt(_CALL_DEADLINE)
         await self._session.loop.ask(keep_held, halt)
 
     async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
-        """By gdb, on a thread that sleeps where the interpreter itself would run Python code when woken."""
+        """Have gdb run the text in a thread that sleeps where the interpreter itself runs Python code when woken."""
         assert self._injection is not None
         native, module = self._session.native, interpreter_module(captured)
         number = await self._session.inspector.gdb_thread(sleeper.thread.tid)
@@ -156,13 +159,13 @@ class PythonControl:
             await self._session.native.write_memory(write.address, write.data)
 
     async def _undo(self) -> None:
-        """What is still in the interpreter's queue does nothing any more; gdb holds the target."""
+        """What is still in the interpreter's queue does nothing any more. gdb holds the target."""
         if self._injection is not None:
             await self._write(self._injection.undo)
             self.close()
 
     def close(self) -> None:
-        """The files go, and nobody can call any more."""
+        """Remove the files. Nobody can call any more."""
         self._point.close()
         if self._injection is not None:
             self._injection.remove_files()
@@ -212,7 +215,10 @@ class PythonControl:
 
 
 def _check_view(pid: int) -> None:
-    """Raises TargetError when the process does not see the files that it is to run (mount_namespaces(7), chroot(2))."""
+    """Raises TargetError when the process does not see the files that it is to run.
+
+    (mount_namespaces(7), chroot(2))
+    """
     for path in (debugpy_package(), BOOTSTRAP):
         if not Path(f"/proc/{pid}/root{path}").exists():
             raise TargetError(

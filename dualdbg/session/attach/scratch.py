@@ -1,7 +1,8 @@
 """A few bytes of a process's memory that nothing uses: the rest of a page behind a library's last variable.
 
-The dynamic loader maps whole pages and clears what lies behind a library's data (its .bss); nothing is ever put there.
-The program itself and the loader are left out: the heap may begin right behind the one, and the other allocates there.
+The dynamic loader maps whole pages, and clears what lies behind a library's data (its .bss). Nothing is ever put
+there. The program itself and the loader are left out: the heap may begin right behind the program, and the loader
+allocates behind itself.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ...snapshot.linux.memory import Memory
 from ...symbols.address_space import Module
 
 _PF_W = 2
-_KEPT = 64  # bytes behind the last variable that are left alone all the same
+_KEPT = 64  # bytes behind the last variable that we do not use either
 
 
 def find_scratch(memory: Memory, modules: Sequence[Module], size: int) -> int:
-    """The address of ``size`` zero bytes. Raises TargetError when no library has so many to spare."""
+    """The address of ``size`` zero bytes. Raises TargetError when no library has room for them."""
     page = os.sysconf("SC_PAGE_SIZE")
     for module in modules[1:]:
         if module.library is None or PurePath(module.path).name.startswith(("ld-", "ld.")):

@@ -1,1 +1,1 @@
-"""The table of breakpoints, and how each kind is bound, counted and told."""
+"""The table of breakpoints: how each kind is bound to places, counted and told."""

@@ -1,4 +1,4 @@
-"""Notices when the name of a breakpoint turns out to be that of several things."""
+"""Notices that the name of a breakpoint may mean several things."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 6
 
 
 class AmbiguousNames:
-    """What each breakpoint's name may mean as far as the user was told: every meaning is told once."""
+    """Remembers what was told about the name of each breakpoint: every meaning is told once."""
 
     def __init__(self, image: AddressSpace) -> None:
         self._image = image
@@ -29,7 +29,7 @@ class AmbiguousNames:
     def notice(
         self, id: int, spec: BreakpointSpec, locations: Iterable[Location], arrived: Iterable[Module]
     ) -> Notice | None:
-        """What to tell of breakpoint ``id``, which has these locations, now that modules have arrived."""
+        """What to tell of breakpoint ``id``, which is at these locations, when these modules have arrived."""
         if spec.kind is BreakpointKind.FUNCTION:
             functions = [(parse(one.function).short, one.library) for one in locations if one.function]
             found = [(name, PurePath(library or "?").name) for name, library in functions]
@@ -46,7 +46,7 @@ class AmbiguousNames:
         return _notice(id, spec, several)
 
     def _functions(self, name: str, modules: Iterable[Module]) -> list[tuple[str, str]]:
-        # A function in PyTorch's own libraries that has an operator's name belongs to the operator.
+        # In PyTorch's own libraries, a function that has the name of an operator belongs to that operator.
         own = [module for module in modules if is_foreign(module.path)]
         places = self._image.find(name, own)
         return [(place.symbol.short_name, PurePath(place.module.path).name) for place in places]

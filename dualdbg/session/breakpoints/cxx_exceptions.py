@@ -1,4 +1,4 @@
-"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``, and where it came from."""
+"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``, and where it is thrown."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from ..engines import NativeEngine
 
 @dataclass(frozen=True)
 class Throw:
-    """``types`` are the type and its first bases, innermost first (empty: not known); ``text`` is what()."""
+    """A thrown object.
+
+    ``types`` are its type and the first bases, the type first; empty where they are not known. ``text`` is what().
+    """
 
     types: tuple[str, ...]
     text: str | None
 
     def is_a(self, name: str) -> bool:
-        """Whether a handler for the type ``name`` (scopes in front may be left out) would catch it."""
+        """Whether a handler for the type ``name`` would catch it. Scopes in front of the name may be left out."""
         wanted = name.removeprefix("::")
         return any(type_ == wanted or type_.endswith(f"::{wanted}") for type_ in self.types)
 
@@ -45,7 +48,7 @@ def _site(stack: Stack) -> str:
 
 
 def _is_site(frame: object) -> bool:
-    """A frame that is neither the C++ library's own nor the interpreter's."""
+    """Whether the frame is neither in the C++ library nor in the interpreter."""
     if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
         return False
     return not PurePath(frame.library or "").name.startswith("libstdc++")

@@ -1,4 +1,4 @@
-"""Pure: the Python exceptions to stop at, in debugpy's words: filters or options, and with options no filters."""
+"""The Python exceptions to stop at, as debugpy is told: filters, or options instead of filters. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _ALL = {"names": ["Python Exceptions"]}
-# The break modes of DAP's ExceptionOptions that mean what a filter of debugpy means.
+# The break modes of DAP's ExceptionOptions, by the filters of debugpy that mean the same.
 _MODES = {"raised": "always", "uncaught": "unhandled", "userUnhandled": "userUnhandled"}
 
 
@@ -15,8 +15,8 @@ def exception_arguments(
 ) -> dict[str, Any]:
     """The arguments of ``setExceptionBreakpoints``.
 
-    ``filters`` are raised, uncaught and userUnhandled, ``names`` the types to stop at wherever they are raised,
-    ``options`` ready-made ExceptionOptions of a client. (pydevd_process_net_command_json.py,
+    ``filters`` are raised, uncaught and userUnhandled. ``names`` are types to stop at wherever they are raised.
+    ``options`` are ExceptionOptions as a client sends them. (pydevd_process_net_command_json.py,
     on_setexceptionbreakpoints_request.)
     """
     wanted = [name for name in _MODES if name in set(filters)]

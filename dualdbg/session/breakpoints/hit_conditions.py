@@ -1,7 +1,7 @@
-"""Which hits of a breakpoint stop, as editors word it; the same words as debugpy has, for native breakpoints too.
+"""Which hits of a breakpoint stop, in the words of editors. Native breakpoints understand the same words as debugpy.
 
-``5`` and ``== 5`` stop at the fifth hit, ``> 5``, ``>= 5``, ``< 5``, ``<= 5``, ``!= 5`` compare, ``% 3`` stops at every
-third (debugpy: pydevd_process_net_command_json.py, _get_hit_condition_expression).
+``5`` and ``== 5`` stop at the fifth hit; ``> 5``, ``>= 5``, ``< 5``, ``<= 5``, ``!= 5`` compare; ``% 3`` stops at
+every third (debugpy: pydevd_process_net_command_json.py, _get_hit_condition_expression).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def check_hit_condition(text: str) -> str:
 
 
 def hit_counts(condition: str, hit: int) -> bool:
-    """Whether the ``hit``-th hit (from 1) is one to stop at."""
+    """Whether a breakpoint stops at this hit, the first of which is 1."""
     match = _PATTERN.fullmatch(condition)
-    assert match is not None, condition  # check_hit_condition made it
+    assert match is not None, condition  # check_hit_condition has accepted it
     return _COMPARISONS[match[1] or ""](hit, int(match[2]))

@@ -1,4 +1,4 @@
-"""Binds native breakpoint specs to addresses as libraries arrive, one gdb breakpoint an address."""
+"""Binds native breakpoint specs to addresses as libraries arrive. Each address gets one gdb breakpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Candidates = Callable[[BreakpointSpec], list[Candidate]]
 
 @dataclass
 class _Point:
-    """One gdb breakpoint and the breakpoints of the user that share it."""
+    """A gdb breakpoint, and the user's breakpoints that share it."""
 
     number: int
     owners: set[int] = field(default_factory=set)
@@ -41,11 +41,11 @@ class _Wanted:
     spec: BreakpointSpec
     names: tuple[str, ...]
     candidates: tuple[Candidate, ...] = ()
-    operator: str | None = None  # of an extension: the registry of the process has its kernels
+    operator: str | None = None  # of an extension: its kernels are in the registry of the process
     enabled: bool = True
-    locations: dict[str, Location] = field(default_factory=dict)  # by gdb location
+    locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
     message: str | None = None
-    passed_over: int = 0  # hits that gdb has counted at places where it does so no longer
+    passed_over: int = 0  # hits that gdb counted at places where it does not count any more
 
 
 def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
@@ -80,10 +80,11 @@ class NativeBreakpoints:
         self._held_back = False
 
     def hold_back(self) -> None:
-        """Set breakpoints without stopping at them until :meth:`release`: the program has not begun yet."""
+        """Set breakpoints that do not stop before :meth:`release`: the program has not begun yet."""
         self._held_back = True
 
     async def release(self) -> None:
+        """The program begins: breakpoints stop from now on."""
         self._held_back = False
         for point in self._points.values():
             if self._is_active(point):
@@ -135,21 +136,24 @@ class NativeBreakpoints:
         return not self._held_back and any(wanted.enabled for wanted in owners)
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
-        """Whether it is bound, where, and what is to be said of it. A signal needs no place."""
+        """Whether it is bound, where, and what there is to say of it. A signal has no place."""
         wanted = self._wanted[id]
         bound = wanted.locations or wanted.spec.kind is BreakpointKind.SIGNAL
         state = BreakpointState.VERIFIED if bound else BreakpointState.PENDING
         return state, tuple(wanted.locations.values()), wanted.message
 
     def owners(self, gdb_number: int) -> list[int]:
-        """The enabled breakpoints of the user behind a breakpoint of gdb's."""
+        """The user's enabled breakpoints behind a gdb breakpoint."""
         for point in self._points.values():
             if point.number == gdb_number:
                 return sorted(o for o in point.owners if o in self._wanted and self._wanted[o].enabled)
         return []
 
     def owners_there(self, gdb_number: int) -> list[int]:
-        """:meth:`owners`, and those of the other breakpoints of gdb's at the address: it reports one of several."""
+        """The user's enabled breakpoints at the address of a gdb breakpoint.
+
+        gdb may have several there, and reports only one of them.
+        """
         key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
         if key is None or not key.startswith("0x"):
             return self.owners(gdb_number)
@@ -161,7 +165,7 @@ class NativeBreakpoints:
     # -- the target's changes -------------------------------------------------------------------
 
     async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
-        """Bind what can be bound in new modules; returns the breakpoints that changed."""
+        """Bind what can be bound in new modules. Returns the breakpoints that changed."""
         arrived = list(modules)
         changed = []
         for wanted in list(self._wanted.values()):
@@ -173,7 +177,10 @@ class NativeBreakpoints:
         return changed
 
     async def operator_registered(self, gdb_number: int, gdb_thread: int) -> list[int] | None:
-        """At a stop where operators are registered: the breakpoints that changed; None at any other stop."""
+        """At a stop where operators are registered: bind their kernels. Returns the breakpoints that changed.
+
+        None at any other stop.
+        """
         if not self._registrations.is_registration(gdb_number):
             return None
         kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
@@ -186,15 +193,19 @@ class NativeBreakpoints:
         return changed
 
     def _unbound_operators(self) -> set[str]:
-        """Those whose kernels are looked for: other keys may bring other kernels, a function is there or not."""
+        """The operators whose kernels are looked for.
+
+        An operator may get further kernels for other dispatch keys at any time. A function is looked for only until
+        it is found.
+        """
         kind = BreakpointKind.OPERATOR
         unbound = (one for one in self._wanted.values() if one.spec.kind is kind or not one.locations)
         return {wanted.operator for wanted in unbound if wanted.operator is not None}
 
     async def libraries_left(self) -> list[int]:
-        """Forget the places in modules that are gone; returns the breakpoints that changed.
+        """Forget the places in modules that are gone. Returns the breakpoints that changed.
 
-        gdb keeps its own, and would set them again in whatever is loaded there next.
+        gdb would keep its breakpoints, and set them again in whatever is loaded there next.
         """
         changed = []
         for wanted in self._wanted.values():
@@ -223,7 +234,7 @@ class NativeBreakpoints:
         return module is not None and module.path.removesuffix(DELETED) == path
 
     def program_replaced(self) -> list[int]:
-        """The process ran another program by exec: nothing is bound any more."""
+        """The process runs another program (exec). No place is bound any more."""
         changed = [wanted.id for wanted in self._wanted.values() if wanted.locations]
         for wanted in self._wanted.values():
             wanted.locations.clear()
@@ -276,7 +287,7 @@ class NativeBreakpoints:
             await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_offset(self, wanted: _Wanted, module: Module, offset: int) -> None:
-        """``offset`` is the link-time address, as nm and objdump print it."""
+        """Bind to the link-time address ``offset``, as nm and objdump print it."""
         address = module.bias + offset
         function, library = self.image.describe(address)
         if function is None and not module.start <= address < module.end:
@@ -316,7 +327,7 @@ class NativeBreakpoints:
     async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
         spec = wanted.spec
         counts = spec.hits if is_counted_by_gdb(spec) else None
-        # Those that gdb is to treat alike share one of its breakpoints.
+        # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         key = f"{address:#x} {spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
         if key in wanted.locations:
             return
@@ -350,7 +361,9 @@ class NativeBreakpoints:
         return point
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
-        """The thread of a spec, where gdb has it already; each stop's thread is looked at in any case."""
+        """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any
+        case.
+        """
         if spec.thread is None or not spec.thread.isdigit():
             return None
         threads = {tid: number for number, tid in (await self._native.threads()).items()}
@@ -359,14 +372,14 @@ class NativeBreakpoints:
     async def _set_condition(
         self, wanted: _Wanted, number: int, condition: str | None, gdb_thread: int | None = None
     ) -> None:
-        """A condition that gdb cannot read here leaves the breakpoint without one: the stop there says why."""
+        """Give gdb a condition. Where gdb cannot read it, the breakpoint stops once and says why."""
         try:
             await self._native.set_condition(number, condition, gdb_thread)
         except CommandError as error:
             wanted.message = f"the condition cannot be read: {error.message}"
 
     async def _ignore_first_hits(self, wanted: _Wanted, point: _Point) -> None:
-        """Let gdb pass over hits by itself; not where several places count together."""
+        """Let gdb pass over the first hits by itself, but not where several places count together."""
         assert wanted.spec.hits is not None
         if not wanted.locations:
             await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
@@ -379,7 +392,7 @@ class NativeBreakpoints:
                 await self._native.ignore_hits(other.number, 0)
 
     async def hits_before(self, id: int) -> int:
-        """The hits of a breakpoint that gdb has passed over by itself, before the one at hand."""
+        """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
         wanted = self._wanted[id]
         counted = wanted.passed_over
         for point in (self._points[key] for key in wanted.locations):

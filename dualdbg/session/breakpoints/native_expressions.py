@@ -1,4 +1,4 @@
-"""Pure: whether a native expression only looks; one that assigns or calls would change what the program computes."""
+"""Whether a native expression only looks. One that assigns or calls would change what the program computes. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_CALLS = {"sizeof", "alignof", "decltype", "typeof", "if", "and", "or", "not"
 def check_expression(expression: str) -> None:
     """Raises SpecError for a condition, or an expression of a log text, that would write or call.
 
-    gdb's own functions (``$_streq``) only look.
+    gdb's own functions (``$_streq``) may be called: they only look.
     """
     plain = _QUOTED.sub('""', expression)
     found = _ASSIGNS.search(plain)

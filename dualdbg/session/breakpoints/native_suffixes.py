@@ -1,25 +1,25 @@
-"""Pure: what of a native breakpoint's suffixes gdb does by itself, without a stop that the session hears of."""
+"""What gdb does of a native breakpoint's suffixes by itself, so that the session hears of no stop. Pure."""
 
 from __future__ import annotations
 
 from ...model import BreakpointKind, BreakpointSpec
 
-# Every arrival counts: no rule of the judge's has to look at it first.
+# Every arrival at these counts; others must be looked at first (stops/native_hits.py).
 _PLAIN = {BreakpointKind.FUNCTION, BreakpointKind.NATIVE_LINE, BreakpointKind.ADDRESS}
 
 
 def _names_a_thread(spec: BreakpointSpec) -> bool:
-    """Whether the thread is given by name, which gdb cannot tell."""
+    """Whether the thread is given by its name, which gdb does not know."""
     return spec.thread is not None and not spec.thread.isdigit()
 
 
 def prints_itself(spec: BreakpointSpec) -> bool:
-    """Whether gdb can do all of a log point without a stop."""
+    """Whether gdb can print the text of a log point by itself, without a stop."""
     counts = (spec.hits, spec.hit_condition) != (None, None)
     return spec.log is not None and spec.kind in _PLAIN and not counts and not _names_a_thread(spec)
 
 
 def is_counted_by_gdb(spec: BreakpointSpec) -> bool:
-    """Whether gdb can pass over the first hits."""
+    """Whether gdb can pass over the first hits by itself."""
     plain = spec.kind in _PLAIN and spec.thread is None and spec.log is None
     return spec.hits is not None and spec.hits > 1 and plain

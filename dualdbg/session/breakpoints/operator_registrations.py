@@ -1,4 +1,4 @@
-"""Finds the kernels of an extension's operators: those that are registered, and those that a library registers now."""
+"""Finds the kernels of an extension's operators: those registered already, and those registered from now on."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...symbols.torch.operator_registry import (
 )
 from ..engines import NativeEngine
 
-# mylib::myop is as good a name of a C++ function; it may be an operator when no function has it.
+# mylib::myop may name a C++ function too. It may be an operator only when no function has that name.
 _MAY_BE_OPERATOR = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 
 
 def extension_operator(spec: BreakpointSpec) -> str | None:
-    """The operator, ``mylib::myop.overload``, that a spec means or may mean and that PyTorch itself does not have."""
+    """The operator, ``mylib::myop.overload``, that a spec means or may mean. PyTorch itself does not have it."""
     if spec.kind is BreakpointKind.OPERATOR and spec.namespace not in (None, "aten"):
         return f"{spec.namespace}::{spec.subject}" + (f".{spec.overload}" if spec.overload else "")
     if spec.kind is BreakpointKind.FUNCTION and _MAY_BE_OPERATOR.fullmatch(spec.subject):
@@ -31,21 +31,23 @@ def extension_operator(spec: BreakpointSpec) -> str | None:
 
 
 class OperatorRegistrations:
-    """Used only while gdb holds the target. Operators have no event of their own: a library that brings some is
-    known by the text of the name, and then every registration is looked at.
+    """The registry of PyTorch in the target. Used only while gdb holds it.
+
+    A new operator is no event. A library that may bring some is known by their names in its text; then gdb stops at
+    every registration.
     """
 
     def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
         self._native = native
         self._image = image
-        self._number: int | None = None  # gdb's breakpoint where operators are registered
+        self._number: int | None = None  # the gdb breakpoint where operators are registered
 
     def known(self, name: str) -> list[int]:
         """The addresses of the kernels that are registered for an operator."""
         return registered_kernels(self._image, ProcessMemory(self._image.pid), name)
 
     async def watch(self, names: Iterable[str], arrived: Iterable[Module]) -> None:
-        """Look at registrations from now on, when one of the new modules may register one of these operators."""
+        """Stop at registrations from now on, if one of the new modules may register one of these operators."""
         if self._number is not None or not any(mentions(one, name) for name in names for one in arrived):
             return
         for place in self._image.find(REGISTER):
@@ -56,7 +58,7 @@ class OperatorRegistrations:
         return gdb_number == self._number
 
     async def at_hand(self, names: Iterable[str], gdb_thread: int) -> dict[str, list[int]]:
-        """At a stop where :meth:`is_registration`: the addresses of the kernels by the operators that get them."""
+        """At a stop at a registration: the addresses of the kernels, by the operators that get them."""
         registers = REGISTER_ARGUMENTS.get(await self._native.architecture())
         if registers is None:
             return {}

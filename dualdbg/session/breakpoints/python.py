@@ -1,4 +1,4 @@
-"""The Python half of the breakpoint table: debugpy takes all breakpoints of a file, or all filters, at once."""
+"""The Python half of the breakpoint table. debugpy takes all breakpoints of a file, or all filters, at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer sti
 
 @dataclass
 class _Wanted:
-    """A Python breakpoint of the user and what debugpy said of it."""
+    """A Python breakpoint of the user, and what debugpy said of it."""
 
     id: int
     spec: BreakpointSpec
@@ -43,14 +43,14 @@ class _Wanted:
     location: Location | None = None
     message: str | None = None
     debugpy_id: int | None = None
-    place: FunctionPlace | None = None  # of a function
-    note: str | None = None  # said when debugpy says nothing
+    place: FunctionPlace | None = None  # where the function of a function breakpoint is
+    note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
 
 
 @dataclass(frozen=True)
 class _Message:
-    """A request that tells debugpy all of a group, and whose rows of the answer belong to whom."""
+    """A request that tells debugpy all of a group. ``group`` are the breakpoints of each row of the answer."""
 
     command: str
     arguments: dict[str, Any]
@@ -63,7 +63,7 @@ class _Message:
 
 
 class PythonBreakpoints:
-    """Line and function breakpoints and exception filters, as debugpy is to have them."""
+    """Breakpoints on lines, functions and exceptions, and how debugpy is told of them."""
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class PythonBreakpoints:
         self._mute = mute
         self._folders = folders
         self._wanted: dict[int, _Wanted] = {}
-        self._filters: tuple[str, ...] = ()  # those of an editor, besides the breakpoints of the table
+        self._filters: tuple[str, ...] = ()  # the choice of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
-        # Hears of what debugpy answered only afterwards.
+        # Is called with the breakpoints about which debugpy answered late.
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
-        # Numbers of messages, greater than those of an earlier session.
+        # Numbers of messages. They are greater than those of an earlier session.
         self._said = self._heard = time.time_ns()
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
@@ -105,7 +105,10 @@ class PythonBreakpoints:
         await self._send(wanted)
 
     async def _place(self, wanted: _Wanted, name: str) -> None:
-        """debugpy only knows the bare names of functions: which one is meant goes into the condition."""
+        """Find the function that is meant.
+
+        debugpy knows functions by their bare names only: which one is meant becomes a part of the condition.
+        """
         place = await in_thread(self._find, name)
         if isinstance(place, FunctionPlace):
             wanted.place = place
@@ -117,17 +120,17 @@ class PythonBreakpoints:
             wanted.message = place.why
 
     def may_be_native(self, id: int) -> bool:
-        """Whether a function breakpoint found the module that it names, but no Python code."""
+        """Whether the module of a function breakpoint was found, but no Python code of that name in it."""
         return id in self._wanted and self._wanted[id].may_be_native
 
     async def place_again(self, id: int, name: str) -> None:
-        """The function has another name where it is written."""
+        """The function has the name ``name`` where it is written: look there."""
         wanted = self._wanted[id]
         await self._place(wanted, name)
         await self._send(wanted)
 
     def reject(self, id: int, message: str) -> None:
-        """It turned out that there is nothing in Python to stop at."""
+        """There is nothing in Python to stop at, as it turned out."""
         self._wanted[id].state = BreakpointState.REJECTED
         self._wanted[id].message = message
 
@@ -139,13 +142,13 @@ class PythonBreakpoints:
         await self._send(self._wanted[id])
 
     async def send_all(self) -> None:
-        """Tell debugpy everything: it is initialized now, and takes breakpoints."""
+        """debugpy is initialized and takes breakpoints: tell it all of them."""
         self._ready = True
         for wanted in _one_a_group(list(self._wanted.values())):
             await self._send(wanted)
 
     def changed(self, debugpy_id: int, now: BreakpointAnswer) -> int | None:
-        """debugpy changed a breakpoint; returns whose it is."""
+        """debugpy changed a breakpoint. Returns the user's number of it."""
         for wanted in self._wanted.values():
             if wanted.debugpy_id == debugpy_id:
                 _settle(wanted, now)
@@ -153,25 +156,31 @@ class PythonBreakpoints:
         return None
 
     def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
+        """The user's breakpoints behind those of debugpy."""
         return [wanted.id for wanted in self._wanted.values() if wanted.debugpy_id in debugpy_ids]
 
     def editor_wants(self, mode: str) -> bool:
-        """Whether an editor asked for exceptions of this kind (always, unhandled) by itself."""
+        """Whether an editor's own choice of exceptions covers this mode (always, unhandled)."""
         names = {"always": "raised", "unhandled": "uncaught"}
         return bool(self._options) or names[mode] in self._filters or "userUnhandled" in self._filters
 
     def exception_owners(self) -> list[int]:
+        """The user's enabled breakpoints on exceptions."""
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
         return [one.id for one in self._wanted.values() if one.spec.kind in kinds and one.enabled]
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
+        """Whether it is bound, where, and what there is to say of it."""
         wanted = self._wanted[id]
         locations = (wanted.location,) if wanted.location is not None else ()
         return wanted.state, locations, wanted.message
 
     @property
     def unheard(self) -> int | None:
-        """The number of the latest message that debugpy has not answered: it was said while gdb held the target."""
+        """The number of the latest message, while debugpy has not answered it; else None.
+
+        A message that is sent while gdb holds the target is answered when the target runs again.
+        """
         return self._said if self._heard < self._said else None
 
     def _resolve(self, name: str) -> str | None:
@@ -182,7 +191,7 @@ class PythonBreakpoints:
         return None
 
     async def _send(self, changed: _Wanted) -> None:
-        """Tell debugpy; while gdb holds the target it is mute, and hears of it when the target runs again."""
+        """Tell debugpy. It is mute while gdb holds the target, and reads the message when that runs again."""
         if not (self._ready and self._python.connected):
             return
         message = _MESSAGES[changed.spec.kind](self, changed)
@@ -235,7 +244,10 @@ class PythonBreakpoints:
         return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
 
     def _functions(self, changed: _Wanted) -> _Message:
-        """A bare name that no source has is that of a function made at run time, whichever it is."""
+        """What debugpy is told of function breakpoints.
+
+        A bare name that no source has means every function of that name that is made at run time.
+        """
         kind = BreakpointKind.PYTHON_FUNCTION
         group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
         group = [w for w in group if w.place is not None or "." not in w.spec.subject]
@@ -264,11 +276,11 @@ def _lines_of(file: str) -> int:
     try:
         return len(Path(file).read_bytes().splitlines())
     except OSError:
-        return sys.maxsize  # nobody knows: debugpy decides
+        return sys.maxsize  # not known: debugpy decides
 
 
 def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
-    """One breakpoint for each thing that is sent as a whole: each file, the functions, the exceptions."""
+    """One breakpoint for each group that is sent as a whole: a file, the functions, the exceptions."""
     groups = {(_MESSAGES[one.spec.kind], one.file): one for one in wanted}
     return list(groups.values())
 
@@ -280,14 +292,18 @@ def _filter(spec: BreakpointSpec) -> str:
 
 
 def _is_builtin(name: str) -> bool:
-    """Others debugpy would import at once, by a name that may not be there yet: all are looked at then."""
+    """Whether debugpy can be given the name of the exception.
+
+    It would import any other name at once, which may not be there yet. For those it stops at all exceptions, and we
+    look at them.
+    """
     return isinstance(getattr(builtins, name, None), type)
 
 
 def _rows(
     group: list[_Wanted], key: str, places: Sequence[object]
 ) -> tuple[list[dict[str, Any]], list[list[_Wanted]]]:
-    """What debugpy is to be told of breakpoints at these places, and whose each row is."""
+    """What debugpy is told of breakpoints at these places, and the user's breakpoints of each row."""
     rows = [
         {key: place, **suffixes(one.id, one.spec, one.place)}
         for place, one in zip(places, group, strict=True)
@@ -305,5 +321,5 @@ def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
         file = wanted.place.file if wanted.place is not None else wanted.file
         line = wanted.place.line if wanted.place is not None else row.line or wanted.spec.line
-        if file is not None or function is not None:  # an exception may come from anywhere
+        if file is not None or function is not None:  # an exception has no place
             wanted.location = Location(function, None, None, file, line)

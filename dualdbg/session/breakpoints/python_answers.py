@@ -16,21 +16,21 @@ from ..ports import AskingPython
 from ..stops.facts import PythonHold
 from .python_suffixes import HELD, value_of
 
-# debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame): its types, which object
-# it is, and the lines from here to where it was raised.
+# debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame). This gives its types,
+# which object it is, and the lines from here to where it was raised.
 _EXCEPTION = (
     "(lambda kind, value, trace: ([one.__module__ + '.' + one.__qualname__ for one in kind.__mro__], id(value),"
     " [(frame.f_code.co_filename, line) for frame, line in __import__('traceback').walk_tb(trace)]))(*__exception__)"
 )
 _THREAD = "(str(__import__('threading').get_native_id()), __import__('threading').current_thread().name)"
 _ENDINGS = ("Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning")
-_NOTE = "       (note: "  # debugpy adds where it paused to the type's name (pydevd_comm.py)
+_NOTE = "       (note: "  # behind the name of the type, debugpy notes where it paused (pydevd_comm.py)
 
 
 async def ask(python: AskingPython, hold: PythonHold, expression: str) -> Any:
-    """The value of an expression in the frame of the stop, a literal; None when it has none.
+    """The value of an expression in the frame of the stop, which must be a literal. None when it has no value.
 
-    Raises WrongState when a native stop came first, as the other questions here do.
+    Raises WrongState when a native stop came first. So do the other functions here that ask.
     """
     if not hold.frames:
         return None
@@ -44,7 +44,7 @@ async def ask(python: AskingPython, hold: PythonHold, expression: str) -> Any:
 
 
 async def condition_error(python: AskingPython, hold: PythonHold, condition: str) -> str | None:
-    """Why a condition has no value in the frame of the stop; None when it has one."""
+    """Why a condition has no value in the frame of the stop. None when it has one."""
     if not hold.frames:
         return None
     question = debugpy.evaluate(condition, hold.frames[0].id)
@@ -58,7 +58,7 @@ async def condition_error(python: AskingPython, hold: PythonHold, condition: str
 
 
 async def held(python: AskingPython, hold: PythonHold, ids: list[int]) -> list[int]:
-    """Those of several breakpoints at one place whose conditions and counts held."""
+    """Which of several breakpoints at one place have a condition and a count that hold."""
     if len(ids) < 2:
         return ids
     noted = await ask(python, hold, HELD)
@@ -76,9 +76,10 @@ def exception_text(hold: PythonHold) -> str | None:
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception as debugpy stopped for it. ``mode`` is always or unhandled; ``types`` are None where not known.
+    """An exception at which debugpy stopped.
 
-    ``object`` and ``raised_at`` say which one it is, ``depth`` how many frames it has come through.
+    ``mode`` is always or unhandled. ``types`` are None where they are not known. ``object`` and ``raised_at`` say
+    which exception it is, ``depth`` how many frames it has come through.
     """
 
     mode: str
@@ -88,7 +89,7 @@ class Raised:
     depth: int = 0
 
     def came_from(self, earlier: Raised | None) -> bool:
-        """Whether this is the exception that was met before, on its way through a calling function."""
+        """Whether this is the exception that was met before, now on its way through a calling function."""
         return (
             earlier is not None
             and (earlier.object, earlier.raised_at) == (self.object, self.raised_at)
@@ -113,7 +114,7 @@ async def raised(python: AskingPython, hold: PythonHold) -> Raised:
 
 
 def exception_owners(exception: Raised, specs: dict[int, BreakpointSpec]) -> list[int]:
-    """Those of the breakpoints on exceptions that this one meets, suffixes aside."""
+    """Which of the breakpoints on exceptions this exception meets, before their suffixes are looked at."""
     if exception.mode == "unhandled":
         return [id for id, spec in specs.items() if spec.kind is BreakpointKind.UNCAUGHT]
     raising = {id: spec for id, spec in specs.items() if spec.kind is BreakpointKind.RAISE}
@@ -121,7 +122,10 @@ def exception_owners(exception: Raised, specs: dict[int, BreakpointSpec]) -> lis
 
 
 def nearest_exceptions(name: str) -> list[str]:
-    """The built-in exceptions that a name which is none of them may have been meant for."""
+    """The built-in exceptions that may have been meant by ``name``.
+
+    Empty where ``name`` is a built-in itself, or is like none of them.
+    """
     known = [key for key, value in vars(builtins).items() if isinstance(value, type)]
     if not name or name in known:
         return []
@@ -129,7 +133,7 @@ def nearest_exceptions(name: str) -> list[str]:
 
 
 async def condition_holds(python: AskingPython, hold: PythonHold, spec: BreakpointSpec) -> bool:
-    """Whether the thread and the condition of a breakpoint on an exception are those of the stop."""
+    """Whether a breakpoint on an exception is for this thread, and its condition holds."""
     if spec.thread is not None and spec.thread not in (await ask(python, hold, _THREAD) or ()):
         return False
     if spec.condition is None:
@@ -138,7 +142,7 @@ async def condition_holds(python: AskingPython, hold: PythonHold, spec: Breakpoi
 
 
 async def log_text(python: AskingPython, hold: PythonHold, text: str) -> str:
-    """A log text with its expressions evaluated in the frame of the stop."""
+    """A log text, with the values of its expressions in the frame of the stop."""
     texts, expressions = split_log(text)
     written = texts[0]
     for expression, following in zip(expressions, texts[1:], strict=True):
@@ -157,9 +161,10 @@ async def _shown(python: AskingPython, hold: PythonHold, expression: str) -> str
 
 
 def _names(subject: str, types: list[str] | None) -> bool:
-    """Whether ``ValueError``, ``Outer.Inner`` or ``module.Type`` is one of an exception's types; True without them.
+    """Whether ``subject`` names one of an exception's types: ``ValueError``, ``Outer.Inner`` or ``module.Type``.
 
-    A type may be named by the package that offers it, and be written in another module of it.
+    True where the types are not known. A type may be named by the package that offers it, and be written in another
+    module of that package.
     """
     if not subject or types is None:
         return True

@@ -1,4 +1,4 @@
-"""The Python names of the program that is debugged: where a function is written, or which native one it is."""
+"""Looks up the Python names of the debugged program: where a function is written, or which native function it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...target.launcher import Launch
 
 
 class PythonNames:
-    """Looks names up as the program would: with its interpreter, environment and folder."""
+    """Looks names up as the program would: with its interpreter, its environment and its folder."""
 
     def __init__(self, what: Launch) -> None:
         self._what = what
@@ -41,13 +41,14 @@ class PythonNames:
         return [str(first), *facts.search_path]
 
     def find(self, name: str) -> FunctionPlace | NoFunction:
-        """Where a function begins, from the source alone. Raises UsageError for what is no interpreter."""
+        """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
         return find_function(name, self._script, self._search_path)
 
     def resolve(self, name: str) -> Resolved:
-        """What a name is, by importing it in an interpreter of its own, which takes as long as the import.
+        """What a name stands for.
 
-        Raises SymbolError when that interpreter fails.
+        It is imported in an interpreter of its own, and that takes as long as the import. Raises SymbolError when the
+        interpreter fails.
         """
         [answer] = find_entries(
             self._what.python,

@@ -1,4 +1,4 @@
-"""Pure: what a Python breakpoint wants of debugpy beyond its place, in debugpy's own words."""
+"""What a Python breakpoint wants of debugpy besides its place, in debugpy's words. Pure."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ...model import BreakpointSpec
 from ...symbols.callables.python_functions import FunctionPlace
 from ..log_text import split_log
 
-# Each is a whole expression; what they import is there already.
+# Each is a whole expression. The modules that they import are loaded already.
 _IN_THREAD = (
     "{thread!r} in (str(__import__('threading').get_native_id()),"
     " __import__('threading').current_thread().name)"
 )
-# The frame at hand is the first of its name outwards from where debugpy evaluates.
+# From where debugpy evaluates outwards, the first frame of this name is the one of the breakpoint.
 _IN_FUNCTION = (
     "(lambda code: (code.co_firstlineno, code.co_filename.rpartition('/')[2]))(next(frame.f_code for frame, _ in"
     " __import__('traceback').walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
     " == ({line}, {file!r})"
 )
-# debugpy's own hitCondition does not look at the condition (pydevd.py, handle_breakpoint_condition).
+# debugpy counts for its own hitCondition whether the condition holds or not (pydevd.py, handle_breakpoint_condition).
 _COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('itertools').count(1)))"
-# Which of several breakpoints at one place hold, by thread, before debugpy is told whether one does.
+# By thread: which of several breakpoints at one place hold. It is noted before debugpy hears whether any of them does.
 _JOINED = (
     "(lambda held: (vars(__import__('pydevd')).setdefault('dualdbg_held', {{}})"
     ".__setitem__(__import__('threading').get_ident(), held), any(held.values()))[1])({{{parts}}})"
 )
 HELD = "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('threading').get_ident(), None)"
-# What debugpy does for a log text of a breakpoint of its own (pydevd_frame.py), which a joined one is not.
+# For a joined breakpoint we do what debugpy does for the log text of a single one (pydevd_frame.py).
 _PRINT = (
     "(lambda debugger, text: debugger.writer.add_command(debugger.cmd_factory.make_io_message(text, 1)))"
     "(__import__('pydevd').GetGlobalDebugger(), ''.join([{words}]) + '\\n')"
@@ -42,7 +42,10 @@ _SHOWN = (
 
 
 def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict[str, Any]:
-    """The condition, hitCondition and logMessage of breakpoint ``id``; ``place`` is the function that it names."""
+    """The condition, hitCondition and logMessage of breakpoint ``id``.
+
+    ``place`` is its function, where it names one.
+    """
     parts = []
     if place is not None:
         file = Path(place.file).name
@@ -64,12 +67,11 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict
 def join(
     rows: Sequence[dict[str, Any]], key: str, breakpoints: Sequence[tuple[int, BreakpointSpec]]
 ) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """One row for each value of ``key``, as debugpy keeps one breakpoint a place, and the rows that went into each.
+    """One row for each value of ``key``, and the breakpoints that went into each: debugpy keeps one breakpoint a
+    place.
 
-    ``key`` is line or name (of a function).
-
-    ``breakpoints`` are the number and spec of each row. A joined row stops when any of its breakpoints would, and
-    notes which; :data:`HELD` tells.
+    ``key`` is line or name (of a function). ``breakpoints`` are the number and spec of each row. A joined row stops
+    when any of its breakpoints would, and notes which; :data:`HELD` tells.
     """
     sources: dict[Any, list[int]] = {}
     for index, row in enumerate(rows):
@@ -78,13 +80,14 @@ def join(
     for place, indices in sources.items():
         parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
         first = rows[indices[0]]
-        alone = len(indices) == 1 and not (key == "name" and "logMessage" in first)  # it logs at lines only
+        # debugpy logs at lines only
+        alone = len(indices) == 1 and not (key == "name" and "logMessage" in first)
         joined.append(first if alone else {key: place, "condition": _JOINED.format(parts=parts)})
     return joined, list(sources.values())
 
 
 def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
-    """Whether a breakpoint stops here, as an expression; a log text is printed, and never does."""
+    """An expression that tells whether a breakpoint stops here. One with a log text prints it, and never stops."""
     parts = [f"({row['condition']})"] if "condition" in row else []
     if spec.hit_condition is not None:
         zero = " == 0" if "%" in spec.hit_condition else ""
@@ -98,20 +101,20 @@ def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
 
 
 def _log_message(text: str) -> str:
-    """A log text in debugpy's form, which knows neither doubled braces, formats nor %."""
+    """A log text in debugpy's form, which has neither doubled braces nor formats nor %."""
     texts, expressions = split_log(text)
     written = ["".join(_ESCAPED.get(letter, letter) for letter in part) for part in texts]
     values = [*(f"{{{value_of(expression)}}}" for expression in expressions), ""]
     return "".join(part + value for part, value in zip(written, values, strict=True))
 
 
-_ESCAPED = {"{": "{chr(123)}", "}": "{chr(125)}", "%": "{chr(37)}"}  # debugpy makes a %-format of it
+_ESCAPED = {"{": "{chr(123)}", "}": "{chr(125)}", "%": "{chr(37)}"}  # debugpy uses it as a %-format
 
 
 def value_of(expression: str) -> str:
-    """An expression of a log text, ``loss:.3f`` and ``name!r`` as calls.
+    """An expression of a log text with its format or conversion (``loss:.3f``, ``name!r``), written as a call.
 
-    The colon of a lambda, a slice or a dictionary is none of a format, and ``!=`` no conversion.
+    The colon of a lambda, a slice or a dictionary begins no format, and ``!=`` is no conversion.
     """
     if _is_expression(expression):
         return expression

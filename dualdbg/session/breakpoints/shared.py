@@ -1,4 +1,4 @@
-"""One set of breakpoints over several processes: what is set, removed or disabled in one is so in all."""
+"""One set of breakpoints over several processes: a change in one of them is made in all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OVER = (State.EXITED, State.DETACHED, State.LOST)
 
 
 class SharedBreakpoints:
-    """The tables of the processes that have their breakpoints in common, the launched one's first."""
+    """The tables of the processes that have their breakpoints in common. That of the launched process is the first."""
 
     def __init__(self) -> None:
         self._tables: list[SharedTable] = []
@@ -22,17 +22,17 @@ class SharedBreakpoints:
         self.next_id = 1
 
     async def join(self, table: SharedTable) -> None:
-        """Give ``table`` what the others have; from now on it gets what they get."""
+        """Give ``table`` the breakpoints of the others. From now on it gets every change."""
         self._tables.append(table)
         for row in list(self._rows.values()):
             await table.copy(row)
 
     def is_first(self, table: SharedTable) -> bool:
-        """Whether it is that of the launched process."""
+        """Whether the table is that of the launched process."""
         return self._tables[:1] == [table]
 
     def bound(self) -> set[int]:
-        """The breakpoints that were bound in one of the processes, or met."""
+        """The breakpoints that were bound or met in any of the processes."""
         rows = (row for table in self._tables for row in table.all())
         return {row.id for row in rows if row.state is not BreakpointState.PENDING or row.hit_count}
 
@@ -44,7 +44,7 @@ class SharedBreakpoints:
         self._rows.pop(id, None)
 
     async def in_others(self, table: SharedTable, change: Callable[[SharedTable], Awaitable[Any]]) -> None:
-        """Do the same in every other process that still lives; a failure there is told there."""
+        """Make the same change in every other process that still lives. A failure is told there."""
         for other in self._tables:
             if other is table or other.is_over:
                 continue
@@ -76,7 +76,7 @@ class SharedTable(BreakpointTable):
         return row
 
     def report_unbound(self) -> None:
-        """Once, for the launched process, and only what no other process has either."""
+        """Told once, for the launched process, about what is not bound in any process."""
         if self._shared.is_first(self):
             self._optional |= self._shared.bound()
             super().report_unbound()

@@ -37,8 +37,8 @@ from .throw_origins import ThrowOrigins
 class SpecReader:
     """Turns text into specs: presets are expanded, operators are told from functions.
 
-    ``optional`` are the members of presets of which it is no fault when they are not there. ``nearest`` has the names
-    that a user may have meant, ``resolve`` what a Python name stands for.
+    ``optional`` are the members of presets that a program may lack. ``nearest`` gives the names that a user may have
+    meant, ``resolve`` what a Python name stands for.
     """
 
     is_operator: Callable[[str], bool] | None
@@ -61,7 +61,7 @@ def condition_failed(id: int, condition: str, why: str) -> str:
 
 
 class BreakpointTable:
-    """Breakpoints by the number that the user sees."""
+    """Breakpoints, by the number that the user sees."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class BreakpointTable:
         self._ambiguous = AmbiguousNames(self.image)
         self._rows: dict[int, Breakpoint] = {}
         self._next_id = 1
-        self._optional: set[int] = set()  # members of presets that a release build has inlined
+        self._optional: set[int] = set()  # members of presets that a compiler may have inlined
 
     @property
     def image(self) -> AddressSpace:
@@ -142,7 +142,7 @@ class BreakpointTable:
         self._tell_troubles()
         if spec.kind is BreakpointKind.RAISE:
             self._tell_near_exceptions(id, spec.subject)
-        if self._loop.state.stop is not None:  # the program has begun: what is named should be there
+        if self._loop.state.stop is not None:  # the program has begun, so the name should be known
             self._loop.background(self._tell_nearest(id))
         if same is not None:
             self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
@@ -155,7 +155,7 @@ class BreakpointTable:
             self._loop.tell(Notice("info", f"breakpoint {id}: {name} is no built-in exception", hint))
 
     async def _tell_nearest(self, id: int) -> None:
-        """The names that the user may have meant, for one that nothing has which is loaded."""
+        """Nothing that is loaded has the name of the breakpoint: tell the names that the user may have meant."""
         row = self._rows.get(id)
         if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
             return
@@ -165,11 +165,14 @@ class BreakpointTable:
             self._loop.tell(Notice("info", text, f"nearest names: {', '.join(names)}"))
 
     def _names_near(self, spec: BreakpointSpec) -> list[str]:
-        """The nearest names; not the name itself, which is no mistake when its library has not been loaded."""
+        """The nearest names. The name itself is left out: its library may only not be loaded yet."""
         return [name for name in self._specs.nearest(spec) if name != spec.subject]
 
     async def _look_behind(self, id: int, name: str) -> None:
-        """A name without Python code of its own: another's, or a native function, of which the user is told."""
+        """The name has no Python code of its own. Perhaps it is another name of a function, or that of a native one.
+
+        The breakpoint goes to the function; of a native one the user is told.
+        """
         found = await in_thread(self._specs.resolve, name)
         if id not in self._rows:
             return
@@ -211,16 +214,17 @@ class BreakpointTable:
         return self._python.unheard
 
     def hold_back(self) -> None:
-        """No native stops until :meth:`release`: what runs first is the interpreter's start and our bootstrap."""
+        """No native stops before :meth:`release`: the interpreter's start and our bootstrap run first."""
         self._native.hold_back()
 
     async def release(self) -> None:
+        """The program begins: native breakpoints stop from now on."""
         await self._native.release()
 
     # -- the target's changes -------------------------------------------------------------------
 
     async def libraries_changed(self) -> None:
-        """A library came or went (gdb holds the target): bind what can be bound."""
+        """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
@@ -232,7 +236,7 @@ class BreakpointTable:
         self._tell_troubles()
 
     async def own_business(self, event: engine.NativeStopped) -> bool:
-        """Look at a stop that serves other breakpoints; True when it is nothing but that."""
+        """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
         if throw_origins.ID in self._native.owners_there(number):
             await self._origins.take(event)
@@ -279,20 +283,20 @@ class BreakpointTable:
             self._settle(id, announce=True)
 
     def native_owners_there(self, gdb_number: int) -> list[int]:
-        """The breakpoints at the place of a stop, whose suffixes may let them stop."""
+        """The user's breakpoints at the place of a stop. Their suffixes decide whether they stop."""
         return [id for id in self._native.owners_there(gdb_number) if id in self._rows]
 
     def native_owners(self, gdb_number: int) -> list[int]:
         return [id for id in self._native.owners(gdb_number) if id in self._rows]
 
     def on_signal(self, name: str) -> list[int]:
-        """The enabled breakpoints on a signal, of this name as gdb has it."""
+        """The user's enabled breakpoints on a signal, which has gdb's name for it."""
         kind = BreakpointKind.SIGNAL
         rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
         return [row.id for row in rows if row.spec.subject == name]
 
     def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
-        """The breakpoints behind those of debugpy."""
+        """The user's breakpoints behind those of debugpy."""
         return self._python.owners(debugpy_ids)
 
     def on_exceptions(self) -> dict[int, BreakpointSpec]:
@@ -300,30 +304,30 @@ class BreakpointTable:
         return {id: self._rows[id].spec for id in self._python.exception_owners()}
 
     def editor_wants(self, mode: str) -> bool:
-        """Whether an editor has asked for exceptions in this mode of debugpy, besides the breakpoints here."""
+        """Whether an editor's own choice of exceptions covers this mode of debugpy (always, unhandled)."""
         return self._python.editor_wants(mode)
 
     async def count_python_hit(self, id: int) -> None:
-        """Count a stop of debugpy, which has looked at the suffixes; a temporary breakpoint goes."""
+        """Count a stop of debugpy, which has looked at the suffixes. A temporary breakpoint is removed."""
         self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         if self._rows[id].spec.temporary:
             await self.remove(id)
 
     async def count_passed_over(self, id: int) -> None:
-        """Before :meth:`count_hit`: add the hits of which only gdb knows."""
+        """To be called before :meth:`count_hit`: add the hits that only gdb has counted."""
         before = await self._native.hits_before(id)
         if before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)
 
     def count_hit(self, id: int) -> bool:
-        """Count a native hit; False while the spec's ``hits`` are not reached."""
+        """Count a native hit. Returns whether the spec's ``hits`` or hit condition let it stop."""
         row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         if row.spec.hit_condition is not None:
             return hit_counts(row.spec.hit_condition, row.hit_count)
         return row.spec.hits is None or row.hit_count >= row.spec.hits
 
     def report_unbound(self) -> None:
-        """At the end: what never bound, with the nearest names that exist."""
+        """At the end: tell which breakpoints never bound, with the nearest names that exist."""
         for row in self._rows.values():
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue

@@ -1,6 +1,6 @@
-"""Remembers where C++ exceptions are thrown, for the Python exceptions that come out of them.
+"""Remembers where C++ exceptions are thrown, for the Python exceptions that they become.
 
-When Python raises, the C++ stack is gone: so throws are looked at as long as there are breakpoints on raises.
+When Python raises, the C++ stack is gone. So gdb stops at each throw while there are breakpoints on raises.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .cxx_exceptions import Throw, read_throw
 from .native import NativeBreakpoints
 from .python_answers import ask
 
-ID = 0  # among the native breakpoints, whose numbers begin with 1
+ID = 0  # the number of our breakpoint; those of the user begin with 1
 _SPEC = BreakpointSpec("throw", BreakpointKind.THROW, "")
-_KEPT = 16  # throws of a thread
-_MOST = 500  # of a session: each is a stop of some milliseconds
-_CERTAIN = 8  # characters from which on a text within another is no accident
+_KEPT = 16  # throws of one thread that are remembered
+_MOST = 500  # throws of a session that are looked at: each is a stop of some milliseconds
+_CERTAIN = 8  # a text of so many characters is not found within another by accident
 
 
 @dataclass
 class _Origin:
     throw: Throw
     site: str
-    line: tuple[str | None, int | None] | None  # of Python, that led there
-    exception: int | None = None  # the Python object that came out of it
+    line: tuple[str | None, int | None] | None  # the file and line of Python that led there
+    exception: int | None = None  # the id of the Python exception that it became
 
 
 class ThrowOrigins:
@@ -49,6 +49,7 @@ class ThrowOrigins:
         self._watching = False
 
     async def watch(self, wanted: bool) -> None:
+        """Begin or end to stop at throws."""
         if wanted == self._watching or self._count >= _MOST:
             return
         self._watching = wanted
@@ -74,7 +75,7 @@ class ThrowOrigins:
             self._loop.tell(Notice("info", text, "break throw stops at each"))
 
     async def of(self, hold: PythonHold) -> str | None:
-        """Where the Python exception of a stop was thrown in C++, for people; None where it is not known to be."""
+        """Where the Python exception of a stop was thrown in C++, for people. None where that is not known."""
         last = self._last.get(hold.tid or 0)
         if not last or not hold.frames:
             return None
@@ -91,7 +92,9 @@ class ThrowOrigins:
 
 
 def _is_from(thrown: str | None, raised: str, same_line: bool) -> bool:
-    """Whether Python's text may be that of C++; PyTorch leaves out of it what c10::Error adds, or adds to it."""
+    """Whether Python's text may be that of C++. PyTorch removes what c10::Error adds to the text, or adds to it
+    itself.
+    """
     if thrown is None:
         return same_line
     shorter, longer = sorted((thrown, raised), key=len)

@@ -1,4 +1,4 @@
-"""Machine code of the target: instructions around an address, and the registers of a frame."""
+"""Reads the machine code of the target: instructions around an address, and a frame's registers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Debuggee(Halting, Protocol):
 class Instruction:
     """One instruction. ``bytes`` is hexadecimal; ``function`` and ``offset`` (in bytes) say where it belongs.
 
-    ``target`` names the code at the address that ``text`` ends with, where it calls or jumps to a known place.
+    ``target`` names the code at the address with which ``text`` ends, where it calls or jumps to a known place.
     """
 
     address: int
@@ -61,9 +61,9 @@ class Code:
         self._session = session
 
     async def around(self, address: int, before: int, after: int) -> list[Instruction]:
-        """Up to ``before`` instructions before the one at ``address`` and ``after`` from it on.
+        """Up to ``before`` instructions before the one at ``address``, and ``after`` from it on.
 
-        Instructions have no fixed length, so those before are decoded from the start of the function; in code that
+        Instructions have no fixed length, so those before are decoded from the start of the function. In code that
         belongs to no function there are none.
         """
         rows: list[Instruction] = await self._session.interrupted(

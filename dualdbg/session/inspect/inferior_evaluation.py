@@ -1,7 +1,7 @@
-"""Python expressions at a native stop: run in the stopped thread, but only where that is sound.
+"""Python expressions at a native stop: they run in the stopped thread, but only where that is sound.
 
-Sound is a thread that holds the GIL and stands at a line of the user's own native code, or at the entry of a function
-that Python called: there native code may call Python anyway. Nothing is run after a crash.
+It is sound in a thread that holds the GIL and stands at a line of the user's own native code, or at the entry of a
+function that Python called: there, native code may call Python anyway. Nothing is run after a crash.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from ...model import Language, NativeFrame, PythonFrame, Reason, Role, State, St
 from ..ports import Stacks
 
 LIMIT = 5.0  # seconds for the Python code of an expression
-_ANSWER_DEADLINE = 3600.0  # native code that it calls cannot be ended
+_ANSWER_DEADLINE = 3600.0  # seconds; native code that an expression calls cannot be ended
 
 
 class NotSound(EvaluationError):
-    """Nothing was run; the message says why not."""
+    """Nothing was run. The message says why."""
 
 
 class Entries(Protocol):
     """Knows where functions begin."""
 
     def is_entry(self, pc: int) -> bool:
-        """Whether code that a user may be interested in begins a function at ``pc``, nothing half done."""
+        """Whether a function of interest begins at ``pc``, so that nothing in it is half done."""
         ...
 
 
@@ -54,10 +54,10 @@ class Debuggee(Protocol):
 async def evaluate(
     session: Debuggee, expression: str, tid: int, frame: PythonFrame | None, limit: float = LIMIT
 ) -> Value:
-    """The value of ``expression`` in a Python frame of a thread (its innermost one by default).
+    """The value of ``expression`` in a Python frame of a thread, by default its innermost one.
 
-    The other threads run while it does, and no breakpoint stops. Raises NotSound, or EvaluationError with the
-    exception that the expression raised.
+    The other threads run meanwhile, and no breakpoint stops. Raises NotSound, or EvaluationError with the exception
+    that the expression raised.
     """
     session.require(State.NATIVE_STOPPED)
     stack = await session.inspector.stack(tid)

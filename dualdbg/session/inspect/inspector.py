@@ -43,7 +43,7 @@ _THREAD_ID = "__import__('threading').get_native_id()"
 
 
 class Inspector:
-    """Reads, and keeps what it read until the target runs again."""
+    """Reads, and keeps what it has read until the target runs again."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class Inspector:
         self.thread_list = ThreadList(loop, native, self)
 
     def forget(self, as_read_now: bool = False) -> None:
-        """The target runs, or has stopped again: every handle of the stop before is stale.
+        """The target runs, or has stopped again. Every handle of the stop before is stale.
 
-        ``as_read_now``: what was read of the target's threads since it stopped still holds.
+        ``as_read_now``: what was read of the threads since the target stopped is still good.
         """
         self._stacks.clear()
         self.values.forget()
@@ -76,9 +76,9 @@ class Inspector:
             self.reader.forget()
 
     def ran(self) -> None:
-        """gdb has let the target run: what it said of frames does not hold any more, nor of threads.
+        """gdb has let the target run. What it said of frames and threads is stale.
 
-        At a Python stop, where a halt of ours has ended, gdb's numbers of the threads are kept.
+        After a halt at a Python stop, gdb's numbers of the threads are kept.
         """
         if self._loop.state.phase is not State.PYTHON_STOPPED:
             self._gdb_threads.clear()
@@ -93,13 +93,13 @@ class Inspector:
     # -- debugpy --------------------------------------------------------------------------------
 
     async def relay(self, command: str, arguments: dict[str, Any], deadline: float = 20.0) -> dict[str, Any]:
-        """As :meth:`ask`, for an editor that speaks debugpy's own protocol and gets the answer as it is."""
+        """As :meth:`ask`, for an editor that uses debugpy's own protocol and gets the answer unchanged."""
         return await self.ask(debugpy.as_it_is(command, arguments), deadline)
 
     async def ask(self, request: PythonRequest[Answer], deadline: float = 20.0) -> Answer:
-        """A request to debugpy that gives way to a native stop.
+        """The answer of debugpy to a request, which gives way to a native stop.
 
-        Raises WrongState when gdb stops the target first: debugpy answers when the target runs again.
+        Raises WrongState when gdb stops the target first. debugpy answers when the target runs again.
         """
         if self._python is None or not self._python.connected:
             raise WrongState("debugpy is not connected to the target", "native commands work")
@@ -121,6 +121,7 @@ class Inspector:
         raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
 
     def _late_answer(self, answer: asyncio.Future[Any]) -> None:
+        """A request that gave way to a native stop was answered: the user sees the text of it."""
         self._loop.put(answer_came)
         if answer.cancelled() or answer.exception() is not None:
             return
@@ -137,11 +138,11 @@ class Inspector:
 
     @property
     def hears_python(self) -> bool:
-        """Whether debugpy is there, mute or not."""
+        """Whether debugpy is connected, mute or not."""
         return self._python is not None and self._python.connected
 
     async def read_hold(self, hold: PythonHold) -> None:
-        """Learn the frames and the OS thread of a thread that debugpy holds.
+        """Read the frames and the OS thread of a thread that debugpy holds.
 
         Raises WrongState when gdb stopped the target first.
         """
@@ -150,7 +151,7 @@ class Inspector:
         frames = trace.frames
         if number not in self._tids and frames:
             inner = int((await self.ask(debugpy.evaluate(_THREAD_ID, frames[0].id))).text)
-            # The target may be in a container, with numbers of its own.
+            # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
         hold.frames = frames
         hold.depth = trace.total
@@ -158,14 +159,15 @@ class Inspector:
         hold.tid = self._tids.get(number, self.pid)
 
     async def python_hold(self, tid: int) -> PythonHold:
-        """What debugpy knows of a thread that it holds at a Python stop: the one of the stop, or another one.
+        """What debugpy knows of a thread that it holds: the thread of the Python stop, or another one.
 
-        debugpy suspends every thread that runs Python code. One in native code runs on, and WrongState is raised.
+        debugpy suspends every thread that runs Python code. Raises WrongState for a thread in native code, which runs
+        on.
         """
         for hold in self._loop.state.python_holds.values():
             if hold.tid == tid:
                 return hold
-        await self.thread_list.all()  # which of debugpy's numbers is which thread
+        await self.thread_list.all()  # it learns debugpy's number of each thread
         number = self.debugpy_thread(tid)
         hold = PythonHold(engine.PythonStopped("step", number or 0), tid, shown=True)
         visible = (await self.stack(tid)).visible()
@@ -182,6 +184,7 @@ class Inspector:
         self._tids[number] = tid
 
     def debugpy_thread(self, tid: int) -> int | None:
+        """debugpy's number of an OS thread, as far as it is known."""
         return next((number for number, known in self._tids.items() if known == tid), None)
 
     # -- threads --------------------------------------------------------------------------------
@@ -191,23 +194,24 @@ class Inspector:
         return self._loop.state.pid
 
     def plain_thread(self, tid: int | None) -> Thread:
-        """A thread by number and name alone: nothing is asked. The main one without ``tid``."""
+        """A thread by number and name, the main one without ``tid``. Nothing is asked."""
         tid = tid or self.pid
         return Thread(tid, self.thread_name(tid))
 
     def thread_name(self, tid: int) -> str:
+        """The system's name of a thread; ? where it has ended."""
         try:
             return Path(f"/proc/{self._loop.state.pid}/task/{tid}/comm").read_text().strip()
         except OSError:
             return "?"
 
     async def thread(self, tid: int) -> Thread:
-        """One thread, with what is known of its Python side (gdb holds the target)."""
+        """A thread, with what is known of its Python side. gdb holds the target."""
         python = next((one for one in self.reader.python_threads() if one.tid == tid), None)
         return Thread(tid, self.thread_name(tid), holds_gil=python.holds_gil if python else None)
 
     async def threads(self) -> list[Thread]:
-        """Every thread of the program, the current one first; a running target is halted for a moment."""
+        """Every thread of the program, the current one first. A running target is halted for a moment."""
 
         rows: list[Thread] = await self._halting.interrupted(self.thread_list.described)
         current = self._loop.state.stop.thread.tid if self._loop.state.stop else None
@@ -216,7 +220,7 @@ class Inspector:
     # -- stacks ---------------------------------------------------------------------------------
 
     async def stack(self, tid: int | None = None) -> Stack:
-        """The merged stack of a thread of the stopped target (that of the stop by default)."""
+        """The merged stack of a thread of the stopped target, by default the one that stopped."""
         stop = self._loop.state.require_stopped()
         tid = stop.thread.tid if tid is None else tid
         if tid in self._stacks:
@@ -233,18 +237,20 @@ class Inspector:
         return [await self.stack(thread.tid) for thread in await self.threads()]
 
     async def top_frame(self, tid: int) -> Frame | None:
+        """The innermost frame that the user sees, while gdb holds the target."""
         visible = (await self._stack_of(tid)).visible()
         return visible[0] if visible else None
 
     async def innermost(self, tid: int) -> Frame | None:
+        """The innermost frame of all, while gdb holds the target."""
         frames = (await self._stack_of(tid)).frames
         return frames[0] if frames else None
 
     async def runs_python(self, tid: int) -> bool:
         """Whether the thread executes Python code right now, not native code that Python called.
 
-        What the interpreter calls of the C library (an allocation, a copy) is a part of that with the GIL. So is the
-        wait for the GIL, which another thread has for this moment.
+        What the interpreter calls of the C library (an allocation, a copy) counts as Python code while the thread has
+        the GIL. So does the wait for the GIL, which another thread has only for this moment.
         """
         stack = await self._stack_of(tid)
         visible = stack.visible()
@@ -256,10 +262,11 @@ class Inspector:
         return not libraries or waits_for_gil(_native_top(stack.frames)) or await self.holds_gil(tid)
 
     async def holds_gil(self, tid: int) -> bool:
-        """Whether the thread holds the GIL (gdb holds the target)."""
+        """Whether the thread holds the GIL. gdb holds the target."""
         return any(one.tid == tid and one.holds_gil for one in self.reader.python_threads())
 
     async def gdb_thread(self, tid: int) -> int:
+        """gdb's number of a thread. Raises CommandError when there is no such thread."""
         if tid not in self._gdb_threads:
             numbers = await self._native.threads()
             self._gdb_threads = {known: number for number, known in numbers.items()}
@@ -281,7 +288,7 @@ class Inspector:
         return self._stacks[tid]
 
     async def _stack_at_python_stop(self, tid: int) -> Stack:
-        """debugpy's frames, and the native ones from a short halt; without the halt, Python's alone."""
+        """debugpy's frames, merged with the native ones from a short halt. Where no halt can be had, Python's alone."""
         named = await self._debugpy_frames(tid)
 
         try:
@@ -300,7 +307,7 @@ class Inspector:
         return replace(stack, frames=_from_the_stop_on(frames, named))
 
     def _was_left(self, tid: int) -> bool:
-        """Whether debugpy shows an exception's traceback for the thread, at the end of the thread's own code."""
+        """Whether debugpy shows the traceback of an exception that has left all of the thread's own code."""
         holds = self._loop.state.python_holds.values()
         return any(hold.tid == tid and hold.event.reason == "exception" for hold in holds)
 
@@ -314,16 +321,17 @@ class Inspector:
         trace = await self.ask(debugpy.stack_trace(number))
         return [_debugpy_frame(row) for row in trace.frames]
 
-    # -- small questions of the judge -------------------------------------------------------------
+    # -- log points -------------------------------------------------------------------------------
 
     async def write_log(self, text: str, gdb_thread: int) -> None:
-        """Write a log point's text with its expressions evaluated in a thread's innermost frame."""
+        """Print the text of a log point. Its expressions are evaluated in the thread's innermost frame."""
         written = await self._native.log_text(gdb_thread, *split_log(text))
         self._loop.tell(Output("console", f"{written}\n"))
 
     # -- variables and expressions ----------------------------------------------------------------
 
     def check_epoch(self, epoch: int) -> None:
+        """Raises StaleHandle for a handle of an earlier stop."""
         if epoch != self._loop.state.epoch:
             raise StaleHandle("that belongs to an earlier stop", "look at the stack again")
 
@@ -363,7 +371,10 @@ def _native_top(frames: Sequence[Frame]) -> list[NativeFrame]:
 
 
 def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
-    """The interpreter's own function in which gdb stopped is no plumbing to a user who set a breakpoint on it."""
+    """A function of the interpreter in which gdb stopped is shown.
+
+    A user who has set a breakpoint on it wants to see it.
+    """
     first, *rest = frames or (None,)
     if not isinstance(first, NativeFrame) or first.role is not Role.PLUMBING:
         return frames
@@ -371,7 +382,7 @@ def _innermost_shown(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 
 def _ignore(answer: asyncio.Future[Any]) -> None:
-    """Nobody waits any more: how it ended is no news."""
+    """Take the result of a request for which nobody waits any more."""
     if not answer.cancelled():
         answer.exception()
 
@@ -381,7 +392,7 @@ def _debugpy_frame(row: StackFrame) -> PythonFrame:
 
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
-    """The same frames, those that debugpy named with its ids: both lists are innermost first."""
+    """The same frames; those that debugpy named get debugpy's ids. Both lists begin with the innermost frame."""
     waiting = list(named)
     result: list[Frame] = []
     for frame in frames:
@@ -396,7 +407,10 @@ def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tup
 
 
 def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
-    """A function that is just returning to where debugpy stopped is still there, and no news: it is folded away."""
+    """The same frames; those above the frame at which debugpy stopped are folded away.
+
+    A function that is just returning to that frame is still on the stack, and does not concern the user.
+    """
     ids = [frame.engine_id if isinstance(frame, PythonFrame) else None for frame in frames]
     if not named or named[0].engine_id not in ids:
         return frames

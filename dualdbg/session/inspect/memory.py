@@ -1,4 +1,4 @@
-"""Memory of the target, read and written; and native values set, by name or as a child of another."""
+"""Reads and writes memory of the target, and sets native values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Memory:
         self._session = session
 
     async def read(self, address: int, length: int) -> bytes:
-        """What can be read from ``address`` on: up to ``length`` bytes, fewer before a hole, none in one."""
+        """What can be read from ``address`` on: up to ``length`` bytes, fewer before a hole, none within one."""
         if address < 0 or address >= 1 << 64:
             return b""
         length = min(length, MAXIMUM, (1 << 64) - address)
@@ -46,7 +46,7 @@ class Memory:
         return data
 
     async def write(self, address: int, data: bytes) -> int:
-        """Write all of ``data``. Raises UnreadableMemory when it cannot be written there."""
+        """Write all of ``data``. Raises UnreadableMemory when that cannot be done."""
         try:
             count: int = await self._session.interrupted(
                 lambda: self._session.native.write_memory(address, data)
@@ -60,7 +60,8 @@ class Memory:
     async def assign(self, tid: int, frame: NativeFrame, parent: int | None, name: str, text: str) -> Value:
         """Set a variable of a native frame to the value of the C++ expression ``text``.
 
-        ``parent`` is the reference of the value whose child ``name`` is; None for a local. Raises EvaluationError.
+        With ``parent``, the reference of a value, ``name`` is one of its children; else it is a local. Raises
+        EvaluationError.
         """
         handle = self._handle(parent)
         variable = await self._in_frame(
@@ -71,7 +72,7 @@ class Memory:
     async def place(
         self, tid: int, frame: NativeFrame, parent: int | None, name: str, expression: str | None
     ) -> tuple[int, int]:
-        """Address and size in bytes of a variable (as :meth:`assign` names it) or of an expression."""
+        """The address and the size in bytes of a variable (named as in :meth:`assign`) or of an expression."""
         handle = self._handle(parent)
         place = await self._in_frame(
             tid,
@@ -80,7 +81,7 @@ class Memory:
         return place.address, place.size
 
     async def completions(self, tid: int, frame: NativeFrame, text: str) -> list[str]:
-        """What gdb would complete the expression ``text`` to, whole."""
+        """The whole expressions to which gdb would complete ``text``."""
 
         async def ask() -> list[str]:
             number = await self._session.inspector.gdb_thread(tid)

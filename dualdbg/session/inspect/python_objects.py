@@ -1,4 +1,4 @@
-"""Python objects of a process that gdb holds: frames' variables, elements and attributes, read from memory."""
+"""Reads Python objects of a process that gdb holds: variables of frames, elements and attributes, from memory."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ..engines import Evaluating
 from ..ports import Halting, HeldThreads
 
 _STEPS = 32  # the longest path of attributes and elements that is followed
-# What a module's own statements have bound besides its data: debugpy groups these apart, too.
+# What the statements of a module bind besides its data. debugpy groups these apart too.
 _DEFINITIONS = {"function", "type"}
-PAGE = 200  # children that are read when nobody says how many
+PAGE = 200  # so many children are read when nobody says how many
 
 
 Fetch = Callable[[int, int | None], Awaitable[list[Value]]]
@@ -23,11 +23,11 @@ Fetch = Callable[[int, int | None], Awaitable[list[Value]]]
 
 
 class NoVariable(EvaluationError):
-    """The frame has no variable of that name, nor has its module."""
+    """Neither the frame nor its module has a variable of that name."""
 
 
 class MemoryValues:
-    """The decoders are those of gdb_scripts/dualdbg_helpers, run in gdb: one for every front end and for plain gdb."""
+    """Decodes in gdb, with gdb_scripts/dualdbg_helpers: the same code for every front end and for plain gdb."""
 
     def __init__(
         self, native: Evaluating, halting: Halting, threads: HeldThreads, register: Callable[[Fetch], int]
@@ -39,16 +39,16 @@ class MemoryValues:
         self._register = register
 
     async def variables(self, tid: int, frame: PythonFrame) -> list[Value]:
-        """Arguments and locals that are set; of a module, its variables without functions and classes."""
+        """Arguments and locals that have a value. Of a module, its variables without functions and classes."""
         names = self._side.variables(await self._read_frame(tid, frame))
         rows = await self._native.python_values(names, False)
         is_module = frame.function == "<module>"
         return [self._value(row) for row in rows if not (is_module and row.kind in _DEFINITIONS)]
 
     async def children(self, address: int, start: int, count: int | None) -> list[Value]:
-        """Elements and attributes of an object, ``count`` from number ``start`` on.
+        """Elements and attributes of an object: ``count`` of them, from number ``start`` on.
 
-        With a ``count`` of None a page of them, and a last row that stands for the rest.
+        With a ``count`` of None: a page of them, and a last row that stands for the rest.
         """
         answer = await self._native.python_children(address, start, count or PAGE)
         values = [self._value(row) for row in answer.rows]
@@ -60,7 +60,7 @@ class MemoryValues:
     async def evaluate(self, expression: str, tid: int, frame: PythonFrame) -> Value:
         """The value of a name, with attributes and elements of it: ``model.layers[0]``, ``config['lr']``.
 
-        Raises EvaluationError for what only code of the target could tell: calls, operators, properties.
+        Raises EvaluationError for what only code of the target can tell: calls, operators, properties.
         """
         address = await self.address(expression, tid, frame)
         rows = await self._native.python_values([(expression, address)], True)

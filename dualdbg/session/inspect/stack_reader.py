@@ -1,4 +1,4 @@
-"""Reads the stacks of a target that gdb holds: unwinding prepared as needed, names and Python frames added."""
+"""Reads the stacks of a target that gdb holds: prepares unwinding as needed, adds names and Python frames."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..engines import NativeEngine
 from ..progress import progress
 from .symbol_policy import SymbolPolicy
 
-MOST_FRAMES = 5000  # native ones of a thread
+MOST_FRAMES = 5000  # native frames of a thread that are read
 _INTERPRETER_NAMES = ("libpython", "python")
-_INDEXED = 50_000_000  # bytes of a library from which on gdb takes seconds to make its index
+_INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
 
 
 class StackReader:
-    """Native frames, Python frames and their merged stack. Used only while gdb holds every thread."""
+    """Native frames, Python frames and their merged stack. To be used only while gdb holds every thread."""
 
     def __init__(
         self,
@@ -52,13 +52,14 @@ class StackReader:
         self._python_trouble: str | None = None
 
     def forget(self) -> None:
-        """The target ran: nothing that was read before holds any longer."""
+        """The target ran. What was read before is stale."""
         self._frames.clear()
         self._stacks.clear()
         self._python = None
 
     @property
     def rules(self) -> RoleRules:
+        """How frames are told apart, in this process."""
         if self._rules is None:
             files = {
                 module.path
@@ -92,14 +93,14 @@ class StackReader:
                 await self._native.add_symbols(path, module.bias)
 
     async def _keep_index(self, wanted: bool) -> None:
-        """gdb keeps its index of a big library's debug info, by build-id, and need not make it the next time."""
+        """Let gdb keep its index of a big library's debug info, by build-id: it need not be made the next time."""
         if wanted:
             await self._native.keep_index(cache.cache_directory() / "gdb-index")
         else:
             await self._native.keep_index(None)
 
     async def libraries_left(self) -> None:
-        """Modules are gone: what gdb was given for them must not serve for what is loaded there next."""
+        """Modules are gone. What gdb was given for them must not be used for what is loaded there next."""
         there = {(module.path, module.start) for module in self._image.modules}
         for key in self._prepared.keys() - there:
             module = self._prepared.pop(key)
@@ -107,18 +108,18 @@ class StackReader:
                 if section.is_code and section.size:
                     with contextlib.suppress(
                         CommandError
-                    ):  # it dropped the library itself, or had nothing for it
+                    ):  # gdb has dropped the library by itself, or had nothing for it
                         await self._native.remove_symbols(section.address + module.bias)
                     break
 
     def _as_loaded(self, module: Module, library: Objfile) -> Path:
-        """A copy of the file as it was when the target loaded it: gdb would read what is in its place now."""
+        """A copy of the file that the target loaded. gdb would read the new file that is in its place now."""
         text = f"{module.path} was replaced on disk since it was loaded: its symbols are those of the file that runs"
         self.emit(Notice("warning", text, "restart the program to run the new one"))
         return cache.store(f"replaced-{library.identity}.so", [library.elf.data])
 
     async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
-        """The frames of one thread, each with the best name there is; read once a stop."""
+        """The frames of a thread, each with the best name that is known. They are read once a stop."""
         if gdb_thread in self._frames:
             return self._frames[gdb_thread]
         while True:
@@ -141,12 +142,12 @@ class StackReader:
 
     def _named(self, frame: NativeFrame) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
-        if frame.inlined:  # only debug info knows it
+        if frame.inlined:  # its name is known from debug info alone
             return replace(frame, library=library)
         return replace(frame, function=function or frame.function, library=library)
 
     def python_threads(self) -> list[PythonThread]:
-        """The Python side of every thread; empty, with the reason kept for the note, when it cannot be read."""
+        """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""
         if self._python is None:
             try:
                 self._python = self.python_side.threads()
@@ -157,7 +158,7 @@ class StackReader:
         return self._python
 
     async def stack(self, tid: int, gdb_thread: int) -> Stack:
-        """The merged stack of one thread; put together once a stop."""
+        """The merged stack of a thread. It is made once a stop."""
         if tid in self._stacks:
             return self._stacks[tid]
         native = await self.native_frames(gdb_thread)

@@ -1,4 +1,4 @@
-"""The session's view of the symbol policy: what is loaded of each module, with the user's overrides."""
+"""What is loaded of each module: the policy for symbols, with the user's overrides."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def glue_patterns(own: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass
 class SymbolPolicy:
-    """``overrides`` as given with ``--symbols``; ``glue_patterns`` are the user's own and the built-in ones."""
+    """``overrides`` are given with ``--symbols``. ``glue_patterns`` are the user's own and the built-in ones."""
 
     policy: Policy = field(default_factory=Policy)
     glue_patterns: tuple[str, ...] = GLUE_PATTERNS
     _decisions: dict[str, Decision] = field(default_factory=dict)
 
     def decide(self, module: Module) -> Decision:
-        """What to load of ``module``; asked once for each file."""
+        """What to load of ``module``. It is decided once for each file."""
         if module.path not in self._decisions:
             assert module.library is not None
             self._decisions[module.path] = self.policy.decide(module.library)

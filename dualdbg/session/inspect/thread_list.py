@@ -1,4 +1,4 @@
-"""The threads of the target by number and name, cheap enough to be asked for at every stop."""
+"""The threads of the target by number and name. It is cheap enough to be asked for at every stop."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ..engines import Reading
 from ..loop import Loop
 from ..ports import Reads
 
-# OS thread id, name, pydevd's number, and whether the thread is pydevd's own, of every Python thread.
-# threading.enumerate hides pydevd's (pydevd.py, "patch_threading"), the dictionary behind it does not. The number of
-# DAP belongs to pydevd's own name of the thread (pydevd_base_schema.py, _translate_id_to_dap).
+# Of every Python thread: OS thread id, name, pydevd's number, and whether it is one of pydevd's own.
+# threading.enumerate hides those of pydevd (pydevd.py, "patch_threading"), the dictionary behind it does not. DAP's
+# number of a thread belongs to pydevd's own name of it (pydevd_base_schema.py, _translate_id_to_dap).
 _SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
 _NAMES = (
     f"[(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
     " for t in list(__import__('threading')._active.values())]"
 )
-_OURS = "pydevd."  # how debugpy's own threads are called
+_OURS = "pydevd."  # the names of debugpy's own threads
 
 
 class NamedThreads(Reads, Protocol):
-    """Threads by name, and by debugpy's number."""
+    """Knows threads by name, and by debugpy's number."""
 
     def thread_name(self, tid: int) -> str:
         """The system's name of a thread."""
@@ -41,24 +41,22 @@ class NamedThreads(Reads, Protocol):
 
 
 class ThreadList:
-    """Knows which threads are the debugger's own, and remembers the names that Python gave the others."""
+    """Knows which threads are the debugger's own, and remembers the names that Python gave to the others."""
 
     def __init__(self, loop: Loop, native: Reading, threads: NamedThreads) -> None:
         self._loop = loop
         self._native = native
         self._threads = threads
-        self.frozen: Collection[
-            int
-        ] = ()  # the OS thread ids of those that the user froze, always as they are now
+        self.frozen: Collection[int] = ()  # OS thread ids of the frozen ones: the Freezer's own set
         self._names: dict[int, str] = {}
         self.ours: set[int] = set()  # OS thread ids
 
     def program_begins(self) -> None:
-        """Before the program's first line: every thread but the main one is the debugger's."""
+        """Called before the program's first line: every thread but the main one is the debugger's."""
         self.ours = self._numbers() - {self._loop.state.pid}
 
     async def all(self) -> list[Thread]:
-        """The program's threads, the main one first; an ended process has none."""
+        """The threads of the program, the main one first. A process that has ended has none."""
         gil: dict[int, bool | None] = {}
         if self._loop.state.phase is State.PYTHON_STOPPED:
             await self._ask_python()
@@ -74,7 +72,7 @@ class ThreadList:
         return sorted(rows, key=lambda thread: (thread.tid != self._loop.state.pid, thread.tid))
 
     async def described(self) -> list[Thread]:
-        """Every thread with what it does, while gdb holds the target: its names, the GIL, one line."""
+        """Every thread with its names, the GIL, and what it does in one line. gdb holds the target."""
         from ...snapshot.report.assemble import waits_for_gil  # not needed to start
 
         reader = self._threads.reader
@@ -86,7 +84,7 @@ class ThreadList:
                 continue
             frames: Iterable[Frame] = (await self._threads.stack_while_held(tid)).visible()
             waits = waits_for_gil(await reader.native_frames(number)) if tid in python else None
-            if waits:  # how it waits is the interpreter's business
+            if waits:  # how the interpreter waits is of no interest
                 frames = (frame for frame in frames if isinstance(frame, PythonFrame))
             doing = next(map(one_line, frames), None)
             if tid in self.frozen:
@@ -97,11 +95,11 @@ class ThreadList:
         return rows
 
     def _read_names(self, side: PythonSide) -> None:
-        self._names.setdefault(self._loop.state.pid, "MainThread")  # threading's name of it
+        self._names.setdefault(self._loop.state.pid, "MainThread")  # threading has this name for it
         try:
             self._names.update(side.names())
         except DualdbgError:
-            return  # no interpreter yet, or none that can be read: the stacks say why
+            return  # the interpreter cannot be read, perhaps not yet: the stacks say why
         self.ours.update(tid for tid, name in self._names.items() if name.startswith(_OURS))
 
     def _numbers(self) -> set[int]:
@@ -119,7 +117,7 @@ class ThreadList:
             answer = await self._threads.ask(question)
             rows = ast.literal_eval(answer.text)
         except (CommandError, ValueError, SyntaxError):
-            return  # names are a courtesy: a program may have replaced threading.enumerate
+            return  # a program may have replaced threading.enumerate; it has no names then
         outer = namespace_tids(self._loop.state.pid)
         for inner, name, number, ours in rows:
             tid = outer.get(inner, inner)
@@ -131,7 +129,7 @@ class ThreadList:
 
 
 def one_line(frame: Frame) -> str:
-    """What a thread is doing, by its innermost frame."""
+    """What a thread does, by its innermost frame."""
     if isinstance(frame, NativeFrame):
         return frame.function or f"{frame.pc:#x}"
     return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

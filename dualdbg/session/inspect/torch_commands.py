@@ -1,4 +1,4 @@
-"""The words of the helpers (``tensor``, ``ivalue-stack``, ...): run in gdb, in a frame of either language."""
+"""Runs the commands of the helpers (``tensor``, ``ivalue-stack``, ...) in gdb, in a frame of either language."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ..progress import progress
 from .inspector import Inspector
 from .python_objects import NoVariable
 
-# What begins like a variable of Python: not a register, a number, a cast or an option.
+# Begins like a variable of Python, not like a register, a number, a cast or an option.
 _OF_PYTHON = {
     "dispatch-keys",
     "py2cpp",
     "pyobject",
     "tensor",
-}  # words to which a variable of Python can be given
-_PYTHON_FIRST = {"py2cpp"}  # in native frames too: of the Python frame that called them
+}  # commands to which a variable of Python can be given
+_PYTHON_FIRST = {"py2cpp"}  # in native frames too, where it means the Python frame below
 _PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
 
 
 class Debuggee(Halting, Protocol):
-    """What the words need of a session."""
+    """What these commands need of a session."""
 
     @property
     def native(self) -> Evaluating: ...
@@ -37,7 +37,10 @@ class Debuggee(Halting, Protocol):
 
 
 class HelperWords:
-    """Works while gdb holds the target, or within a short halt; nothing in the target is called or written."""
+    """Works while gdb holds the target, or within a short halt.
+
+    Nothing in the target is called or written.
+    """
 
     def __init__(self, session: Debuggee) -> None:
         self._session = session
@@ -45,9 +48,9 @@ class HelperWords:
     async def run(self, word: str, argument: str, tid: int | None, frame: Frame | None) -> Value:
         """The answer as a value: ``value`` is the text for people, ``children`` and ``data`` its structure.
 
-        In a Python frame an argument that begins with a variable (``tensor self.weight --stats``) means its object;
-        for ``py2cpp`` in a native frame it may be one of the nearest Python frame below it.
-        ``tid`` of None is for words that ask about no thread. Raises EvaluationError with the helpers' own hint.
+        In a Python frame, an argument that begins with a variable (``tensor self.weight --stats``) means its object.
+        For ``py2cpp`` in a native frame it may be a variable of the nearest Python frame below. ``tid`` is None for
+        commands that ask about no thread. Raises EvaluationError with the helpers' own hint.
         """
 
         async def ask() -> HelperAnswer:
@@ -67,11 +70,11 @@ class HelperWords:
         return replace(_value(answer.value), name=argument or word)
 
     async def load(self) -> None:
-        """gdb itself knows the helpers' settings and commands from now on."""
+        """Load the helpers' settings and commands into gdb itself."""
         await self._session.native.load_helpers()
 
     async def _of_caller(self, argument: str, tid: int, frame: NativeFrame) -> str:
-        """As :meth:`_without_variables` in the nearest Python frame below; C++ where it has no such variable."""
+        """As :meth:`_without_variables`, in the nearest Python frame below. C++ where that has no such variable."""
         frames = (await self._session.inspector.stack_while_held(tid)).visible()
         below = frames[frames.index(frame) + 1 :] if frame in frames else frames
         caller = next((one for one in below if isinstance(one, PythonFrame)), None)

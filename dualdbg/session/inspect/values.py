@@ -1,4 +1,4 @@
-"""Variables, children and expressions: debugpy's at a Python stop, gdb's in a native frame, memory else."""
+"""Variables, children and expressions: from debugpy at a Python stop, from gdb in a native frame, else from memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Engine(Evaluating, Reading, Protocol):
 
 
 class ValueReader:
-    """Values of the current stop; every reference is void once the target runs."""
+    """Values of the current stop. Every reference is stale once the target runs."""
 
     def __init__(self, loop: Loop, native: Engine, halting: Halting, reads: Reads) -> None:
         self._loop = loop
@@ -32,7 +32,7 @@ class ValueReader:
         self._halting = halting
         self._reads = reads
         self._fetchers: dict[int, Fetch] = {}
-        self._native_handles: dict[int, int] = {}  # reference -> what gdb's helpers know the value by
+        self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
         self.memory = MemoryValues(native, halting, reads, self.register)
 
@@ -49,7 +49,7 @@ class ValueReader:
         return await self._halting.interrupted(lambda: self.memory.variables(tid, frame))
 
     async def children(self, reference: int) -> list[Value]:
-        """Raises StaleHandle for a reference of an earlier stop."""
+        """The children of a value. Raises StaleHandle for a reference of an earlier stop."""
         return await self._fetch(reference, 0, None)
 
     async def _fetch(self, reference: int, start: int, count: int | None) -> list[Value]:
@@ -59,11 +59,14 @@ class ValueReader:
         return await fetch(start, count)
 
     async def page(self, reference: int, start: int, count: int) -> list[Value]:
-        """``count`` children from number ``start`` (from 0) on. Raises StaleHandle like :meth:`children`."""
+        """``count`` children, from number ``start`` (from 0) on.
+
+        Raises StaleHandle as :meth:`children` does.
+        """
         return await self._fetch(reference, start, count)
 
     def native_handle(self, reference: int) -> int:
-        """What gdb's helpers know a native value by. Raises StaleHandle like :meth:`children`."""
+        """By what gdb's helpers know a native value. Raises StaleHandle as :meth:`children` does."""
         if reference not in self._native_handles:
             raise StaleHandle("that value belongs to an earlier stop", "ask for the variables again")
         return self._native_handles[reference]
@@ -106,7 +109,7 @@ class ValueReader:
             question = debugpy.evaluate(expression, engine_id, "repl")
             value = await self._reads.ask(question, EVALUATION_DEADLINE)
         except CommandError as error:
-            if type(error) is CommandError:  # debugpy's own words: the expression's exception
+            if type(error) is CommandError:  # the text is the exception of the expression
                 raise EvaluationError(error.message) from error
             raise
         return self._python_value(value)
@@ -125,7 +128,7 @@ class ValueReader:
         return await self._argument_registers(number, frame)
 
     async def _argument_registers(self, number: int, frame: NativeFrame) -> list[Value]:
-        """Without debug info, the innermost frame's arguments are at least where the ABI puts them."""
+        """Without debug info: the innermost frame's arguments, as far as the ABI says where they are."""
         if frame.level != 0:
             return []
         registers = await self._native.registers(number, _ARGUMENT_REGISTERS)

@@ -1,9 +1,9 @@
-"""Threads that the user froze: they do not run while the target runs, and stand as they were when it stops.
+"""Keeps threads that the user froze from running while the target runs. At a stop they stand as they were.
 
 gdb lets either every thread of a process run or one. A frozen thread is therefore *parked* while the target runs: its
 registers are set to an endless ``ppoll`` with every signal blocked, at a system call instruction that the C library
-has anyway. No code is written, and before anything is shown at a native stop the registers are as they were, the
-interrupted system call included (its number is in orig_rax, see arch/x86/kernel/signal.c).
+has anyway. No code is written. Before anything is shown at a native stop, the registers are as they were, also those
+of an interrupted system call (its number is in orig_rax, see arch/x86/kernel/signal.c).
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from ..ports import Halting
 
 _SYSTEM_CALL = b"\x0f\x05"  # the instruction syscall
 _SEARCHED = 64  # bytes of the C library's function of that name
-_TRIES = 40  # at a Python stop, where the target runs on between two looks
-_PAUSE = 0.05  # seconds between them
+_TRIES = 40  # looks at a Python stop, where the target runs on between two of them
+_PAUSE = 0.05  # seconds between two looks
 
-# A thread in the middle of these holds a lock that others need, owes one of them a wake-up, or is one of those whom the
-# next user of a condition variable waits for (glibc, nptl/pthread_cond_common.c: __condvar_quiesce_and_switch_g1).
+# A thread in the middle of one of these functions holds a lock that others need, owes another thread a wake-up, or is
+# one that the next user of a condition variable waits for (glibc, nptl/pthread_cond_common.c:
+# __condvar_quiesce_and_switch_g1).
 _LOCKING = re.compile(r"_*(GI_)?_*(pthread_(mutex|cond|rwlock)|lll_|condvar)")
-_INNERMOST = 8  # frames that are looked at
-_RESTARTED = range(
-    -516, -511
-)  # what an interrupted system call has in rax: ERESTARTSYS and its kin, linux/errno.h
+_INNERMOST = 8  # so many frames are looked at
+_RESTARTED = range(-516, -511)  # rax of an interrupted system call: ERESTARTSYS and its like, linux/errno.h
 
 
 class Unsafe(CommandError):
-    """The thread stands where it must not be kept."""
+    """The thread stands where it must not be frozen."""
 
 
 class Engine(CallingTarget, CodeReading, Reading, Protocol):
@@ -52,14 +51,14 @@ class Freezer:
         self._halting = halting
         self._inspector = inspector
         self._image = image
-        self.frozen: set[int] = set()  # OS thread ids; one set for good, that others look into
+        self.frozen: set[int] = set()  # OS thread ids; always the same set, because others hold it too
         self._instruction: int | None = None
 
     async def freeze(self, tids: list[int]) -> None:
         """Keep these threads from running until they are thawed.
 
-        Raises CommandError for a thread that is not there or that everything waits for, WrongState for the thread
-        of the stop alone.
+        Raises WrongState for the thread of the stop, and CommandError for a thread that does not exist or for which
+        everything else would wait.
         """
         stop = self._loop.state.require_stopped()
         if stop.thread.tid in tids:
@@ -84,7 +83,7 @@ class Freezer:
             await asyncio.sleep(_PAUSE)  # debugpy suspends it meanwhile
 
     def check_runs(self, tid: int) -> None:
-        """Raises WrongState for a thread that is not to run."""
+        """Raises WrongState for a frozen thread."""
         if tid in self.frozen:
             raise WrongState(f"thread {tid} is frozen", f"thaw {tid} lets it run")
 
@@ -97,12 +96,12 @@ class Freezer:
         await self._apply()
 
     async def thaw_all(self) -> None:
-        """Nothing is frozen any more; gdb holds the target."""
+        """Nothing is frozen any more. gdb holds the target."""
         self.frozen.clear()
         await self.release()
 
     async def park(self) -> None:
-        """The target is about to run: keep the frozen threads where they are. gdb holds it."""
+        """The target is about to run: frozen threads stay where they are. gdb holds the target."""
         if not self.frozen:
             return
         numbers = await self._native.threads()
@@ -112,12 +111,12 @@ class Freezer:
         await self._native.park(parked, self._instruction)
 
     async def release(self) -> None:
-        """The target is to be looked at: every thread as it was. gdb holds it."""
+        """The target is about to be looked at: every thread stands as it was. gdb holds the target."""
         if self._instruction is not None:
             await self._native.unpark()
 
     async def _apply(self) -> None:
-        """At a Python stop the target runs all the while: a short halt, and the parked ones are the frozen ones."""
+        """At a Python stop the target runs. A short halt parks the threads that are frozen now, and no others."""
         if not self._loop.native_held.is_set():
 
             async def nothing() -> None:

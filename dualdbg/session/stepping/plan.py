@@ -85,8 +85,8 @@ class NativePlan:
 
     ``gdb_thread`` is the thread that all this is done to; None where nothing is done but to let the target run.
     ``hear``: the thread waits until debugpy has taken the message of this number. ``arm``: debugpy is made to end the
-    step, as after this command; ``must_arm``: without that there is no step. ``places``: breakpoints of gdb's for the
-    step. ``move``: how gdb lets the target run.
+    step, as after this command; ``must_arm``: without that there is no step. ``places``: where gdb sets breakpoints for
+    the step. ``move``: how gdb lets the target run.
     """
 
     gdb_thread: int | None = None
@@ -112,7 +112,7 @@ class PythonPlan:
 
     ``places``: breakpoints that gdb sets for the step. ``watch``: with ``BEGIN`` the current line of ``hold`` is
     watched, and what the watch asks for is set too. ``request`` goes to debugpy about its thread number ``thread``;
-    ``target`` is one of debugpy's.
+    ``target`` is a number that debugpy gave.
     """
 
     places: Places = NOWHERE
@@ -239,7 +239,7 @@ def _shown(stack: Stack) -> NativeFrame | PythonFrame | None:
 
 
 def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> PythonPlan | GroundFact:
-    """A step from a Python stop. ``target`` is one of debugpy's ``stepInTargets``.
+    """A step from a Python stop. ``target`` is a number that debugpy gave (``stepInTargets``).
 
     A function that native code called returns into that code, which debugpy does not see: gdb is to be there.
     """
@@ -271,5 +271,5 @@ def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> Pyt
 
 
 def plan_goto(target: int | None) -> PythonPlan:
-    """The point of execution moves to one of debugpy's ``gotoTargets``; that is no step."""
+    """The point of execution moves to a place that debugpy gave (``gotoTargets``). That is no step."""
     return PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=target)

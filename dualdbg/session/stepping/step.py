@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from ...model import NativeFrame, PythonFrame
 
 _REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
-CONTINUE = "continue"  # no step, but something is to be done on the way
+CONTINUE = "continue"  # the kind of a thread that just continues, and has something to do on its way
 
 
 @dataclass(frozen=True)
 class Step:
-    """``origin`` is the Python line that was left, ``depth`` how many Python frames debugpy showed there; ``top`` the
-    innermost frame that was left natively. ``lands``: gdb stops where native code is returned to, and ends the step.
+    """A step, from where it began.
+
+    ``origin`` is the Python line that was left, ``depth`` the number of Python frames that debugpy showed there.
+    ``top`` is the innermost frame that was left natively. ``lands``: gdb stops where native code returns to, and that
+    ends the step.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What becomes of the step under way at a stop: whether it ends there, and what it had set is taken back."""
+"""Decides at each stop what becomes of the step under way, and takes back what the step had set."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class StepEnds:
         return found.ends
 
     async def stopped_natively(self, step: Step | None, reason: Reason, stop: engine.NativeStopped) -> bool:
-        """gdb's stop is about to be shown: take back what the step had set.
+        """A native stop is about to be shown: take back what the step had set.
 
         Returns whether the step would have ended here too, where another stop came first.
         """
@@ -129,7 +129,10 @@ class StepEnds:
         return done
 
     async def stopped_in_python(self, cancel_native: bool) -> None:
-        """debugpy's stop is about to be shown; ``cancel_native``: gdb still works on the step."""
+        """A Python stop is about to be shown: take back what the step had set.
+
+        ``cancel_native``: gdb still works on the step.
+        """
         if cancel_native:
             await self._breakpoints.cancel()
         await self._breakpoints.take_back()
@@ -138,7 +141,7 @@ class StepEnds:
     async def _decided(
         self, decide: Callable[[Arrival], Decision | ArrivalFact], arrival: Arrival
     ) -> Decision:
-        """What is decided once all facts are there that the decision needs."""
+        """The decision, once all facts are read that it needs."""
         while isinstance(found := decide(arrival), ArrivalFact):
             await self._reader.read(found, arrival)
         return found

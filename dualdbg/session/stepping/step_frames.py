@@ -1,4 +1,4 @@
-"""Which frames of a stack matter to a step: whose code called whose, and what is only on the way. Pure."""
+"""Which frames of a stack matter to a step: who called whose code, and what is only on the way. Pure."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def is_not_below(one: PythonFrame | None, other: PythonFrame) -> bool:
 
 
 def calls_operators(frame: PythonFrame) -> bool:
-    """PyTorch's own Python code between a line and the operator of ``torch.ops`` that it calls."""
+    """Whether this is PyTorch's Python code between a line and the operator of ``torch.ops`` that it calls."""
     return frame.file is not None and frame.file.endswith("/torch/_ops.py")
 
 
 def is_header(frame: NativeFrame) -> bool:
-    """Code of the C++ library that a binding layer calls on its way."""
+    """Whether this is code of the C++ library that a binding layer calls on its way."""
     if frame.file is None or frame.role is Role.GLUE:
         return False
     return frame.file.startswith("/usr/") or "/include/" in frame.file
 
 
 def caller_of_python(stack: Stack) -> NativeFrame | None:
-    """The user's native frame that called the innermost Python function, if native code called it."""
+    """The native frame of the user that called the innermost Python function. None where Python called it."""
     seen_python = False
     for frame in stack.visible():
         if isinstance(frame, PythonFrame):
@@ -46,7 +46,7 @@ def caller_of_python(stack: Stack) -> NativeFrame | None:
 
 
 def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
-    """The next native frame of the user's below the innermost one, before any Python frame."""
+    """The next native frame of the user below the innermost one. None where a Python frame comes first."""
     for frame in stack.visible()[1:]:
         if isinstance(frame, PythonFrame):
             return None

@@ -1,4 +1,4 @@
-"""The calls of a native line, of which a user chooses the one to step into."""
+"""The calls of a native line. A user chooses one of them to step into."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...model import NativeFrame
 from ..engines import CodeReading
 from ..ports import Mapped
 
-_MOST = 50  # more is no choice any more
+_MOST = 50  # nobody chooses among more
 
 
 class Debuggee(Protocol):
@@ -24,7 +24,7 @@ class Debuggee(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function that has a name: where its instruction is, and where the function begins."""
+    """A call of a function that has a name: the address of its instruction, and that of the function."""
 
     site: int
     address: int
@@ -32,9 +32,10 @@ class Call:
 
 
 async def calls_ahead(session: Debuggee, frame: NativeFrame) -> list[Call]:
-    """What the line of ``frame``, which is innermost, calls; without lines, what the rest of its function does.
+    """The calls of the line of ``frame``, which is innermost, in the order of the instructions.
 
-    In the order of the instructions. Calls through a pointer are left out: where they go is known when they are made.
+    Without debug info: the calls of the rest of its function. Calls through a pointer are left out: where they go is
+    known only when they are made.
     """
     module = session.breakpoints.image.module_at(frame.pc)
     if module is None or module.library is None:

@@ -1,4 +1,4 @@
-"""What became of a step when another stop came first: the user is told whether it goes on or is forgotten. Pure."""
+"""Says what became of a step when another stop came first: it goes on, or it is forgotten. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import PurePath
 from ...model import NativeFrame, Reason
 from .step import CONTINUE, Step
 
-# A program that a signal has crashed goes nowhere: what a step would have done is no news then.
+# Not signals: a program that has crashed goes nowhere, so nothing is to be said of its step.
 _CUTTING = {Reason.BREAKPOINT, Reason.EXCEPTION, Reason.PAUSE}
 
 
 def cut_short(step: Step | None, left_to_debugpy: Step | None, reason: Reason, done: bool) -> str | None:
-    """What to tell at a stop of this ``reason``; None when the step was ``done`` with it, or there was none.
+    """What to tell of the step at a stop of this ``reason``. None when the step is ``done`` with it, or there was
+    none.
 
-    ``left_to_debugpy`` is the step that debugpy ends later, for that one goes on.
+    ``left_to_debugpy`` is the step that debugpy ends later: that one goes on.
     """
     if done or reason not in _CUTTING:
         return None
@@ -26,7 +27,7 @@ def cut_short(step: Step | None, left_to_debugpy: Step | None, reason: Reason, d
 
 
 def described(step: Step) -> str:
-    """``the next from train.py:12``."""
+    """The step for people: ``the next from train.py:12``."""
     frame = step.origin or step.top
     if frame is None:
         return f"the {step.kind}"
@@ -37,7 +38,7 @@ def described(step: Step) -> str:
 
 
 def native_step_done(kind: str, left: NativeFrame, stack_pointer: int) -> bool:
-    """Whether a stop in the thread of a native step, at another breakpoint, is where the step would have ended too."""
+    """Whether a native step would have ended at this other stop too, which is in its thread."""
     if left.sp is None or kind in ("stepi", "nexti"):
         return True
     if kind == "finish":
@@ -46,7 +47,7 @@ def native_step_done(kind: str, left: NativeFrame, stack_pointer: int) -> bool:
 
 
 def python_step_done(kind: str, left: int, depth: int) -> bool:
-    """The same for a step within Python that left a stack of ``left`` Python frames."""
+    """The same for a step within Python. It left a stack of ``left`` Python frames; now there are ``depth``."""
     if kind == "finish":
         return depth < left
     return kind == "step" or depth <= left

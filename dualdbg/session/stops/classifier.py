@@ -1,7 +1,7 @@
 """Decides what a stop means, from facts that were read before: for the user, for a step, or for nobody. Pure.
 
-Each function returns a decision, or the fact that it needs first: facts cost requests to an engine, so they are asked
-for one after the other, and the loop decides again when one is there.
+Each function returns a decision, or the fact that it needs first. A fact costs a request to an engine, so they are
+asked for one after the other, and the loop decides again when one is there.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _GONE = "the function of gdb's watchpoint was left, and it is gone"
 
 @dataclass(frozen=True)
 class Situation:
-    """What the state says that a decision depends on.
+    """What a decision depends on, besides the facts of the stop.
 
-    ``halting``: work of ours waits for the target to stand still; ``pausing``: the user does. ``shown``: gdb shows a
-    stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy makes the user's pause, and
-    ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy does not make it; ``pause_owed``: debugpy
-    was asked, and has not stopped for it yet. ``interrupting``: gdb was asked to interrupt the target, and no SIGINT
-    has come of it yet. ``interrupt_pauses``: the terminal's Ctrl-C is meant for us. ``leaving``: a step that goes on
-    after an exception, and leaves what it called first.
+    ``halting``: work of our own waits for the target to stand still; ``pausing``: the user does. ``shown``: gdb shows
+    a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy makes the pause that the
+    user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy does not make it;
+    ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupting``: gdb was asked to interrupt
+    the target, and the SIGINT has not come yet. ``interrupt_pauses``: Ctrl-C in the target's terminal is meant for
+    us. ``leaving``: the step that goes on after an exception, and leaves first what it had called.
     """
 
     halting: bool = False
@@ -72,11 +72,11 @@ class Situation:
     leaving: Step | None = None
 
 
-# -- stops of gdb's -------------------------------------------------------------------------------
+# -- native stops ---------------------------------------------------------------------------------
 
 
 def classify_native(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
-    """What a stop of gdb's means."""
+    """What a native stop means."""
     verdict = _meaning(facts, now)
     if isinstance(verdict, PassOver) and now.pausing and not now.halting and not now.shown:
         # gdb sends no SIGINT when the target has just stopped by itself.
@@ -120,11 +120,14 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
 
 
 def _interrupt(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
-    """A SIGINT: of a halt or a pause that was asked for, the terminal's Ctrl-C, or the program's own business."""
+    """A SIGINT has several senders.
+
+    gdb sends it for a halt or a pause, the terminal for Ctrl-C, and other processes for the program itself.
+    """
     if facts.sender is UNREAD:
         return Need.SENDER
     if facts.sender is Sender.GDB or (facts.sender is Sender.UNKNOWN and now.interrupting):
-        return PassOver()  # it has served its purpose, or another stop has made it needless
+        return PassOver()  # it has done its work, or another stop came first
     if facts.sender is Sender.TERMINAL and now.interrupt_pauses:
         return PassOver(pause=True) if now.halting else Show(Reason.PAUSE)
     return PassOver(signal=True)
@@ -137,7 +140,7 @@ def _show_met(reason: Reason, facts: NativeFacts) -> NativeVerdict:
 
 
 def _pauses_in_python(can_pause: bool, now: Situation) -> bool:
-    """Whether debugpy makes the stop that the user asked for; gdb makes it where debugpy takes too long."""
+    """Whether debugpy makes the pause that the user wants. Where debugpy takes too long, gdb makes it."""
     if now.shown or now.pause_refused:
         return False
     if now.python_holds:
@@ -149,11 +152,11 @@ def _returned(stop: engine.NativeStopped) -> str | None:
     return f"returned {stop.return_value}" if stop.return_value is not None else None
 
 
-# -- stops of debugpy's ---------------------------------------------------------------------------
+# -- Python stops ---------------------------------------------------------------------------------
 
 
 def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
-    """What a stop of debugpy's means."""
+    """What a Python stop means."""
     if not hold.read:
         return Need.PLACE
     if hold.shown:
@@ -173,7 +176,7 @@ def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
     if hold.met is UNREAD:
         return Need.MET
     if hold.met is None:
-        # An exception that nobody asked for: a step under way goes on, out of what it has called.
+        # Nobody asked for this exception. A step under way goes on, and leaves what it has called.
         step = now.step if now.debugpy_steps else None
         return _towards(hold, step) if step is not None else GoOn("continue")
     owners, description = hold.met
@@ -189,13 +192,13 @@ def _towards(hold: PythonHold, step: Step) -> GoOn:
 
 
 def _is_on_the_way(hold: PythonHold, step: Step) -> bool:
-    """Whether the step is still in what it called, or just back on the line that called it."""
+    """Whether the step is still in what it had called, or is just back on the line that made the call."""
     there = step.origin is not None and hold.top is not None and hold.top.line == step.origin.line
     return hold.depth > step.depth or (hold.depth == step.depth and there)
 
 
 def _repeats(hold: PythonHold, step: Step | None) -> bool:
-    """Whether debugpy ended a step of ``until`` at a line that is not below the one that was left, in its frame."""
+    """Whether a step of ``until`` goes on: debugpy stopped in the frame that was left, but not below the line."""
     if step is None or step.kind != "until" or step.origin is None:
         return False
     same = hold.tid == step.tid and hold.depth == step.depth and hold.top is not None
@@ -203,10 +206,11 @@ def _repeats(hold: PythonHold, step: Step | None) -> bool:
 
 
 def _ends_step(hold: PythonHold, now: Situation) -> bool:
-    """False for the late end of a debugpy step that another stop has ended, or that a landing is to end.
+    """Whether a stop of debugpy ends the step under way.
 
-    debugpy stops on the caller's line while the function is only about to return (``depth`` counts its frames); when
-    native code called the function, the step ends there.
+    It does not where another stop has ended the step before, nor where the step is to land in native code. debugpy
+    stops on the caller's line while the function is only about to return (``depth`` counts its frames). When native
+    code called the function, the step ends in that code.
     """
     if now.step is not None and now.step.lands and hold.depth < now.step.depth:
         return False

@@ -1,4 +1,4 @@
-"""Keeps a core of a target that crashes, as gdb writes it while it holds the target at the signal."""
+"""Keeps a core of a target that crashes: gdb writes it while it holds the target at the signal."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..loop import Loop
 from ..progress import progress
 from .facts import Show
 
-# Those that end a program and say that it is broken; signal(7), "Core".
+# Signals that end a program and say that it is broken; signal(7), "Core".
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
 
 
 async def keep_core(loop: Loop, native: Reading, folder: Path, verdict: Show) -> None:
-    """Write ``folder``/core.PID when the stop is a crash; what came of it is told.
+    """Write ``folder``/core.PID when the stop is a crash, and tell what became of it.
 
-    A later one is core.PID.2: a handler that raises the signal again shows less than the first did. Only the user may
-    read it: it is all of the program's memory.
+    A later core is core.PID.2: where a handler raises the signal again, the first core shows more. Only the user may
+    read the file: it is all of the program's memory.
     """
     signal = (verdict.description or "").partition(",")[0]
     if verdict.reason is not Reason.SIGNAL or signal not in CRASHES:
@@ -34,7 +34,7 @@ async def keep_core(loop: Loop, native: Reading, folder: Path, verdict: Show) ->
         _complain(loop, f"{folder}: {error.strerror}")
         return
     try:
-        # gdb is given the file itself: a name could be another file by the time that gdb opens it.
+        # gdb gets the open file: by the time that gdb opens a name, it could be that of another file.
         async with progress(loop.tell, f"writing {path}"):
             await native.write_core(Path(f"/proc/{os.getpid()}/fd/{descriptor}"))
         megabytes = os.fstat(descriptor).st_size / 1e6
@@ -57,7 +57,7 @@ def _complain(loop: Loop, why: str) -> None:
 
 
 def _new(path: Path) -> tuple[Path, int]:
-    """A file of this name, or with the first free number behind it, and the descriptor to write to."""
+    """A new file of this name, with the first free number where it exists; and the descriptor to write to."""
     for candidate in chain([path], (path.with_name(f"{path.name}.{number}") for number in count(2))):
         try:
             return candidate, new_file(candidate)

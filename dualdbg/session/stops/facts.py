@@ -1,4 +1,4 @@
-"""What was read about a stop before it is decided what the stop means, and the decisions that there are. Plain data."""
+"""What is read about a stop before it is decided what the stop means, and the possible decisions. Plain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Met = tuple[tuple[int, ...], Union[str, None]]
 
 
 class Unread(Enum):
-    """A fact that has not been read; None is a fact."""
+    """Stands for a fact that has not been read, because None may be a fact."""
 
     UNREAD = "unread"
 
@@ -25,7 +25,7 @@ UNREAD = Unread.UNREAD
 
 
 class Sender(Enum):
-    """Who sent a SIGINT. UNKNOWN: the process has no number here, as from another PID namespace."""
+    """Who sent a SIGINT. UNKNOWN: the process has no number here; it may be in another PID namespace."""
 
     GDB = "gdb"
     TERMINAL = "terminal"
@@ -34,7 +34,7 @@ class Sender(Enum):
 
 
 class Need(Enum):
-    """The fact that is to be read next; each costs a request to an engine, so none is read that is not needed."""
+    """The fact that is to be read next. Each costs a request to an engine, so only what is needed is read."""
 
     LIBRARIES = "libraries"  # bind breakpoints in what was loaded
     PROGRAM = "program"  # the process runs another program now
@@ -50,11 +50,12 @@ class Need(Enum):
 
 @dataclass
 class NativeFacts:
-    """A stop of gdb's, and what has been read about it so far.
+    """A native stop, and what has been read about it so far.
 
-    ``done``: what an internal stop is for was done. ``ends_step``: None when the stop has nothing to do with a step.
-    ``asked``: the user has breakpoints on the signal. ``can_pause``: the main thread runs Python code, so debugpy could
-    pause it. ``thread``: whose stop it is for the user, by gdb's number and the system's.
+    ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
+    the stop has nothing to do with a step. ``met``: the user's breakpoints. ``asked``: the user has breakpoints on
+    the signal. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``: whose stop it
+    is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
@@ -69,7 +70,7 @@ class NativeFacts:
 
 @dataclass
 class PythonHold:
-    """A thread that debugpy holds, not yet continued. ``tid`` and ``frames`` are known once they were read."""
+    """A thread that debugpy holds and has not let go of. ``tid`` and ``frames`` are known once they were read."""
 
     event: engine.PythonStopped
     tid: int | None = None
@@ -80,7 +81,7 @@ class PythonHold:
     removed: bool = False  # the breakpoint that it stopped at is gone
     met: Met | Unread | None = UNREAD  # None: an exception that nobody asked for
     verdict: Show | None = None
-    picture: Picture | None = None  # decided, and what a step had set is taken back: it waits to be shown
+    picture: Picture | None = None  # read once the stop is decided; it waits to be shown
     shown: bool = False
 
 
@@ -88,7 +89,7 @@ class PythonHold:
 class NativeHold:
     """What gdb last stopped for.
 
-    ``innermost_matters``: the function it stopped in is what the user is to see, even one of the interpreter's own.
+    ``innermost_matters``: the user is to see the function in which gdb stopped, even if it is one of the interpreter.
     """
 
     event: engine.NativeStopped
@@ -102,7 +103,7 @@ class NativeHold:
 
 @dataclass(frozen=True)
 class Show:
-    """The user sees the stop; ``signal``: the program is owed the SIGINT that it was stopped for."""
+    """The user sees the stop. ``signal``: the program is owed the SIGINT that it was stopped for."""
 
     reason: Reason
     breakpoints: tuple[int, ...] = ()
@@ -114,8 +115,8 @@ class Show:
 class PassOver:
     """The user does not see the stop.
 
-    ``signal``: the program gets the SIGINT that it was stopped for. ``pause``: it was the user's Ctrl-C, which came
-    while work of ours was waiting: the user's stop follows.
+    ``signal``: the program is owed the SIGINT that it was stopped for. ``pause``: the stop was Ctrl-C of the user
+    while work of our own waited, so a stop for the user follows.
     """
 
     signal: bool = False
@@ -124,14 +125,20 @@ class PassOver:
 
 @dataclass(frozen=True)
 class PauseInPython:
-    """The program runs Python code: debugpy is to stop it, where Python can be stepped. ``signal`` as of Show."""
+    """The program runs Python code: debugpy makes the stop, where Python can be stepped.
+
+    ``signal``: the program is owed the SIGINT that it was stopped for.
+    """
 
     signal: bool = False
 
 
 @dataclass(frozen=True)
 class GoOn:
-    """debugpy's stop is not for the user: what it is asked for next, and the step that it belongs to."""
+    """debugpy's stop is not for the user.
+
+    ``request`` is what debugpy is asked next, ``step`` the step that this belongs to.
+    """
 
     request: str
     step: Step | None = None
@@ -143,7 +150,7 @@ PythonVerdict = Union[Show, GoOn]
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown of a stop: read after the decision, before it is told."""
+    """What is shown of a stop. It is read after the decision, before the stop is told."""
 
     thread: Thread
     frame: Frame | None

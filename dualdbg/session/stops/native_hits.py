@@ -1,4 +1,4 @@
-"""Which of the user's breakpoints let a stop of gdb's count: threads, conditions, counts, calls of operators."""
+"""Which of the user's breakpoints let a native stop count: threads, conditions, counts, calls of operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NativeHits:
-    """Asks the table, and gdb where a suffix costs a look at the target. gdb holds it."""
+    """Asks the table, and gdb where a suffix needs a look at the target, which gdb holds."""
 
     def __init__(
         self, native: NativeEngine, breakpoints: BreakpointTable, inspector: Inspector, pid: int
@@ -30,12 +30,15 @@ class NativeHits:
         self._breakpoints = breakpoints
         self._inspector = inspector
         self._pid = pid
-        self.of_gdb: set[int] = set()  # breakpoints and watchpoints that the user had gdb set by itself
-        # The last one of a breakpoint in a thread and a layer.
+        self.of_gdb: set[int] = set()  # set by the user with gdb's own commands
+        # The last arrival that counted, by breakpoint, thread and layer.
         self._reported: dict[tuple[int, int, Layer | None], Arrival] = {}
 
     async def at_breakpoint(self, event: engine.NativeStopped) -> Met:
-        """At a breakpoint or watchpoint. Of gdb's own ones no number is known, but what gdb says of them."""
+        """The user's breakpoints that stop here, at a breakpoint or watchpoint, and what is to be said of it.
+
+        Where the user has set it in gdb itself there is no number for it, only what gdb says.
+        """
         assert event.gdb_breakpoint is not None
         if event.gdb_breakpoint in self.of_gdb:
             return (), _told_by_gdb(event)
@@ -44,12 +47,12 @@ class NativeHits:
         return await self._met(event, self._breakpoints.native_owners_there(event.gdb_breakpoint))
 
     async def at_signal(self, event: engine.NativeStopped) -> tuple[Met, bool]:
-        """At a signal; the second: whether the user has breakpoints on it at all."""
+        """The same at a signal. The second value: whether the user has breakpoints on the signal at all."""
         asked = self._breakpoints.on_signal(event.signal or "")
         return await self._met(event, asked), bool(asked)
 
     async def _met(self, event: engine.NativeStopped, ids: Sequence[int]) -> Met:
-        """Those of the breakpoints whose suffixes let them stop here, and what is to be said of it."""
+        """Which of the breakpoints stop here by their suffixes, and what is to be said of it."""
         table = self._breakpoints
         thread = event.gdb_thread or 1
         hit: list[int] = []
@@ -86,17 +89,17 @@ class NativeHits:
         return tuple(hit), description if hit else None
 
     async def _is_ours(self, event: engine.NativeStopped) -> bool:
-        """Whether the thread is one of debugpy's own: what it calls does not concern the user."""
+        """Whether the thread is one of debugpy's own. What it calls does not concern the user."""
         ours = self._inspector.thread_list.ours
         return bool(ours) and await self._tid(event) in ours
 
     async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
-        """A condition without a value stops once and says why."""
+        """A condition without a value stops once and says why. The breakpoint is off then."""
         await self._breakpoints.enable(id, False)
         return condition_failed(id, condition, error.message)
 
     async def _tid(self, event: engine.NativeStopped) -> int:
-        """The OS thread id of a stop's thread, which gdb may have met just now."""
+        """The OS thread id of the thread of a stop, which gdb may not have known before."""
         if event.thread is not None:
             return event.thread
         return (await self._native.threads()).get(event.gdb_thread or 1, self._pid)
@@ -128,7 +131,8 @@ class NativeHits:
             if place.address is not None:
                 starts[image.function_start(place.address + 1) or place.address] = layer_of(place.function)
         layer = starts.get(function)
-        kernels = [start for start, its in starts.items() if its is layer]  # with @all there are others too
+        # With @all the breakpoint is in other layers too.
+        kernels = [start for start, its in starts.items() if its is layer]
         now = Arrival(thread, function, frames[0].sp or 0, frames[1].pc)
         if continues_call(now, outer, kernels, self._reported.get((id, thread, layer))):
             return True
@@ -137,7 +141,7 @@ class NativeHits:
 
 
 def _told_by_gdb(event: engine.NativeStopped) -> str:
-    """What gdb says of a breakpoint of its own: of a watchpoint the expression, and the values before and after."""
+    """What gdb says of a breakpoint that the user has set in gdb; of a watchpoint also the values before and after."""
     if event.watched is None:
         return f"gdb's breakpoint {event.gdb_breakpoint}"
     watched = event.watched

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class NativeStops:
-    """What a stop is read with. ``before_shown``: work that is done before a stop is told."""
+    """The readers of native stops. ``before_shown`` is work that is done before a stop is told."""
 
     loop: Loop
     scene: Scene
@@ -31,14 +31,14 @@ class NativeStops:
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
 
     async def read(self, effect: ReadNative) -> None:
-        """Read one fact, and say that it is there. A stop that cannot be read is shown as it is."""
+        """Read one fact and report that. A stop that cannot be read is shown as it is."""
         if await self.loop.guarded(_READERS[effect.need](self, effect.facts)):
             self.loop.put(native_fact_read, effect.facts)
         else:
             self._unjudged(effect.facts)
 
     async def prepare(self, effect: PrepareNative) -> None:
-        """Read what is shown of a stop, and take back what the step had set."""
+        """Take back what the step had set, and read what is shown of the stop."""
         if not await self.loop.guarded(self._prepare(effect)):
             self._unjudged(effect.facts)
 

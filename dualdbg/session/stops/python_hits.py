@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PythonHits:
-    """Asks the table, and debugpy where a suffix costs a look at the target."""
+    """Asks the table, and debugpy where a suffix needs a look at the target."""
 
     def __init__(
         self, loop: Loop, python: AskingPython, breakpoints: BreakpointTable, origins: ThrowOrigins
@@ -29,10 +29,10 @@ class PythonHits:
         self._raised: dict[int, answers.Raised] = {}  # the last exception of each of debugpy's threads
 
     async def at_stop(self, hold: PythonHold) -> Met | None:
-        """The breakpoints that a stop belongs to, and what is to be said of it.
+        """The user's breakpoints that stop here, and what is to be said of it.
 
         None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
-        came first: nothing was counted then, and this is asked again.
+        came first. Nothing was counted then, and this is asked again.
         """
         if hold.event.reason == "exception":
             return await self._at_exception(hold)
@@ -41,7 +41,7 @@ class PythonHits:
         failed = await self._failed_conditions(owners, hold)
         owners = list(failed) or await answers.held(self._python, hold, owners)
         description = await self._switch_off(failed)
-        owners = [id for id in owners if table.has(id)]  # removed ones went while debugpy was asked
+        owners = [id for id in owners if table.has(id)]  # one may have been removed while debugpy was asked
         for id in owners:
             await table.count_python_hit(id)
         return tuple(owners), description
@@ -55,7 +55,7 @@ class PythonHits:
         failed = await self._failed_conditions(owners, hold)
         holding = [id for id in owners if id not in failed and await self._holds(id, hold)]
         origin = await self._origins.of(hold)
-        # From here on nothing is asked that a native stop could hold up: what is counted is counted once.
+        # From here on no request is made that a native stop could hold up: so each hit is counted once.
         self._raised[number] = exception
         why = await self._switch_off(failed)
         stopping = list(failed)
@@ -77,12 +77,12 @@ class PythonHits:
         return tuple(stopping), ", ".join(part for part in parts if part) or None
 
     async def _holds(self, id: int, hold: PythonHold) -> bool:
-        """Whether thread and condition of a breakpoint on an exception are those of the stop."""
+        """Whether a breakpoint on an exception is for this thread, and its condition holds."""
         table = self._breakpoints
         return table.has(id) and await answers.condition_holds(self._python, hold, table.get(id).spec)
 
     async def _failed_conditions(self, ids: list[int], hold: PythonHold) -> dict[int, str]:
-        """Breakpoints whose condition has no value here, and what is to be said of each."""
+        """The breakpoints whose condition has no value here, and what is to be said of each."""
         failed = {}
         for id in ids:
             condition = self._breakpoints.get(id).spec.condition if self._breakpoints.has(id) else None
@@ -94,7 +94,7 @@ class PythonHits:
         return failed
 
     async def _switch_off(self, failed: dict[int, str]) -> str | None:
-        """A condition without a value stops once, says why, and is off then."""
+        """A condition without a value stops once and says why. The breakpoint is off then."""
         for id in failed:
             if self._breakpoints.has(id):
                 await self._breakpoints.enable(id, False)

@@ -1,4 +1,4 @@
-"""Reads what is asked about a stop of debugpy's, and prepares it for the user. The classifier decides."""
+"""Reads what is asked about a Python stop, and prepares it for the user. The classifier decides."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class PythonStops:
-    """What a stop is read with."""
+    """The readers of Python stops."""
 
     loop: Loop
     breakpoints: BreakpointTable
@@ -30,7 +30,7 @@ class PythonStops:
     steps: StepEnds
 
     async def read(self, effect: ReadPython) -> None:
-        """Read one fact, and say that it is there, or that a native stop came first."""
+        """Read one fact and report that, or report that a native stop came first."""
         hold = effect.hold
         try:
             if effect.need is Need.PLACE:
@@ -46,7 +46,7 @@ class PythonStops:
             self.loop.put(python_fact_read, hold)
 
     async def prepare(self, effect: PreparePython) -> None:
-        """Take back what the step had set; the thread is shown then."""
+        """Take back what the step had set. The thread is shown then."""
         hold = effect.hold
         if not hold.shown:
             await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
@@ -59,10 +59,10 @@ class PythonStops:
         hold.read = True
 
     def _was_removed(self, hold: PythonHold) -> bool:
-        """Whether the breakpoint of this stop is gone: one that was removed while gdb held the target.
+        """Whether the breakpoint of this stop was removed while gdb held the target.
 
-        debugpy hears of that only when the target runs again, and numbers its breakpoints anew each time; so the
-        place decides.
+        debugpy hears of that only when the target runs again. It numbers its breakpoints anew each time, so the place
+        decides.
         """
         top = hold.top
         if hold.event.reason != "breakpoint" or not hold.event.breakpoints or top is None:
@@ -72,6 +72,6 @@ class PythonStops:
             for row in self.breakpoints.all()
             if row.enabled and row.spec.language is Language.PYTHON
             for location in row.locations
-            or (Location(file=top.file, line=top.line),)  # not told yet: may be it
+            or (Location(file=top.file, line=top.line),)  # its place is not known yet: it may be here
         ]
         return not any(place.line in (top.line, None) for place in places)

@@ -1,4 +1,4 @@
-"""Looks at a native stop: who sent the signal, whose stop it is, where the program is, and what is shown of it."""
+"""Looks at a native stop: who sent the signal, whose stop it is, where the program is, what is shown of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Scene:
-    """What is read of a stop that concerns neither breakpoints nor a step. gdb holds the target."""
+    """What is read of a stop besides breakpoints and steps. gdb holds the target."""
 
     def __init__(
         self, native: NativeEngine, python: PythonEngine | None, inspector: Inspector, freezer: Freezer
@@ -29,7 +29,7 @@ class Scene:
 
     @property
     def target_runs(self) -> bool:
-        """Whether gdb lets the target run: a program that was killed has no stop any more."""
+        """Whether gdb lets the target run. A program that was killed has no stop any more."""
         return self._native.running
 
     @property
@@ -38,7 +38,10 @@ class Scene:
         return self._python is not None and self._python.python_version is not None
 
     async def sender(self) -> Sender:
-        """Who sent the signal. Where the kernel does not say: as if somebody at the terminal had asked for the stop."""
+        """Who sent the signal.
+
+        Where the kernel does not say, it is taken for the Ctrl-C of a terminal.
+        """
         with contextlib.suppress(CommandError):
             pid = await self._native.signal_sender()
             if pid is not None:
@@ -47,14 +50,17 @@ class Scene:
         return Sender.TERMINAL
 
     async def thread(self, stop: NativeStopped) -> tuple[int, int]:
-        """The thread of a stop, by gdb's number and the system's."""
+        """The thread of a stop, by gdb's number and the OS thread id."""
         number, tid = stop.gdb_thread or 1, stop.thread
         if tid is None:
             tid = (await self._native.threads()).get(number, self._inspector.pid)
         return number, tid
 
     async def main_thread(self, stop: NativeStopped) -> tuple[int, int]:
-        """The same of a pause. Who asks for a stop means the program, and any thread may have taken the SIGINT."""
+        """The same for a pause: the main thread.
+
+        Any thread may have taken the SIGINT, but a user who wants a pause means the program.
+        """
         threads = await self._native.threads()
         pid = self._inspector.pid
         number = next((one for one, tid in threads.items() if tid == pid), stop.gdb_thread or 1)
@@ -65,11 +71,11 @@ class Scene:
         return self._inspector.hears_python and await self._inspector.runs_python(tid)
 
     async def release(self) -> None:
-        """Frozen threads stand where they stood, before anything is looked at."""
+        """Put frozen threads back to where they stood, before anything is looked at."""
         await self._freezer.release()
 
     def plain_thread(self, stop: NativeStopped) -> Thread:
-        """The thread of a stop by number and name alone: nothing is asked."""
+        """The thread of a stop, by number and name. Nothing is asked."""
         return self._inspector.plain_thread(stop.thread)
 
     async def picture(self, tid: int, step_done: bool) -> Picture:
