@@ -344,6 +344,10 @@ def test_signals(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         stop = await driver.stop()
         assert stop.reason is Reason.SIGNAL and (stop.description or "").startswith("SIGUSR1, ")
         assert stop.breakpoints == (1,) and "signals.py:4" in map(name, (await driver.stack()).visible())
+        for text in ("SIGUSR2 if errno = 3", "SIGUSR2 log {abort()}"):
+            with pytest.raises(SpecError):  # as at every other native breakpoint
+                await driver.session.breakpoints.add(text)
+        assert [row.id for row in driver.session.breakpoints.all()] == [1, 2]
         stop = await driver.resume()
         assert stop.reason is Reason.SIGNAL and stop.breakpoints == (2,)
         assert "signals.py:6" in map(name, (await driver.stack()).visible())
