@@ -255,7 +255,7 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
     watch = LineWatch(loop, engine, inspector, code)
-    momentary = MomentaryBreakpoints(engine, session, code)
+    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code)
     ground = GroundReader(engine, inspector, watch, code, table)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
     in_python = PythonDeparture(loop, momentary, watch)

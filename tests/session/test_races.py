@@ -77,7 +77,7 @@ class Races(RuleBasedStateMachine):
         code: Any = FakeCode()
         probe: Any = FakeProbe(world)
         watch: Any = FakeWatch(world)
-        momentary = MomentaryBreakpoints(gdb, session, code)  # type: ignore[arg-type]
+        momentary = MomentaryBreakpoints(gdb, session, session.inspector.reader, code)  # type: ignore[arg-type]
         loop, table = session.loop, session.breakpoints
         session.stepper = Stepper(
             loop,

@@ -16,9 +16,9 @@ from ..stages import CONFIGURABLE
 
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 _LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8, aligned (Intel SDM 17.2)
-# There are four; one is for the return from a call (session/stepping/momentary_breakpoints.py). With more, gdb would not
-# let the program run. Where no register can hold the place, gdb would watch it by single steps, and the program would
-# hardly move.
+# There are four; one is for the return from a call (session/stepping/momentary_breakpoints.py). With more, gdb would
+# not let the program run. Where no register can hold the place, gdb would watch it by single steps, and the program
+# would hardly move.
 _DEBUG_REGISTERS = 3
 _END_OF_MEMORY = 1 << 47  # the kernel takes no watched address past it (x86-64, four-level paging)
 

@@ -10,7 +10,6 @@ from ...model import Layer
 from ...shared.libraries import is_pytorch, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
-from ...symbols.gdb_feed.policy import Load
 from ..inspect.stack_reader import StackReader
 from .places import FunctionCalls
 
@@ -26,14 +25,14 @@ class CodeOfInterest:
 
     def __init__(self, image: AddressSpace, reader: StackReader) -> None:
         self.image = image
-        self.reader = reader
+        self._reader = reader  # it knows which files are the interpreter's and ours
         self.step_into = Layer.BINDING  # of an operator of PyTorch
         self.behind_binding: Behind = lambda address, layer: ()
         self._bodies: dict[tuple[str, int], int] = {}  # by file and entry: the user's code behind a wrapper
 
     def modules(self) -> list[Module]:
         """The modules whose code a step enters."""
-        rules = self.reader.rules
+        rules = self._reader.rules
         return [
             module
             for module in self.image.modules
@@ -68,38 +67,36 @@ class CodeOfInterest:
         """Where the layer that the user wants to see begins, behind a binding of PyTorch that begins at ``pc``."""
         return self.behind_binding(pc, self.step_into)
 
-    async def entry(self, address: int) -> int:
+    def entry(self, address: int) -> int:
         """The user's function behind the wrapper of a binding layer at ``address``, else ``address`` itself."""
-        module = self.image.module_at(address)
-        if module is None or module.library is None:
+        module = self.module_at(address)
+        if module is None:
             return address
-        if self.reader.load_of(module) is Load.WHOLE:
-            await self.reader.prepare(module)
         key = module.path, address
         if key not in self._bodies:
             self._bodies[key] = _body_behind(address, module)
         return self._bodies[key]
 
-    async def functions_around(self, pc: int) -> list[int]:
-        """All functions of the extension's own code, from a place in its binding layer."""
-        module = self.image.module_at(pc)
-        return await self._functions(module) if module is not None else []
+    def module_at(self, address: int) -> Module | None:
+        """The mapped file at an address, where it can be read."""
+        module = self.image.module_at(address)
+        return module if module is not None and module.library is not None else None
 
-    async def operator_functions(self) -> list[list[int]]:
-        """The functions of each extension of PyTorch: an operator of ``torch.ops`` may be any of them.
+    def operator_modules(self) -> list[Module]:
+        """The extensions of PyTorch: an operator of ``torch.ops`` may be any of their functions.
 
         Only the dispatcher can tell which kernel a call arrives at.
         """
         return [
-            await self._functions(module)
+            module
             for module in self.modules()
             if module.library is not None
             and not is_pytorch(module.path)
             and any("libtorch" in name for name in module.library.elf.needed)
         ]
 
-    async def _functions(self, module: Module) -> list[int]:
-        """Empty where there are too many."""
+    def functions(self, module: Module) -> list[int]:
+        """All functions of an extension's own code. Empty where there are too many."""
         if module.library is None:
             return []
         addresses = {
@@ -108,16 +105,13 @@ class CodeOfInterest:
             for entry in table.functions()
             if not is_library_code(table.name(entry)) and not is_pytorch_code(table.name(entry))
         }
-        if len(addresses) > _MANY_BODIES:
-            return []
-        await self.reader.prepare(module)
-        return sorted(addresses)
+        return sorted(addresses) if len(addresses) <= _MANY_BODIES else []
 
     # -- calls ------------------------------------------------------------------------------------
 
     def function_at(self, pc: int) -> tuple[int, int] | None:
         """Where the function at ``pc`` begins and ends, by the unwind table; None where it is not in there."""
-        module = self.image.module_at(pc)
+        module = self.module_at(pc)
         if module is None or module.library is None:
             return None
         frame = module.library.frames.find(pc - module.bias)

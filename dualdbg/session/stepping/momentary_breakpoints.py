@@ -8,7 +8,10 @@ from functools import partial
 from ...backends.native import Access
 from ...errors import CommandError
 from ...model import NativeFrame
+from ...symbols.address_space import Module
+from ...symbols.gdb_feed.policy import Load
 from ..engines import NativeEngine
+from ..inspect.stack_reader import StackReader
 from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .places import Momentary, Places
@@ -17,9 +20,12 @@ from .places import Momentary, Places
 class MomentaryBreakpoints:
     """``now`` are those of the step under way; what is being set for the next one is apart until that begins."""
 
-    def __init__(self, native: NativeEngine, halting: Halting, code: CodeOfInterest) -> None:
+    def __init__(
+        self, native: NativeEngine, halting: Halting, reader: StackReader, code: CodeOfInterest
+    ) -> None:
         self._native = native
         self._halting = halting
+        self._reader = reader
         self._code = code
         self.now = Momentary()
 
@@ -31,17 +37,14 @@ class MomentaryBreakpoints:
         code = self._code
         for caller in places.returns:
             await self._halting.interrupted(partial(self._set_return, caller, gdb_thread, momentary))
-        if places.entries:
-            bodies = [await code.entry(address) for address in places.entries]
-            momentary.entries.update(await self._at_bodies(bodies, gdb_thread))
+        entries = [await self._entry(address) for address in places.entries]
+        momentary.entries.update(await self._at_bodies(entries, gdb_thread))
         momentary.entries.update(await self._at(places.exact, gdb_thread))
         if places.bodies is not None:
             momentary.has_bodies = True
-            functions = await code.functions_around(places.bodies)
-            momentary.entries.update(await self._at_bodies(functions, gdb_thread))
-        if places.operators:
-            for functions in await code.operator_functions():
-                momentary.entries.update(await self._at_bodies(functions, gdb_thread))
+            momentary.entries.update(await self._in_all(code.module_at(places.bodies), gdb_thread))
+        for module in code.operator_modules() if places.operators else ():
+            momentary.entries.update(await self._in_all(module, gdb_thread))
         if places.calls is not None:
             momentary.calls = places.calls
             momentary.callees.update(await self._at(places.calls.callees, gdb_thread))
@@ -87,6 +90,21 @@ class MomentaryBreakpoints:
         if caller.sp is not None:
             await native.require_stack_pointer(number, caller.sp)
         return number
+
+    async def _entry(self, address: int) -> int:
+        """The user's function behind an entry; gdb is given its debug info, where that is worth having."""
+        module = self._code.module_at(address)
+        if module is not None and self._reader.load_of(module) is Load.WHOLE:
+            await self._reader.prepare(module)
+        return self._code.entry(address)
+
+    async def _in_all(self, module: Module | None, gdb_thread: int) -> dict[int, int]:
+        """At every function of an extension's own code."""
+        functions = self._code.functions(module) if module is not None else []
+        if module is None or not functions:
+            return {}
+        await self._reader.prepare(module)
+        return await self._at_bodies(functions, gdb_thread)
 
     async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:
         """At functions, behind the prologue where there is debug info; the address of each by gdb's number."""

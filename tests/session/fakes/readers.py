@@ -258,11 +258,11 @@ class FakeCode:
     def behind(self, pc: int) -> tuple[int, ...]:
         return ()
 
-    async def entry(self, address: int) -> int:
+    def entry(self, address: int) -> int:
         return address
 
-    async def functions_around(self, pc: int) -> list[int]:
-        return []
+    def module_at(self, address: int) -> None:
+        return None
 
     def function_at(self, pc: int) -> None:
         return None
