@@ -92,18 +92,22 @@ class Session:
 
     @property
     def state(self) -> State:
+        """What the target does."""
         return self.loop.state.phase
 
     @property
     def stop(self) -> Stop | None:
+        """The stop that is shown; None while the target runs."""
         return self.loop.state.stop
 
     @property
     def epoch(self) -> int:
+        """Counts stops and resumes. A handle of an older epoch is stale."""
         return self.loop.state.epoch
 
     @property
     def exit(self) -> Exit | None:
+        """How the process ended; None while it lives."""
         return self.loop.state.exit
 
     @property
@@ -127,6 +131,7 @@ class Session:
 
     @property
     def native_hold(self) -> NativeHold | None:
+        """What gdb stopped for, at a native stop that is shown."""
         return self.loop.state.native
 
     @property
@@ -143,6 +148,7 @@ class Session:
         return self.loop.state.require_stopped()
 
     def seconds(self) -> float:
+        """The time since the start of dualdbg."""
         return round(time.monotonic() - self.started, 3)
 
     def subscribe(self) -> asyncio.Queue[Event]:
@@ -150,6 +156,7 @@ class Session:
         return self.loop.subscribe()
 
     def emit(self, event: Event) -> None:
+        """Tell every front end."""
         self.loop.tell(event)
 
     def background(self, work: Awaitable[Any]) -> None:

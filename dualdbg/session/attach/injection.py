@@ -54,6 +54,7 @@ class Injection:
         return [Write(self.text_address, bytes(self.size))]
 
     def remove_files(self) -> None:
+        """Remove the files that the text needs."""
         self.folder.remove()
 
 

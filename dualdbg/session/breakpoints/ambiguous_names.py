@@ -23,6 +23,7 @@ class AmbiguousNames:
         self._told: dict[int, set[str]] = {}
 
     def forget(self, id: int) -> None:
+        """The breakpoint is removed."""
         self._found.pop(id, None)
         self._told.pop(id, None)
 

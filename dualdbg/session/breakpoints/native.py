@@ -116,6 +116,7 @@ class NativeBreakpoints:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
 
     async def remove(self, id: int) -> None:
+        """Remove a breakpoint, and what gdb has for it unless another one shares that."""
         wanted = self._wanted.pop(id)
         if wanted.spec.kind is BreakpointKind.SIGNAL:
             await self._native.handle_signal(wanted.spec.subject, stops=False)
@@ -123,6 +124,7 @@ class NativeBreakpoints:
             await self._release(location, id)
 
     async def enable(self, id: int, enabled: bool) -> None:
+        """Switch a breakpoint on or off."""
         wanted = self._wanted[id]
         wanted.enabled = enabled
         if wanted.spec.kind is BreakpointKind.SIGNAL:

@@ -55,6 +55,7 @@ class OperatorRegistrations:
             return
 
     def is_registration(self, gdb_number: int) -> bool:
+        """Whether this gdb breakpoint is the one where operators are registered."""
         return gdb_number == self._number
 
     async def at_hand(self, names: Iterable[str], gdb_thread: int) -> dict[str, list[int]]:

@@ -88,6 +88,7 @@ class PythonBreakpoints:
         self._said = self._heard = time.time_ns()
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
+        """Find the file or the function of a new breakpoint, and tell debugpy."""
         wanted = _Wanted(id, spec, None)
         if spec.kind is BreakpointKind.PYTHON_LINE:
             wanted.file = self._resolve(spec.subject)
@@ -135,9 +136,11 @@ class PythonBreakpoints:
         self._wanted[id].message = message
 
     async def remove(self, id: int) -> None:
+        """Remove a breakpoint, and tell debugpy."""
         await self._send(self._wanted.pop(id))
 
     async def enable(self, id: int, enabled: bool) -> None:
+        """Switch a breakpoint on or off, and tell debugpy."""
         self._wanted[id].enabled = enabled
         await self._send(self._wanted[id])
 

@@ -37,10 +37,12 @@ class SharedBreakpoints:
         return {row.id for row in rows if row.state is not BreakpointState.PENDING or row.hit_count}
 
     def add(self, row: Breakpoint) -> None:
+        """A breakpoint was set or changed: processes that join later get it so."""
         self._rows[row.id] = row
         self.next_id = max(self.next_id, row.id + 1)
 
     def remove(self, id: int) -> None:
+        """A breakpoint was removed: processes that join later do not get it."""
         self._rows.pop(id, None)
 
     async def in_others(self, table: SharedTable, change: Callable[[SharedTable], Awaitable[Any]]) -> None:
@@ -63,12 +65,15 @@ class SharedTable(BreakpointTable):
 
     @property
     def is_over(self) -> bool:
+        """Whether the process has ended or was left."""
         return self._loop.state.phase in _OVER
 
     def tell(self, notice: Notice) -> None:
+        """Tell the user of this process."""
         self._loop.tell(notice)
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        """Set a breakpoint in all processes."""
         self._next_id = self._shared.next_id
         row = await super().add_spec(spec)
         self._shared.add(row)
@@ -91,19 +96,23 @@ class SharedTable(BreakpointTable):
             await super().enable(row.id, False)
 
     async def remove(self, id: int) -> None:
+        """Remove a breakpoint in all processes."""
         await super().remove(id)
         self._shared.remove(id)
         await self._shared.in_others(self, lambda other: other.drop(id))
 
     async def drop(self, id: int) -> None:
+        """Remove a breakpoint here, because it was removed in another process."""
         if id in self._rows:
             await super().remove(id)
 
     async def enable(self, id: int, enabled: bool) -> None:
+        """Switch a breakpoint on or off in all processes."""
         await super().enable(id, enabled)
         self._shared.add(self._rows[id])
         await self._shared.in_others(self, lambda other: other.switch(id, enabled))
 
     async def switch(self, id: int, enabled: bool) -> None:
+        """Switch a breakpoint on or off here, because it was switched in another process."""
         if id in self._rows:
             await super().enable(id, enabled)

@@ -48,6 +48,7 @@ class SpecReader:
     resolve: Callable[[str], Resolved]
 
     def read(self, text: str) -> list[BreakpointSpec]:
+        """The specs that ``text`` asks for. Raises SpecError when it cannot be read."""
         spec = parse_spec(text, self.is_operator)
         if spec.kind is not BreakpointKind.PRESET:
             return [spec]
@@ -88,6 +89,7 @@ class BreakpointTable:
         return self._native.image
 
     def all(self) -> list[Breakpoint]:
+        """All breakpoints, in the order of their numbers."""
         return list(self._rows.values())
 
     def has(self, id: int) -> bool:
@@ -122,6 +124,10 @@ class BreakpointTable:
         return added
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        """Set one breakpoint, and tell what the user may want to know about it.
+
+        Raises SpecError for a condition or a log text that would change the program.
+        """
         same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(Path.cwd()))), None)
         id = self._next_id
         self._next_id += 1
@@ -186,6 +192,7 @@ class BreakpointTable:
         self._settle(id, announce=True)
 
     async def remove(self, id: int) -> None:
+        """Remove a breakpoint. Raises CommandError where there is none of this number."""
         spec = self.get(id).spec
         del self._rows[id]
         self._ambiguous.forget(id)
@@ -196,6 +203,7 @@ class BreakpointTable:
             await self._native.remove(id)
 
     async def enable(self, id: int, enabled: bool) -> None:
+        """Switch a breakpoint on or off. Raises CommandError where there is none of this number."""
         spec = self.get(id).spec
         if spec.language is Language.PYTHON:
             await self._python.enable(id, enabled)
@@ -257,6 +265,7 @@ class BreakpointTable:
             self._loop.tell(notice)
 
     async def program_replaced(self) -> None:
+        """The process runs another program (exec): nothing is bound any more."""
         changed = self._native.program_replaced()
         self.image.refresh()
         for id in changed:
@@ -272,12 +281,14 @@ class BreakpointTable:
                     self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def python_connected(self) -> None:
+        """debugpy takes breakpoints from now on."""
         await self._python.send_all()
         for row in self.all():
             if row.spec.language is Language.PYTHON:
                 self._settle(row.id, announce=True)
 
     def python_changed(self, event: engine.PythonBreakpoint) -> None:
+        """debugpy has changed a breakpoint."""
         id = self._python.changed(event.debugpy_id, event.now)
         if id is not None:
             self._settle(id, announce=True)
@@ -287,6 +298,7 @@ class BreakpointTable:
         return [id for id in self._native.owners_there(gdb_number) if id in self._rows]
 
     def native_owners(self, gdb_number: int) -> list[int]:
+        """The user's breakpoints behind a gdb breakpoint."""
         return [id for id in self._native.owners(gdb_number) if id in self._rows]
 
     def on_signal(self, name: str) -> list[int]:

@@ -191,6 +191,7 @@ class Inspector:
 
     @property
     def pid(self) -> int:
+        """The process."""
         return self._loop.state.pid
 
     def plain_thread(self, tid: int | None) -> Thread:
@@ -340,6 +341,7 @@ class Inspector:
         return await self.values.variables(tid, frame)
 
     async def children(self, reference: int) -> list[Value]:
+        """The children of a value. Raises StaleHandle for a reference of an earlier stop."""
         return await self.values.children(reference)
 
     async def evaluate(self, expression: str, tid: int, frame: Frame, language: Language) -> Value:

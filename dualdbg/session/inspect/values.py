@@ -37,11 +37,13 @@ class ValueReader:
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
+        """The target runs: every reference is stale."""
         self._fetchers.clear()
         self._native_handles.clear()
         self._native.forget_values()
 
     async def variables(self, tid: int, frame: Frame) -> list[Value]:
+        """Arguments and locals of a frame."""
         if isinstance(frame, NativeFrame):
             return await self._halting.interrupted(lambda: self._native_variables(tid, frame))
         if self._loop.state.phase is State.PYTHON_STOPPED and frame.engine_id is not None:
@@ -102,6 +104,7 @@ class ValueReader:
         )
 
     async def evaluate_python(self, expression: str, frame: Frame) -> Value:
+        """Evaluate with debugpy, at a Python stop. Raises EvaluationError with the exception of the expression."""
         engine_id = frame.engine_id if isinstance(frame, PythonFrame) else None
         if engine_id is None:
             raise EvaluationError("that frame is not one that debugpy holds", "select a Python frame")
@@ -138,6 +141,7 @@ class ValueReader:
         ]
 
     async def evaluate_native(self, expression: str, tid: int, frame: Frame) -> Value:
+        """Evaluate a C++ expression with gdb. Raises EvaluationError."""
         level = frame.level if isinstance(frame, NativeFrame) else 0
 
         async def read() -> Value:
