@@ -22,7 +22,7 @@ _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
 
 
 class ArrivalFact(Enum):
-    """The fact about a stop within a step which is to be read next."""
+    """A fact about a stop within a step. The decision asks for one at a time."""
 
     ANNOUNCED = "announced"
     STACK = "stack"
@@ -70,10 +70,11 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a stop is to the step under way.
+    """What a stop means for the step under way.
 
-    ``ends``: the step ends here; None when the stop has nothing to do with the step. ``places``: what is set before the
-    target runs on. ``is_there``: the place is reached at which a thread that just continues has something to do.
+    ``ends``: whether the step ends here; None when the stop has nothing to do with the step. ``places``: what is set
+    before the target runs on. ``is_there``: a thread that just continues has reached the place where it has something
+    to do.
     """
 
     ends: bool | None
@@ -172,7 +173,10 @@ def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFa
 
 
 def _landed(arrival: Arrival, step: Step, lowest: int) -> Outcome | ArrivalFact:
-    """Native code returned: in the thread of the step, and not from a deeper call through the same place?"""
+    """Native code has returned.
+
+    It counts in the thread of the step only, and not where a deeper call returned through the same place.
+    """
     if not arrival.is_of_step:
         return GOES_ON
     if arrival.pointer is UNREAD:
@@ -191,5 +195,5 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return ENDS
     if momentary.entries or step.kind == "step":
         return _through_glue(arrival) or ENDS
-    # next left the user's function: it runs on to where that returns, if there is such a place.
+    # The step left the user's function by next. It goes on to where that function returns, if gdb stops there.
     return GOES_ON if momentary.landings else ENDS

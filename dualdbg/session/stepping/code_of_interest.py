@@ -21,7 +21,10 @@ Behind = Callable[[int, Layer], tuple[int, ...]]
 
 
 class CodeOfInterest:
-    """The extensions and what they bring along; neither the interpreter nor the system. All addresses are absolute."""
+    """The extensions and the libraries that they bring along; neither the interpreter nor the system.
+
+    All addresses are absolute.
+    """
 
     def __init__(self, image: AddressSpace, reader: StackReader) -> None:
         self.image = image
@@ -64,7 +67,10 @@ class CodeOfInterest:
     # -- functions --------------------------------------------------------------------------------
 
     def behind(self, pc: int) -> tuple[int, ...]:
-        """Where the layer that the user wants to see begins, behind a binding of PyTorch that begins at ``pc``."""
+        """The entries behind a binding of PyTorch that begins at ``pc``, in the layer that the user wants to see.
+
+        Empty where no binding begins there, or the binding is that layer.
+        """
         return self.behind_binding(pc, self.step_into)
 
     def entry(self, address: int) -> int:
@@ -110,7 +116,7 @@ class CodeOfInterest:
     # -- calls ------------------------------------------------------------------------------------
 
     def function_at(self, pc: int) -> tuple[int, int] | None:
-        """Where the function at ``pc`` begins and ends, by the unwind table; None where it is not in there."""
+        """The start and the end of the function at ``pc``, from the unwind table. None where that does not have it."""
         module = self.module_at(pc)
         if module is None or module.library is None:
             return None
@@ -118,7 +124,7 @@ class CodeOfInterest:
         return (frame.start + module.bias, frame.end + module.bias) if frame is not None else None
 
     def calls_of(self, start: int, end: int, rows: Sequence[CallSite]) -> FunctionCalls | None:
-        """Those of a function's calls that a step may follow. None where it has no calls, or too many."""
+        """The calls of a function that a step may follow. None where it has no calls, or too many."""
         if not rows or len(rows) > _MANY_CALLS:
             return None
         modules = self.modules()
@@ -129,7 +135,7 @@ class CodeOfInterest:
         )
 
     def is_wanted(self, address: int) -> bool:
-        """Whether a function with a name begins here that a user wants to see."""
+        """Whether a function begins here that has a name, and that a user wants to see."""
         return self._is_wanted(self.modules(), address)
 
     def _is_wanted(self, modules: list[Module], address: int) -> bool:

@@ -28,11 +28,11 @@ class NativeDeparture:
         self._probe = probe
 
     def check_runs(self, tid: int) -> None:
-        """Raises WrongState for a thread that is not to run."""
+        """Raises WrongState for a frozen thread."""
         self._freezer.check_runs(tid)
 
     async def perform(self, plan: NativePlan) -> None:
-        """Ends when gdb has let go. Raises CommandError when it does not: the stop stands as it was."""
+        """Perform the plan; gdb has let go then. Raises CommandError when gdb refuses: the stop stands as it was."""
         momentary = Momentary()
         armed = None
         if plan.gdb_thread is not None:
@@ -41,7 +41,7 @@ class NativeDeparture:
         await self._let_go(plan, armed)
 
     async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> bool | None:
-        """What is done to the thread before it runs. Returns whether debugpy was armed, if it was to be."""
+        """Prepare the thread before it runs. Returns whether debugpy was armed; None when it was not to be."""
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
         armed = await self._arm(plan, gdb_thread)
@@ -81,7 +81,7 @@ class NativeDeparture:
 
 
 class PythonDeparture:
-    """Leaves a Python stop: debugpy lets the threads go that it holds."""
+    """Leaves a Python stop: debugpy lets its threads run."""
 
     def __init__(self, loop: Loop, breakpoints: MomentaryBreakpoints, watch: LineWatch) -> None:
         self._loop = loop
@@ -89,7 +89,7 @@ class PythonDeparture:
         self._watch = watch
 
     async def perform(self, plan: PythonPlan) -> None:
-        """Ends when debugpy was asked. Raises WrongState when a native stop comes first."""
+        """Perform the plan; debugpy was asked then. Raises WrongState when a native stop comes first."""
         momentary = Momentary()
         try:
             await self._prepare(plan, momentary)

@@ -1,4 +1,4 @@
-"""Reads what a plan needs to know about the place that is left (``plan.py``)."""
+"""Reads the facts about the place that is left which a plan needs (``plan.py``)."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ class GroundReader:
         self._breakpoints = breakpoints
 
     def at_native_stop(self, tid: int, stop: Stop) -> NativeGround:
-        """The place of a thread, as far as it is known without a look."""
+        """The place of a thread at a native stop. Nothing is read yet."""
         return NativeGround(tid, stop, tuple(self._watch.entries), self._watch.calls_operator)
 
     async def at_python_stop(self, tid: int) -> PythonGround:
-        """The same at a Python stop. Raises WrongState for a thread that debugpy does not hold."""
+        """The place of a thread at a Python stop. Raises WrongState for a thread that debugpy does not hold."""
         number = await self._inspector.gdb_thread(tid)
         return PythonGround(tid, number, await self._inspector.python_hold(tid))
 
     async def native_plan(
         self, ground: NativeGround, plan: Callable[[NativeGround], Plan | GroundFact]
     ) -> Plan:
-        """What ``plan`` makes of the ground, once it has all facts that it asks for.
+        """The plan that ``plan`` makes, once all facts are read that it asks for.
 
-        Raises CommandError for a thread that is not there, and what the plan refuses the step with.
+        Raises CommandError for a thread that does not exist, and whatever the plan refuses the step with.
         """
         while isinstance(found := plan(ground), GroundFact):
             await _NATIVE[found](self, ground)
@@ -103,7 +103,7 @@ class GroundReader:
             ground.is_sound = True
 
     async def _may_call(self, ground: NativeGround) -> None:
-        """It holds the GIL, and stands in the user's own code or where a function begins."""
+        """Debugpy can be armed in a thread that holds the GIL, in the user's own code or where a function begins."""
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
         stands_well = top is not None and (top.line is not None or self._code.is_entry(top.pc))
@@ -127,7 +127,7 @@ class GroundReader:
         try:
             rows = await self._native.calls(*function)
         except CommandError:
-            return None  # data between the instructions
+            return None  # gdb cannot decode it: there are data between the instructions
         return self._code.calls_of(*function, rows)
 
     # -- at a Python stop -------------------------------------------------------------------------

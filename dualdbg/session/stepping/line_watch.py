@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from ..stops.facts import PythonHold
 
 PROBE = "__import__('pydevd').dualdbg_probe"
-# os.posix_fadvise(-1, address, 0, 0) in dualdbg_probe.py: its C function is our cue, rarely called by anyone.
+# dualdbg_probe.py calls os.posix_fadvise(-1, address, 0, 0). Its C function is our cue: programs rarely call it.
 BEACONS = ("posix_fadvise64", "posix_fadvise")
 _FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
 _SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
 
 
 class LineWatch:
-    """Asks the probe by debugpy. ``beacon`` is gdb's breakpoint at the system call by which the probe announces.
+    """Asks the probe, through debugpy, to watch the current Python line.
 
-    ``entries``: native functions that the line may reach without a call. ``calls_operator``: the line may call one of
-    torch.ops.
+    ``beacon`` is the gdb breakpoint at the system call by which the probe announces a call. ``entries``: native
+    functions that the line may reach without a call. ``calls_operator``: the line may call one of torch.ops.
     """
 
     def __init__(self, loop: Loop, native: NativeEngine, python: AskingPython, code: CodeOfInterest) -> None:
@@ -56,7 +56,7 @@ class LineWatch:
         return self.entries
 
     async def end(self) -> None:
-        """Watch no line any more."""
+        """Stop watching."""
         hold, self._watching = self._watching, None
         if hold is None:
             return

@@ -18,7 +18,10 @@ from .places import Momentary, Places
 
 
 class MomentaryBreakpoints:
-    """``now`` are those of the step under way; what is being set for the next one is apart until that begins."""
+    """The breakpoints of steps. ``now`` are those of the step under way.
+
+    Those of the next step are kept apart until it begins.
+    """
 
     def __init__(
         self, native: NativeEngine, halting: Halting, reader: StackReader, code: CodeOfInterest
@@ -30,9 +33,9 @@ class MomentaryBreakpoints:
         self.now = Momentary()
 
     async def set(self, places: Places, gdb_thread: int, momentary: Momentary) -> None:
-        """Set what is wanted for a thread; the numbers are added to ``momentary``.
+        """Set what is wanted for a thread. The numbers are added to ``momentary``.
 
-        Raises WrongState when the target has to halt for it, and stops for another reason.
+        At a Python stop the target halts for a moment. Raises WrongState when it stops for another reason meanwhile.
         """
         code = self._code
         for caller in places.returns:
@@ -53,12 +56,12 @@ class MomentaryBreakpoints:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
 
     async def take_back(self) -> None:
-        """The step is over: its breakpoints go."""
+        """The step under way is over. Its breakpoints are removed."""
         momentary, self.now = self.now, Momentary()
         await self.remove(momentary)
 
     async def cancel(self) -> None:
-        """gdb still works on a step that debugpy has ended: it forgets its half when it is interrupted."""
+        """debugpy has ended a step on which gdb still works. gdb forgets it when it is interrupted."""
 
         async def nothing() -> None:
             return None
@@ -66,7 +69,7 @@ class MomentaryBreakpoints:
         await self._halting.interrupted(nothing)
 
     async def remove(self, momentary: Momentary) -> None:
-        """Take out what was set for a step, perhaps one that did not begin."""
+        """Remove the breakpoints of a step, perhaps of one that did not begin."""
         if momentary.numbers:
             await self._native.delete_breakpoints(momentary.numbers)
 
@@ -74,11 +77,11 @@ class MomentaryBreakpoints:
         momentary.landings[await self._at_return(caller, gdb_thread)] = caller.sp or 0
 
     async def _at_return(self, caller: NativeFrame, gdb_thread: int) -> int:
-        """Where the code above ``caller`` returns into it: this very call, not another through the same place.
+        """Where the code above ``caller`` returns into it, from this very call.
 
-        A return address is read when it is returned to, and hardly ever before: a hardware watchpoint on its slot,
-        just below the caller's stack pointer, costs nothing while deeper calls come and go. Where the hardware has
-        none to spare (or returns by register), a conditional breakpoint does it.
+        A return address is read when it is returned to, and hardly ever before. So a hardware watchpoint on its slot,
+        just below the caller's stack pointer, costs nothing while deeper calls come and go. Where no watchpoint is
+        free, or calls do not return by the stack, a conditional breakpoint does it.
         """
         native = self._native
         if caller.sp is not None and await native.architecture() == "x86-64":
@@ -92,14 +95,14 @@ class MomentaryBreakpoints:
         return number
 
     async def _entry(self, address: int) -> int:
-        """The user's function behind an entry; gdb is given its debug info, where that is worth having."""
+        """The user's function behind an entry. gdb gets its debug info first, where that is worth having."""
         module = self._code.module_at(address)
         if module is not None and self._reader.load_of(module) is Load.WHOLE:
             await self._reader.prepare(module)
         return self._code.entry(address)
 
     async def _in_all(self, module: Module | None, gdb_thread: int) -> dict[int, int]:
-        """At every function of an extension's own code."""
+        """Breakpoints at every function of an extension's own code."""
         functions = self._code.functions(module) if module is not None else []
         if module is None or not functions:
             return {}
@@ -107,11 +110,13 @@ class MomentaryBreakpoints:
         return await self._at_bodies(functions, gdb_thread)
 
     async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:
-        """At functions, behind the prologue where there is debug info; the address of each by gdb's number."""
+        """Breakpoints at functions, behind the prologue where there is debug info. Returns addresses by gdb's
+        numbers.
+        """
         return await self._at(await self._native.function_bodies(functions), gdb_thread) if functions else {}
 
     async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
-        """At these very addresses; the address of each by gdb's number."""
+        """Breakpoints at these very addresses. Returns the addresses by gdb's numbers."""
         wanted = sorted(set(addresses))
         if not wanted:
             return {}

@@ -23,7 +23,7 @@ INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
 
 
 class GroundFact(Enum):
-    """The fact about the place that is left which is to be read next."""
+    """A fact about the place that is left. A plan asks for one at a time."""
 
     UNHEARD = "unheard"
     THREAD = "thread"
@@ -130,9 +130,9 @@ class PythonPlan:
 def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
     """How to let the target run on.
 
-    Python breakpoints that were set or changed at this stop count from the next Python line on: the thread waits for
-    debugpy where it stands, if native code may call Python there, else where its native code returns into Python.
-    What other threads reach meanwhile is a matter of luck anyway.
+    Python breakpoints that were set or changed at this stop count from the next Python line on. Therefore the thread
+    waits for debugpy: where it stands, if native code may call Python there, else where its native code returns into
+    Python. Other threads may reach such a breakpoint before debugpy knows it.
     """
     plain = NativePlan()
     if ground.unheard is UNREAD:
@@ -161,7 +161,7 @@ def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
 
 
 def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
-    """A step from a native stop. ``chosen`` is the address of the function to step into, of those of the line.
+    """A step from a native stop. ``chosen`` is the address of the function to step into, where the user chose one.
 
     Raises WrongState where the thread cannot be stepped.
     """
@@ -180,7 +180,7 @@ def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> Nat
 
 
 def _from_python_line(step: Step, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
-    """gdb holds a thread in the interpreter, on a Python line: debugpy ends the step."""
+    """gdb holds a thread in the interpreter, on a Python line. debugpy ends the step."""
     if ground.holds_gil is UNREAD:
         return GroundFact.GIL
     if not ground.holds_gil:
@@ -214,7 +214,7 @@ def _from_native_code(
         calls = ground.calls
     returns = [ground.exit] if ground.exit is not None else []
     if step.kind == "finish" or not has_line:
-        # To the next frame of the user: a native caller, else the Python line, where native code returns anyway.
+        # To the next frame of the user: a native caller, else the Python line to which the native code returns.
         caller = native_caller(stack, glue_too=calls is not None)
         returns += [caller] if caller is not None else []
         move = Move.CONTINUE if returns else Move.FINISH
@@ -241,7 +241,7 @@ def _shown(stack: Stack) -> NativeFrame | PythonFrame | None:
 def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> PythonPlan | GroundFact:
     """A step from a Python stop. ``target`` is a number that debugpy gave (``stepInTargets``).
 
-    A function that native code called returns into that code, which debugpy does not see: gdb is to be there.
+    A function that native code called returns into that code. debugpy does not see that, so gdb stops there.
     """
     caller = None
     if kind not in ("finish", "until") and ground.may_return is UNREAD:

@@ -1,4 +1,4 @@
-"""Runs the probe's methods in a thread that gdb holds: debugpy is armed, waited for, or an expression evaluated."""
+"""Runs methods of the probe in a thread that gdb holds: arm debugpy, wait for it, evaluate an expression."""
 
 from __future__ import annotations
 

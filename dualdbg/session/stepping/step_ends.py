@@ -29,7 +29,7 @@ class Engine(CodeReading, Reading, Protocol):
 
 
 class ArrivalReader:
-    """Reads what ``arrival.py`` needs to know about a native stop within a step. gdb holds the target."""
+    """Reads the facts about a stop within a step which ``arrival.py`` needs. gdb holds the target."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class StepEnds:
         return found
 
     async def _hear(self, step: Step) -> None:
-        """A thread that just continues is back in Python: it waits for debugpy, and the step is over."""
+        """A thread that just continues is back in Python. It waits for debugpy, and its step is over."""
         number = self._reader.unheard
         if number is not None:
             await self._probe.hear(step.gdb_thread, number)

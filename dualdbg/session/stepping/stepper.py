@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Stepper:
-    """For each command: reads what its plan needs to know, makes the plan, and has it performed."""
+    """Carries out the commands: it reads what the plan needs to know, makes the plan, and has it performed."""
 
     def __init__(
         self,
