@@ -5,8 +5,12 @@ What it takes to look is imported when it is needed, which in a session that sta
 
 from __future__ import annotations
 
-from ..errors import DualdbgError, EngineError
+from ..errors import DualdbgError, EngineError, PermissionRefused
 
+# Scope 1 is enough for what names us as its tracer, and nothing else has to be allowed for it.
+_LOWER_FOR_RUN = (
+    "sudo sysctl kernel.yama.ptrace_scope=1 is enough for what dualdbg starts; or as root: sudo dualdbg …"
+)
 _DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
 
 
@@ -22,12 +26,18 @@ def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
     return EngineError(f"{executable} did not start: {error.message}", error.hint or _DOCTOR)
 
 
-def attach_refused(pid: int, error: DualdbgError) -> DualdbgError:
-    """Why gdb may not trace the process; gdb's own words where the kernel would allow it."""
+def attach_refused(pid: int, error: DualdbgError, launched: bool = False) -> DualdbgError:
+    """Why gdb may not trace the process; gdb's own words where the kernel would allow it.
+
+    ``launched``: we have started the process, so it has named us as its tracer.
+    """
     from ..target import ptrace
+    from ..target.permission import ScopeRefused
 
     try:
         ptrace.check(pid)
+    except ScopeRefused as reason:
+        return PermissionRefused(reason.message, _LOWER_FOR_RUN) if launched else reason
     except DualdbgError as reason:
         return reason
     return EngineError(f"gdb cannot attach to process {pid}: {error.message}", _DOCTOR)

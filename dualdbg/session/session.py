@@ -18,6 +18,7 @@ from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..model import Event, Exit, Notice, Output, State, Stop
+from ..patience import patient
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
@@ -35,12 +36,12 @@ from .stops.python_stops import PythonStops
 
 T = TypeVar("T")
 
-HALT_DEADLINE = 10.0
-END_DEADLINE = 5.0
+HALT_DEADLINE = patient(10.0)
+END_DEADLINE = patient(5.0)
 END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
-HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
-DEBUGPY_GRACE = 3.0  # from the end of debugpy's connection to that of the process, when it ends
+HANG_UP_DEADLINE = patient(3.0)  # for what debugpy does when it is let go of
+DEBUGPY_GRACE = patient(3.0)  # from the end of debugpy's connection to that of the process, when it ends
 
 
 class Session:

@@ -25,6 +25,7 @@ from ...model import (
     Thread,
     Value,
 )
+from ...patience import patient
 from ...shared.libraries import is_system
 from ...snapshot.linux.procfs import namespace_tids
 from ...snapshot.report.assemble import waits_for_gil
@@ -41,6 +42,7 @@ from .values import ValueReader
 if TYPE_CHECKING:
     from ..stops.facts import PythonHold
 
+_DEADLINE = patient(20.0)  # seconds for debugpy to answer
 _THREAD_ID = "__import__('threading').get_native_id()"
 
 
@@ -94,11 +96,13 @@ class Inspector:
 
     # -- debugpy --------------------------------------------------------------------------------
 
-    async def relay(self, command: str, arguments: dict[str, Any], deadline: float = 20.0) -> dict[str, Any]:
+    async def relay(
+        self, command: str, arguments: dict[str, Any], deadline: float = _DEADLINE
+    ) -> dict[str, Any]:
         """As :meth:`ask`, for an editor that speaks debugpy's own protocol and gets the answer as it is."""
         return await self.ask(debugpy.as_it_is(command, arguments), deadline)
 
-    async def ask(self, request: PythonRequest[Answer], deadline: float = 20.0) -> Answer:
+    async def ask(self, request: PythonRequest[Answer], deadline: float = _DEADLINE) -> Answer:
         """A request to debugpy that gives way to a native stop.
 
         Raises WrongState when gdb stops the target first: debugpy answers when the target runs again.

@@ -13,6 +13,7 @@ from ...backends.native import PROBE_FUNCTIONS, Access
 from ...errors import CommandError
 from ...known.binding_layers import body_behind, is_library_code, is_pytorch_code
 from ...model import NativeFrame
+from ...patience import patient
 from ...shared.libraries import is_c_library, is_pytorch, is_standard_module, is_system
 from ...stacks.roles import is_evaluation_loop
 from ...symbols.address_space import AddressSpace, Module
@@ -30,6 +31,9 @@ PROBE = "__import__('pydevd').dualdbg_probe"
 BEACONS = ("posix_fadvise64", "posix_fadvise")
 _FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
 _SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
+_TO_HEAR = patient(
+    2.0
+)  # seconds for pydevd to take messages from while gdb held the target; it needs milliseconds
 _MANY_BODIES = 1500
 
 
@@ -257,7 +261,7 @@ class Crossing:
         """Let the thread, which holds the GIL, wait until debugpy has taken the message of this number."""
         if not self._reads.hears_python or not self._find_functions():
             return False
-        return await self._native.call_probe(gdb_thread, self._functions, "hear", str(number))
+        return await self._native.call_probe(gdb_thread, self._functions, "hear", f"{number} {_TO_HEAR:g}")
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns, run in a thread that holds the GIL."""
