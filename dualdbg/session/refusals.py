@@ -7,10 +7,6 @@ from __future__ import annotations
 
 from ..errors import DualdbgError, EngineError, PermissionRefused
 
-# Scope 1 is enough for what names us as its tracer, and nothing else has to be allowed for it.
-_LOWER_FOR_RUN = (
-    "sudo sysctl kernel.yama.ptrace_scope=1 is enough for what dualdbg starts; or as root: sudo dualdbg …"
-)
 _DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
 
 
@@ -32,12 +28,12 @@ def attach_refused(pid: int, error: DualdbgError, launched: bool = False) -> Dua
     ``launched``: we have started the process, so it has named us as its tracer.
     """
     from ..target import ptrace
-    from ..target.permission import ScopeRefused
+    from ..target.permission import LOWER_FOR_RUN, ScopeRefused
 
     try:
         ptrace.check(pid)
     except ScopeRefused as reason:
-        return PermissionRefused(reason.message, _LOWER_FOR_RUN) if launched else reason
+        return PermissionRefused(reason.message, LOWER_FOR_RUN) if launched else reason
     except DualdbgError as reason:
         return reason
     return EngineError(f"gdb cannot attach to process {pid}: {error.message}", _DOCTOR)

@@ -120,7 +120,8 @@ def check_ptrace() -> list[Finding]:
     try:
         ptrace.check(child.pid)
     except DualdbgError as error:
-        return [Finding("ptrace", Status.ERROR, f"{error.message} ({where})", error.hint)]
+        hint = permission.LOWER_FOR_RUN if isinstance(error, permission.ScopeRefused) else error.hint
+        return [Finding("ptrace", Status.ERROR, f"{error.message} ({where})", hint)]
     finally:
         child.kill()
         child.communicate()

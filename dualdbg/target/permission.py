@@ -23,6 +23,12 @@ CONTAINER_HINT = (
 )
 
 
+# For a program that we start and that names us as its tracer: scope 1 allows that.
+LOWER_FOR_RUN = (
+    "sudo sysctl kernel.yama.ptrace_scope=1 is enough for what dualdbg starts; or as root: sudo dualdbg …"
+)
+
+
 class ScopeRefused(PermissionRefused):
     """Yama's ptrace_scope forbids to trace the process, and would allow it if it were lower. ``scope`` is 1 or 2."""
 

@@ -22,11 +22,11 @@ LONGEST = patient(60.0)  # seconds that the scope stays lowered, whatever we do
 _LOOK_AGAIN = 0.05  # seconds between two tries while another dualdbg has it lowered
 _WITHOUT_QUESTION = "-n"
 
-# Runs as root. No signal of a terminal ends it. Its lock keeps a second dualdbg from taking the lowered value for the
-# old one; only root can take it, so nobody else can keep us waiting. A value that somebody has set meanwhile stays.
-# `read` stands in a shell of its own because it has no time limit in every sh.
+# Runs as root. No signal of a terminal ends or stops it, nor does it matter that nobody hears its answers any more.
+# Its lock keeps a second dualdbg from taking the lowered value for the old one; only root can take it, so nobody else
+# can keep us waiting. A value that somebody has set meanwhile stays. `read` with a time limit is not in every sh.
 _ROOTS_SHELL = """
-trap '' HUP INT QUIT TERM
+trap '' HUP INT QUIT TERM TSTP TTIN TTOU PIPE ALRM USR1 USR2
 file=$1 longest=$2 lock=/run/dualdbg-ptrace-scope locks=
 umask 077
 if command -v flock > /dev/null && ( : >> "$lock" ) 2> /dev/null; then
