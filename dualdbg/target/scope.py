@@ -29,24 +29,25 @@ _ROOTS_SHELL = """
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU PIPE ALRM USR1 USR2
 file=$1 longest=$2 lock=/run/dualdbg-ptrace-scope locks=
 umask 077
+say() { echo "$1" 2> /dev/null; }
 if command -v flock > /dev/null && ( : >> "$lock" ) 2> /dev/null; then
     exec 9>> "$lock"
     locks=yes
 fi
 limit=
 if command -v timeout > /dev/null; then limit="timeout -s KILL $longest"; fi
-echo ready
+say ready
 while read -r word; do
     if [ "$word" != lower ]; then continue; fi
-    if [ -n "$locks" ] && ! flock -n 9; then echo busy; continue; fi
+    if [ -n "$locks" ] && ! flock -n 9; then say busy; continue; fi
     old=$(cat "$file")
     if [ "$old" = 0 ] || echo 0 > "$file"; then
-        echo "lowered $old"
+        say "lowered $old"
         $limit /bin/sh -c 'read -r _' 2> /dev/null
         if [ "$old" != 0 ] && [ "$(cat "$file")" = 0 ]; then echo "$old" > "$file"; fi
-        echo "now $(cat "$file")"
+        say "now $(cat "$file")"
     else
-        echo refused
+        say refused
     fi
     if [ -n "$locks" ]; then flock -u 9; fi
 done

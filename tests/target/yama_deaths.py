@@ -6,6 +6,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,6 +16,7 @@ from dualdbg.snapshot.linux.repair import find_traps
 from .yama_commands import DUALDBG, ENVIRONMENT, SCOPE, answer, start_ticks
 
 _SECONDS = 300  # for anything here
+_QUIET = 5  # seconds
 
 
 def main() -> None:
@@ -54,6 +56,25 @@ def attach(pid: int, *options: str) -> subprocess.Popen[str]:
     )
 
 
+def wait_until_quiet(pid: int) -> None:
+    """Until the breakpoint is in it and gdb has done nothing for some seconds: not killed in the middle of a step."""
+    since = time.monotonic()
+
+    def quiet() -> bool:
+        nonlocal since
+        try:
+            states = [
+                task.joinpath("stat").read_text().split()[2] for task in Path(f"/proc/{pid}/task").iterdir()
+            ]
+        except FileNotFoundError:  # a thread has just ended
+            states = ["t"]
+        if "t" in states or not find_traps(pid):
+            since = time.monotonic()
+        return time.monotonic() > since + _QUIET
+
+    wait_until(quiet)
+
+
 def killed_while_lowered() -> dict[str, Any]:
     program = start_ticks()
     dualdbg = attach(program.pid)
@@ -64,12 +85,12 @@ def killed_while_lowered() -> dict[str, Any]:
 
 
 def killed_in_session(both: bool) -> dict[str, Any]:
-    """While the program waits in ``read``, at whose beginning is a breakpoint."""
+    """While the program waits for a line; at what it calls then is a breakpoint."""
     program = start_ticks()
-    dualdbg = attach(program.pid, "-b", "read", "-x", "continue")
-    wait_until(
-        lambda: find_traps(program.pid) and psutil.Process(program.pid).status() == psutil.STATUS_SLEEPING
-    )
+    dualdbg = attach(program.pid, "-b", "builtin_print", "-x", "continue")
+    assert dualdbg.stdout is not None
+    next(line for line in dualdbg.stdout if "Python control is there" in line)
+    wait_until_quiet(program.pid)
     gdb = next(child for child in psutil.Process(dualdbg.pid).children() if child.name() == "gdb")
     if both:
         dualdbg.kill()
