@@ -74,6 +74,9 @@ class EngineLost(EngineError):
 class EngineTimeout(EngineError):
     """An engine did not answer within the deadline of the request."""
 
+    def __init__(self, message: str, hint: str = "on a slow machine: DUALDBG_PATIENCE=5 dualdbg …") -> None:
+        super().__init__(message, hint)
+
 
 class ProtocolError(EngineError):
     """An engine sent something that its protocol does not allow."""

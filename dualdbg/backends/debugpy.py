@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CommandError, EngineLost, EngineTimeout, ProtocolError
+from ..patience import patient
 from ..protocol import dap
 from .events import (
     EngineEnded,
@@ -31,7 +32,7 @@ from .pending import PendingRequests
 from .python import Answer, PythonRequest, breakpoint_answer
 from .wirelog import WireLog
 
-DEADLINE = 20.0
+DEADLINE = patient(20.0)
 _CHUNK = 1 << 16
 
 # The requests that pydevd understands (its on_*_request methods). It never answers others, so they are never sent.

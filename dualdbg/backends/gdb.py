@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, ProtocolError
+from ..patience import patient
 from ..protocol import mi
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
 from .gdb_events import stop_event, text_event, triggered_watchpoint
@@ -19,7 +20,8 @@ __all__ = ["GdbEngine", "GdbOptions"]
 
 OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
-_FILE_DEADLINE = 600.0  # seconds; a core or a program may be as large as the machine's memory
+_GRACE = patient(2.0)  # seconds for gdb to end by itself
+_FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
@@ -84,7 +86,7 @@ class GdbEngine(GdbHelpers):
         self.version = _checked_version(self._process.executable, await self.gdb_version())
         await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
-    async def close(self, grace: float = 2.0) -> None:
+    async def close(self, grace: float = _GRACE) -> None:
         """End gdb: ask it first, so that it detaches what it holds, then insist."""
         await self._process.close(grace)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import CommandError, EngineLost, ProtocolError
 from ..model import NativeFrame
+from ..patience import patient
 from ..protocol import mi
 from .gdb_process import DEADLINE, GdbProcess
 from .native import (
@@ -34,7 +35,7 @@ _ANSWER_MARK = (
 )
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
-_LONG_DEADLINE = 600.0
+_LONG_DEADLINE = patient(600.0)
 
 
 class GdbHelpers:

@@ -13,16 +13,17 @@ from pathlib import Path
 
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
+from ..patience import patient
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter
 from .pending import PendingRequests
 from .wirelog import WireLog
 
-DEADLINE = 30.0  # seconds; a request that may take longer gives its own deadline
+DEADLINE = patient(30.0)  # seconds; a request that may take longer gives its own deadline
 _CHUNK = 1 << 16
 _CONGESTION_LOOK = 0.01  # seconds
 MOST_PRINTED = 64 << 20  # characters that one command may print
-_KILL_DEADLINE = 5.0  # seconds for the kernel to end gdb, and for its pipes to close
+_KILL_DEADLINE = patient(5.0)  # seconds for the kernel to end gdb, and for its pipes to close
 _PR_SET_PDEATHSIG = 1
 
 # No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by

@@ -35,6 +35,15 @@ def add_session_options(parser: argparse.ArgumentParser, *, runs: bool = True) -
     add("--log-dir", metavar="DIR", help="write every message of both engines there")
 
 
+def add_fix_ptrace(parser: argparse.ArgumentParser, until: str) -> None:
+    """The option that allows us to change a setting of the system. ``until`` says for how long."""
+    parser.add_argument(
+        "--fix-ptrace",
+        action="store_true",
+        help=f"where Yama's ptrace_scope forbids it: set it to 0 with sudo until {until}, and then back",
+    )
+
+
 def asked(given: argparse.Namespace) -> Asked:
     """What was said with the options of :func:`add_session_options`."""
     return Asked(

@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from ..config import configuration
 from ..console.completion import Names
 from ..console.style import Style
+from ..in_thread import in_thread
 from ..session.attaching import attach
 from ..session.configured import session_options
 from ..session.session import Session
@@ -30,6 +32,7 @@ from .sinks import sink
 if TYPE_CHECKING:
     from ..snapshot.facts import ProcessReport
     from ..snapshot.report.diagnose import Finding
+    from ..target.scope import Lowering
 
 
 async def debug(options: Namespace) -> int:
@@ -38,12 +41,21 @@ async def debug(options: Namespace) -> int:
     Raises DualdbgError when the attach is refused; then the process runs on.
     """
     chosen = _session_options(options)
+    lowering = _lowering(options, options.pid)
+    try:
+        return await _debug(options, chosen, lowering)
+    finally:
+        if lowering is not None:
+            lowering.close()
+
+
+async def _debug(options: Namespace, chosen: Options, lowering: Lowering | None) -> int:
     if not options.no_stacks:
-        await asyncio.get_running_loop().run_in_executor(None, _show_stacks, options.pid, options.json)
+        await in_thread(_show_stacks, options.pid, options.json, lowering)
     operators = _operators(options.pid)
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
-        return await attach(options.pid, chosen, operators, entry.STARTED, subscribe)
+        return await attach(options.pid, chosen, operators, entry.STARTED, subscribe, lowering=lowering)
 
     # A batch without commands shows every stop up to the end; a process that was attached to may have neither.
     commands = options.commands or (["bt"] if options.batch and not options.breakpoints else [])
@@ -60,33 +72,47 @@ async def debug_in_dashboard(options: Namespace) -> int:
     if pid is None:
         return 0
     chosen = _session_options(options)
+    lowering = _lowering(options, pid)
     operators: OperatorTable | None = None
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
         operators = await asyncio.to_thread(_operators, pid)
-        return await attach(pid, chosen, operators, entry.STARTED, subscribe)
+        return await attach(pid, chosen, operators, entry.STARTED, subscribe, lowering=lowering)
 
     wishes = Wishes(
         options.commands,
         lambda text: _names_of(operators)(text),
-        opening=(lambda: "") if options.no_stacks else partial(findings_in, pid),
+        opening=(lambda: "") if options.no_stacks else partial(findings_in, pid, lowering),
     )
-    return await converse_in_dashboard(start, None, wishes)
+    try:
+        return await converse_in_dashboard(start, None, wishes)
+    finally:
+        if lowering is not None:
+            lowering.close()
 
 
-def findings_in(pid: int) -> str:
+def findings_in(pid: int, lowering: Lowering | None = None) -> str:
     """What is wrong, in words. Raises DualdbgError when the process cannot be read."""
     from .stack_listing import StackListing
 
-    return StackListing(Style(None, True)).findings(_look(pid, False)[1])
+    return StackListing(Style(None, True)).findings(_look(pid, False, lowering)[1])
 
 
-def _show_stacks(pid: int, as_json: bool) -> None:
+def _lowering(options: Namespace, pid: int) -> Lowering | None:
+    """With ``--fix-ptrace``, what lets us trace the process; sudo asks here, before a screen is drawn."""
+    if not options.fix_ptrace:
+        return None
+    from ..target.scope import lowering_for
+
+    return lowering_for([pid], f"gdb has attached to process {pid}", entry.tell)
+
+
+def _show_stacks(pid: int, as_json: bool, lowering: Lowering | None) -> None:
     """Show where every thread is, and what is wrong, first of all. Raises DualdbgError for an unreadable process."""
     from .stack_listing import StackListing, finding_to_json, process_to_json
 
-    reports, findings = _look(pid, as_json)
+    reports, findings = _look(pid, as_json, lowering)
     if as_json:
         objects = [*map(process_to_json, reports), *map(finding_to_json, findings)]
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
@@ -96,16 +122,18 @@ def _show_stacks(pid: int, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def _look(pid: int, as_json: bool) -> tuple[list[ProcessReport], list[Finding]]:
+def _look(pid: int, as_json: bool, lowering: Lowering | None) -> tuple[list[ProcessReport], list[Finding]]:
     from ..snapshot.capture import Wanted, capture
     from ..snapshot.linux.descriptors import with_other_ends
     from ..snapshot.report.assemble import Assembler
     from ..snapshot.report.diagnose import diagnose
     from ..snapshot.take import parents_of_forks
 
-    reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+    with nullcontext() if lowering is None else lowering.lowered():
+        reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+        parents = parents_of_forks(reports, stop=True)
     reports = reports if as_json else cleaned(reports)
-    return reports, diagnose(reports, parents_of_forks(reports, stop=True))
+    return reports, diagnose(reports, parents)
 
 
 def _session_options(options: Namespace) -> Options:

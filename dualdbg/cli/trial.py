@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
+from ..patience import patient
 from ..session.session import Session
 from ..session.start import Options, launch
 from ..target.doctor import Finding, Status
@@ -17,7 +18,7 @@ from ..target.launcher import Launch
 
 _PROGRAM = "import os\nos.fspath('.')\n"
 _FUNCTION = "PyOS_FSPath"  # what os.fspath runs in every CPython; part of the C API, so it has a symbol
-_DEADLINE = 60.0  # seconds; a cold machine reads gdb and the interpreter from disk first
+_DEADLINE = patient(60.0)  # seconds; a cold machine reads gdb and the interpreter from disk first
 
 
 async def try_session(python: str, gdb: str | None) -> Finding:

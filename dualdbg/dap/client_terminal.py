@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
+from ..patience import patient
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal
 from ..target.launcher import Launch, Meeting
@@ -24,7 +25,7 @@ from .client.conventions import Client
 from .client.port import ClientPort
 from .configuration import Configuration
 
-_START_DEADLINE = 60.0  # seconds; the user's shell may read long start-up files first
+_START_DEADLINE = patient(60.0)  # seconds; the user's shell may read long start-up files first
 _KINDS: dict[str, Literal["integrated", "external"]] = {
     "integratedTerminal": "integrated",
     "externalTerminal": "external",

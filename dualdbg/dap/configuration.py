@@ -62,6 +62,7 @@ class Configuration:
     no_debug: bool = False
     debugpy: Mapping[str, Any] = field(default_factory=dict)
     process_id: int | None = None
+    fix_ptrace: bool = False
     core: str | None = None
     type: str = ""
     connect: tuple[str, int] | None = None
@@ -106,6 +107,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         no_debug=arguments.flag("noDebug"),
         debugpy={name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments},
         process_id=_process_id(arguments),
+        fix_ptrace=arguments.flag("fixPtrace"),
         core=arguments.text("core", None) or arguments.text("coreDumpPath", None) or None,
         type=str(arguments.values.get("type") or ""),
         connect=_address(arguments.object("connect")),

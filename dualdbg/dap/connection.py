@@ -10,10 +10,12 @@ from typing import Any
 
 from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineLost, ProtocolError
+from ..patience import patient
 from ..protocol import dap
 from .admission import Gate, NotAdmitted
 
 _CHUNK = 1 << 16
+_GRACE = patient(2.0)  # seconds for a client to take the last messages
 # Bytes; no request of DAP is nearly as large. JSON may take twenty times as much memory when it is read.
 _MAXIMUM_MESSAGE = 4 << 20
 _MAXIMUM_BEFORE_ADMISSION = 1 << 20
@@ -212,7 +214,7 @@ class Connection:
                 future.set_exception(EngineLost("the editor closed the connection"))
                 future.exception()
 
-    async def close(self, grace: float = 2.0) -> None:
+    async def close(self, grace: float = _GRACE) -> None:
         """Send what is left, as long as the client reads it, and close."""
         with contextlib.suppress(OSError, asyncio.TimeoutError):
             await asyncio.wait_for(self._writer.drain(), grace)

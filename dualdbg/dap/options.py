@@ -96,6 +96,13 @@ OPTIONS = (
         default="${command:pickProcess}",
     ),
     Option(
+        "fixPtrace",
+        _FLAG,
+        "Where Yama's ptrace_scope forbids to attach: set it to 0 with sudo until gdb has attached, and then back. "
+        "sudo must not ask for a password (`sudo -n`).",
+        (ATTACH,),
+    ),
+    Option(
         "connect",
         {
             "type": "object",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..config import Asked, configuration, working_directory
-from ..errors import UsageError
+from ..errors import PermissionRefused, UsageError
 from ..in_thread import in_thread
 from ..model import State
 from ..session import configured
@@ -21,6 +21,8 @@ from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch
+from ..target.permission import ScopeRefused
+from ..target.scope import Lowering, announcement, command_to_set, in_the_way
 from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
 from .streams import Streams
@@ -105,6 +107,7 @@ async def start_attached(
     pid = wanted.process_id
     assert pid is not None
     operators = await in_thread(operators_of, pid)
+    lowering = await _lowering(adapter, pid) if wanted.fix_ptrace else None
 
     def subscribe(session: Session) -> None:
         adapter.debuggee.name = _name_of(pid)
@@ -119,9 +122,12 @@ async def start_attached(
             operators,
             subscribe=subscribe,
             configure=configure,
+            lowering=lowering,
         )
-    except BaseException:
+    except BaseException as error:
         adapter.forget()
+        if isinstance(error, ScopeRefused):
+            raise PermissionRefused(error.message, _fix(error.scope)) from error
         raise
 
     async def end() -> None:
@@ -132,6 +138,22 @@ async def start_attached(
     if not wanted.stop_on_entry and session.state is State.NATIVE_STOPPED:
         adapter.pump.implied.add(session.epoch + 1)
         await session.resume()
+
+
+async def _lowering(adapter: Adapter, pid: int) -> Lowering | None:
+    """What lets us trace the process, where Yama's ptrace_scope forbids it. We have no terminal for questions."""
+    refusal = await in_thread(in_the_way, [pid])
+    if refusal is None:
+        return None
+    adapter.connection.output("console", f"dualdbg: {announcement(refusal.scope, 'gdb has attached')}\n")
+    return await in_thread(Lowering, False)
+
+
+def _fix(scope: int) -> str:
+    return (
+        f"in a terminal: {command_to_set(0)}, then attach, then {command_to_set(scope)}. Or, where sudo asks for no "
+        'password, "fixPtrace": true in the configuration'
+    )
 
 
 async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams) -> None:

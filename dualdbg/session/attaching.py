@@ -17,15 +17,20 @@ from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..environment import own_module
 from ..errors import CommandError, EngineError, TargetGone
+from ..in_thread import in_thread
 from ..model import Reason
+from ..patience import patient
 from ..resources import resource_directory
+from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
+from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
 from ..target.launcher import Launch
+from ..target.scope import Lowering
 from . import preloads
 from .announcement import announce_start
 from .attach.injection import file_prefix
@@ -36,14 +41,16 @@ from .start import Options, find_gdb, furnish, keep_log
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 
+_TO_LEAVE = patient(10.0)  # seconds for gdb to let go of the process when we are gone
+
 # What the guard does when dualdbg is gone. gdb stops every thread and lets go of the process: otherwise a thread that
 # has just met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are
 # taken out. The script reads two lines, the process and gdb; a third calls it off. gdb reads its standard output.
 _REPAIR = (
     "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
     "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
-    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; '
-    'kill -9 "$gdb"; {repair} "$pid" {state}; rm -rf {files}'
+    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done; '
+    'kill -9 "$gdb"; {repair} "$pid" {state} {memory}; rm -rf {files}'
 )
 
 
@@ -54,16 +61,18 @@ async def attach(
     started: float | None = None,
     subscribe: Callable[[Session], None] | None = None,
     configure: Callable[[Session], Awaitable[None]] | None = None,
+    lowering: Lowering | None = None,
 ) -> Session:
     """A session on process ``pid``, which gdb has stopped. The process runs on when the session is left.
 
     ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited while gdb holds
-    the process and before the stop is told. Raises PermissionRefused, TargetGone, TargetError or EngineError; the
-    process runs on then.
+    the process and before the stop is told. ``lowering`` lowers ptrace_scope until gdb has the process, and is closed
+    then. Raises PermissionRefused, TargetGone, TargetError or EngineError; the process runs on then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
-    ptrace.check(pid)
+    if lowering is None:
+        ptrace.check(pid)
     session = Session(pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
     native = GdbEngine(
         GdbOptions(
@@ -84,7 +93,6 @@ async def attach(
         subscribe(session)
     options.tell(session)
     was_stopped = is_stopped(pid)
-    session.repair = partial(repair, pid, was_stopped)
     control = PythonControl(
         session,
         python,
@@ -95,8 +103,11 @@ async def attach(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
-        session.at_close.append(_guard(pid, native, was_stopped).release)
-        await _hold(session, native)
+        if lowering is None:
+            await _guarded_attach(session, native, was_stopped)
+        else:
+            await _attach_lowered(session, native, was_stopped, lowering)
+        await _begin(session, native)
         await control.begin()
         await native.stop_at_program_changes()
         for command in options.gdb_commands:
@@ -111,27 +122,58 @@ async def attach(
         control.close()
         await session.close()
         raise
+    finally:
+        if lowering is not None:
+            lowering.close()
     return session
 
 
-def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
-    """Takes care of the process when dualdbg is gone, whatever ended dualdbg."""
-    script = _REPAIR.format(
-        repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
-        state="stopped" if was_stopped else "running",
-        files=shlex.quote(file_prefix()) + "*",
-    )
-    guard = Guard(script, native.input)
-    os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
-    return guard
+async def _attach_lowered(session: Session, native: GdbEngine, was_stopped: bool, lowering: Lowering) -> None:
+    """gdb stops the process while ptrace_scope is lowered, and we open its memory, which we may read later on."""
+    await in_thread(lowering.lower)
+    try:
+        ptrace.check(session.pid)
+        image = session.breakpoints.image
+        image.memory_file = open_memory(session.pid)
+        session.at_close.append(partial(_forget_memory, image))
+        await _guarded_attach(session, native, was_stopped)
+    finally:
+        lowering.put_back()
 
 
-async def _hold(session: Session, native: GdbEngine) -> None:
-    """gdb stops the process."""
+def _forget_memory(image: AddressSpace) -> None:
+    if image.memory_file is not None:
+        os.close(image.memory_file)
+        image.memory_file = None
+
+
+async def _guarded_attach(session: Session, native: GdbEngine, was_stopped: bool) -> None:
+    """gdb stops the process; should gdb die, with us or without, its breakpoints are taken out."""
+    file = session.breakpoints.image.memory_file
+    session.repair = partial(repair, session.pid, was_stopped, file)
+    session.at_close.append(_guard(session.pid, native, was_stopped, file).release)
     try:
         await native.attach(session.pid)
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
+
+
+def _guard(pid: int, native: GdbEngine, was_stopped: bool, memory_file: int | None) -> Guard:
+    """Takes care of the process when dualdbg is gone, whatever ended dualdbg."""
+    script = _REPAIR.format(
+        repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
+        state="stopped" if was_stopped else "running",
+        memory="" if memory_file is None else memory_file,
+        tries=round(_TO_LEAVE / 0.1),
+        files=shlex.quote(file_prefix()) + "*",
+    )
+    guard = Guard(script, native.input, () if memory_file is None else (memory_file,))
+    os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
+    return guard
+
+
+async def _begin(session: Session, native: GdbEngine) -> None:
+    """gdb has stopped the process."""
     if not Path(f"/proc/{session.pid}").exists():
         raise TargetGone(f"process {session.pid} has ended")
     threads = await native.threads()

@@ -39,7 +39,7 @@ from .inspect.thread_list import NamedThreads, ThreadList
 from .loop import Loop
 from .refusals import gdb_unusable
 from .session import Session
-from .start import Options, find_gdb, furnish, keep_log
+from .start import SHORT_GRACE, Options, find_gdb, furnish, keep_log
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 from .transitions.ending import post_mortem_over
@@ -75,7 +75,7 @@ async def open_core(
     options = replace(options, table=_NoBreakpoints)
     image, inspector = _CoreImage(captured), partial(_CoreInspector, captured)
     furnish(session, options, None, Launch(python=program or ""), image, inspector)
-    session.inspector.reader.python_side = _PythonInCore(captured)
+    session.inspector.reader.python_side = _PythonInCore(image, captured)
     if subscribe is not None:
         subscribe(session)
     options.tell(session)
@@ -94,7 +94,7 @@ async def open_core(
             session.emit(Notice("info", note))
         await _show(session, captured, notes[0])
     except BaseException:
-        await native.close(grace=0.5)
+        await native.close(grace=SHORT_GRACE)
         raise
     return session
 
@@ -195,8 +195,8 @@ class _CoreThreads(ThreadList):
 class _PythonInCore(PythonSide):
     """The interpreter of the core."""
 
-    def __init__(self, captured: Captured) -> None:
-        super().__init__(captured.facts.pid, lambda: captured.modules)
+    def __init__(self, image: AddressSpace, captured: Captured) -> None:
+        super().__init__(image)
         self._captured = captured
 
     def threads(self) -> list[PythonThread]:

@@ -5,7 +5,7 @@ What this takes is imported when it is needed: in a session that starts it never
 
 from __future__ import annotations
 
-from ..errors import DualdbgError, EngineError
+from ..errors import DualdbgError, EngineError, PermissionRefused
 
 _DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
 
@@ -22,12 +22,18 @@ def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
     return EngineError(f"{executable} did not start: {error.message}", error.hint or _DOCTOR)
 
 
-def attach_refused(pid: int, error: DualdbgError) -> DualdbgError:
-    """Why gdb may not trace the process. Where the kernel would allow it: gdb's own words."""
+def attach_refused(pid: int, error: DualdbgError, launched: bool = False) -> DualdbgError:
+    """Why gdb may not trace the process. Where the kernel would allow it: gdb's own words.
+
+    ``launched``: we have started the process, so it has named us as its tracer.
+    """
     from ..target import ptrace
+    from ..target.permission import LOWER_FOR_RUN, ScopeRefused
 
     try:
         ptrace.check(pid)
+    except ScopeRefused as reason:
+        return PermissionRefused(reason.message, LOWER_FOR_RUN) if launched else reason
     except DualdbgError as reason:
         return reason
     return EngineError(f"gdb cannot attach to process {pid}: {error.message}", _DOCTOR)

@@ -18,6 +18,7 @@ from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..model import Event, Exit, Notice, Output, State, Stop
+from ..patience import patient
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
@@ -50,12 +51,14 @@ from .transitions.python import python_continued, python_stopped
 
 T = TypeVar("T")
 
-HALT_DEADLINE = 10.0
-END_DEADLINE = 5.0
+HALT_DEADLINE = patient(10.0)
+END_DEADLINE = patient(5.0)
 END_LOOK = 0.2  # seconds between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # when so many wait, an engine makes no more until some are taken
-HANG_UP_DEADLINE = 3.0  # seconds for debugpy to clean up when it is disconnected
-DEBUGPY_GRACE = 3.0  # seconds for the process to end after debugpy's connection did; then the user is told
+HANG_UP_DEADLINE = patient(3.0)  # seconds for debugpy to clean up when it is disconnected
+DEBUGPY_GRACE = patient(
+    3.0
+)  # seconds for the process to end after debugpy's connection did; then the user is told
 
 
 class Session:

@@ -17,6 +17,7 @@ from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
+from ..patience import patient
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory
@@ -56,7 +57,8 @@ from .stops.python_stops import PythonStops
 from .stops.scene import Scene
 from .transitions.beginning import begin, expect_entry
 
-CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter until debugpy calls
+SHORT_GRACE = patient(0.5)  # seconds for a gdb that is given up
+CONNECT_DEADLINE = patient(60.0)  # seconds from the start of the interpreter until debugpy calls
 
 
 class StartedTarget(Protocol):
@@ -184,7 +186,7 @@ async def launch(
         gdb_ready.cancel()
         if target is not None:
             target.kill()
-        await native.close(grace=0.5)
+        await native.close(grace=SHORT_GRACE)
         await python.close()
         await session.end_tasks()
         raise
@@ -218,7 +220,7 @@ def furnish(
         *map(str, ours),
         *map(os.path.realpath, ours),
     )  # the names that Python has for its files, and those that the kernel has
-    reader = StackReader(session.pid, engine, image, policy, hidden)
+    reader = StackReader(engine, image, policy, hidden)
     reader.emit = session.emit
     inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
     names = PythonNames(what)
@@ -305,7 +307,7 @@ async def _start_gdb(
     try:
         await native.attach(session.pid)
     except (EngineError, CommandError) as error:
-        raise attach_refused(session.pid, error) from error
+        raise attach_refused(session.pid, error, launched=True) from error
     await native.stop_at_program_changes()
     for command in options.gdb_commands:
         await native.user_command(command)

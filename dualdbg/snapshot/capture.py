@@ -80,8 +80,11 @@ def capture(
     stop: bool = True,
     wanted: Wanted = Wanted(),
     held: Mapping[int, Registers] | None = None,
+    memory_file: int | None = None,
 ) -> Captured:
     """Read process ``pid``. ``held``: a debugger of ours holds it already, with these registers by thread.
+
+    ``memory_file`` is its open memory, where only that may be read.
 
     Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
     """
@@ -94,7 +97,7 @@ def capture(
     image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
-    memory = ProcessMemory(pid)
+    memory = ProcessMemory(pid, memory_file)
     result = Captured(
         facts=facts,
         memory=memory,
@@ -107,7 +110,10 @@ def capture(
     if result.interpreter is not None and (wanted.names or wanted.locals):
         try:
             result.texts = ObjectText(
-                ProcessMemory(pid), MemoryMap.read(pid), with_values=wanted.locals, root=root_of(pid)
+                ProcessMemory(pid, memory_file),
+                MemoryMap.read(pid),
+                with_values=wanted.locals,
+                root=root_of(pid),
             )
         except TargetError as error:
             result.texts_trouble = error.message
@@ -121,7 +127,7 @@ def capture(
     memory.freeze()
     if image.refresh():
         result.modules = image.modules
-    result.modules = [*result.modules, *_vdso(pid)]
+    result.modules = [*result.modules, *_vdso(pid, memory_file)]
     return result
 
 
@@ -235,13 +241,15 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
             result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
 
 
-def _vdso(pid: int) -> list[Module]:
+def _vdso(pid: int, memory_file: int | None) -> list[Module]:
     """The code that the kernel maps into every process; it never changes while the process lives."""
     area = MemoryMap.read(pid).named("[vdso]")
     if area is None:
         return []
     try:
-        elf = ElfFile.from_bytes(ProcessMemory(pid).read(area.start, area.end - area.start), "[vdso]")
+        elf = ElfFile.from_bytes(
+            ProcessMemory(pid, memory_file).read(area.start, area.end - area.start), "[vdso]"
+        )
         bias = area.start - elf.loads()[0].address
         return [Module("[vdso]", area.start, area.end, bias, Objfile(elf))]
     except (DualdbgError, IndexError) as error:

@@ -42,10 +42,14 @@ class Place:
 
 
 class AddressSpace:
-    """The modules of process ``pid``, as /proc/PID/maps had them at the last :meth:`refresh`."""
+    """The modules of process ``pid``, as /proc/PID/maps had them at the last :meth:`refresh`.
+
+    ``memory_file`` is an open descriptor of its memory, where it may not be read in another way.
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.memory_file: int | None = None
         self._modules: dict[tuple[str, int], Module] = {}
         self._text = ""
         self._names: dict[int, tuple[str | None, str | None]] = {}

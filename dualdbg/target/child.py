@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ..errors import TargetGone
 from ..model import Exit
+from ..patience import patient
 from .guard import KILL_TARGET, Guard
 
-_GRACE = 2.0  # seconds in which gdb says how the process ended
+_GRACE = patient(2.0)  # seconds in which gdb says how the process ended
 
 
 class Child:

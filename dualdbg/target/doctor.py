@@ -16,6 +16,7 @@ from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError
 from dualdbg.python_versions import warning_of
 
+from ..patience import patient
 from . import interpreter as interpreters
 from . import permission, ptrace, whole_state
 from .interpreter import Interpreter
@@ -25,7 +26,7 @@ from .preload import COMPILERS
 GDB_OLDEST, GDB_NEWEST = 12, 17  # what dualdbg is made for
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
 CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
-SECONDS = 20.0  # for gdb or the dynamic loader to answer
+SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer
 
 SectionNames = Callable[[str], Collection[str]]
 """The names of the sections of an ELF file; raises SymbolError when it cannot be read."""
@@ -119,7 +120,8 @@ def check_ptrace() -> list[Finding]:
     try:
         ptrace.check(child.pid)
     except DualdbgError as error:
-        return [Finding("ptrace", Status.ERROR, f"{error.message} ({where})", error.hint)]
+        hint = permission.LOWER_FOR_RUN if isinstance(error, permission.ScopeRefused) else error.hint
+        return [Finding("ptrace", Status.ERROR, f"{error.message} ({where})", hint)]
     finally:
         child.kill()
         child.communicate()

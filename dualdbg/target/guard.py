@@ -17,10 +17,13 @@ KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "
 class Guard:
     """Runs ``script`` in /bin/sh with its standard input from dualdbg; the script acts when that ends.
 
-    ``output`` is the descriptor that becomes the script's standard output, for a script that writes.
+    ``output`` is the descriptor that becomes the script's standard output, for a script that writes; ``inherited``
+    are others that it gets under their own numbers.
     """
 
-    def __init__(self, script: str, output: int = subprocess.DEVNULL) -> None:
+    def __init__(
+        self, script: str, output: int = subprocess.DEVNULL, inherited: tuple[int, ...] = ()
+    ) -> None:
         try:
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", script, "dualdbg-guard"],
@@ -28,6 +31,7 @@ class Guard:
                 stdout=output,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                pass_fds=inherited,
                 start_new_session=True,  # neither Ctrl-C nor a closed terminal reaches it
             )
         except OSError as error:

@@ -21,9 +21,10 @@ from typing import Any
 from dualdbg.environment import for_questions
 from dualdbg.errors import UsageError
 from dualdbg.in_thread import started
+from dualdbg.patience import patient
 from dualdbg.python_versions import OLDEST, RANGE
 
-SECONDS_TO_ANSWER = 10.0  # a cold interpreter on a network file system takes its time
+SECONDS_TO_ANSWER = patient(10.0)  # a cold interpreter on a network file system takes its time
 _KNOWN = f"dualdbg debugs {RANGE}."
 LONGEST_ANSWER = 200_000  # bytes; a program that prints more is not an interpreter that answers our question
 
@@ -34,6 +35,7 @@ LONGEST_ANSWER = 200_000  # bytes; a program that prints more is not an interpre
 SEARCH = """
 import json, os, site, sys, sysconfig
 from importlib.machinery import PathFinder
+
 added = json.loads(sys.argv[1])
 first = [folder for folder in os.environ.get("PYTHONPATH", "").split(":") if folder] + added["pythonpath"]
 own = [folder for folder in sys.path if folder]

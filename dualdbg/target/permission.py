@@ -23,6 +23,20 @@ CONTAINER_HINT = (
 )
 
 
+# For a program that we start and that names us as its tracer: scope 1 allows that.
+LOWER_FOR_RUN = (
+    "sudo sysctl kernel.yama.ptrace_scope=1 is enough for what dualdbg starts; or as root: sudo dualdbg …"
+)
+
+
+class ScopeRefused(PermissionRefused):
+    """Yama's ptrace_scope forbids to trace the process, and would allow it if it were lower. ``scope`` is 1 or 2."""
+
+    def __init__(self, message: str, hint: str, scope: int) -> None:
+        super().__init__(message, hint)
+        self.scope = scope
+
+
 @dataclass(frozen=True)
 class Situation:
     """What decides whether we may trace a process. ``yama`` is None where the kernel has no Yama.
@@ -148,23 +162,29 @@ def _not_dumpable(situation: Situation) -> PermissionRefused:
     )
 
 
-def _yama_descendants(situation: Situation) -> PermissionRefused:
-    return PermissionRefused(
+_FIX = "type it again with --fix-ptrace (sudo lowers it for a moment), or: sudo sysctl kernel.yama.ptrace_scope=0"
+
+
+def _yama_descendants(situation: Situation) -> ScopeRefused:
+    return ScopeRefused(
         f"Yama's ptrace_scope is 1: only a parent may trace, and process {situation.pid} is not our child",
-        "import dualdbg.allow in the program before it hangs; or, for now: sudo dualdbg …, or "
-        "sudo sysctl kernel.yama.ptrace_scope=0",
+        f"{_FIX}. Programs that import dualdbg.allow need neither",
+        1,
     )
 
 
-def _yama_admin(situation: Situation) -> PermissionRefused:
-    return PermissionRefused(
-        "Yama's ptrace_scope is 2: only a process with CAP_SYS_PTRACE may trace", "sudo dualdbg …"
+def _yama_admin(situation: Situation) -> ScopeRefused:
+    return ScopeRefused(
+        f"Yama's ptrace_scope is 2: only a process with CAP_SYS_PTRACE may trace process {situation.pid}",
+        f"{_FIX}. Or as root: sudo dualdbg …",
+        2,
     )
 
 
 def _yama_never(situation: Situation) -> PermissionRefused:
     return PermissionRefused(
-        "Yama's ptrace_scope is 3: no process may trace another, and that cannot be changed until a reboot",
+        "Yama's ptrace_scope is 3: no process may trace or read another, not even root's, and that cannot be changed "
+        "until a reboot",
         "set kernel.yama.ptrace_scope below 3 in /etc/sysctl.d and reboot",
     )
 
@@ -199,7 +219,7 @@ def _owned_by_another(situation: Situation, reading: bool) -> bool:
 _EXPLANATIONS: tuple[tuple[Callable[[Situation, bool], bool], Callable[[Situation], DualdbgError]], ...] = (
     (lambda s, reading: s.state in "ZX", _zombie),
     (lambda s, reading: s.tracer != 0 and not reading, _traced),
-    (lambda s, reading: s.yama == 3 and not reading, _yama_never),
+    (lambda s, reading: s.yama == 3, _yama_never),
     (_owned_by_another, _other_user),
     (lambda s, reading: not s.capable and s.shown_owner != s.owner, _not_dumpable),
     (lambda s, reading: not s.capable and s.yama == 2, _yama_admin),

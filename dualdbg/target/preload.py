@@ -12,10 +12,11 @@ from pathlib import Path
 
 from ..errors import TargetError
 from ..in_thread import run
+from ..patience import patient
 
 VARIABLE = "LD_PRELOAD"
 COMPILERS = ("cc", "gcc", "clang", "g++")
-_DEADLINE = 60.0  # seconds; it takes a tenth of one
+_DEADLINE = patient(60.0)  # seconds; it takes a tenth of one
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from .. import __version__
 from ..dap.options import ATTACH, LAUNCH, of_request
 from ..environment import own_module
 from ..errors import TargetError
+from ..patience import patient
 from ..resources import resource_directory
 
 FOLDER = "extension_package"
@@ -25,7 +26,7 @@ FOLDER = "extension_package"
 # VS Code and editors made from its source: all take --install-extension.
 EDITORS = ("code", "code-insiders", "codium", "code-oss", "cursor", "windsurf", "code-server")
 
-_INSTALL_SECONDS = 180
+_INSTALL_SECONDS = patient(180)
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same files give the same bytes
 
 _CONTENT_TYPES = """<?xml version="1.0" encoding="utf-8"?>

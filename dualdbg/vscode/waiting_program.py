@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-_TRACER_SECONDS = 60.0
+_TRACER_SECONDS = 60.0  # of a usual machine; DUALDBG_PATIENCE multiplies it (dualdbg/patience.py)
 _PAUSE_SECONDS = 0.02
 
 
@@ -31,9 +31,17 @@ def main() -> None:
         flush=True,
     )
     debugpy.wait_for_client()
-    if not _traced(_TRACER_SECONDS):
-        print(f"dualdbg: no gdb came in {_TRACER_SECONDS:g} s; going on without", file=sys.stderr, flush=True)
+    seconds = _TRACER_SECONDS * _patience()
+    if not _traced(seconds):
+        print(f"dualdbg: no gdb came in {seconds:g} s; going on without", file=sys.stderr, flush=True)
     runpy.run_path(script, run_name="__main__")
+
+
+def _patience() -> float:
+    try:
+        return min(max(1.0, float(os.environ.get("DUALDBG_PATIENCE") or 1)), 1000.0)
+    except ValueError:
+        return 1.0
 
 
 def _traced(seconds: float) -> bool:

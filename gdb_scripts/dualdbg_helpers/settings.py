@@ -1,6 +1,7 @@
 """The settings of the helpers: ``set dualdbg ...`` and ``show dualdbg ...``."""
 
 import gdb
+from dualdbg_shared.patience import factor
 
 from .limits import Limits
 
@@ -63,7 +64,7 @@ _ROWS = (
     (
         "time-limit",
         gdb.PARAM_ZUINTEGER,
-        10,
+        round(10 * (factor() or 1.0)),
         "how many seconds one command may read memory.",
         "Seconds; what was read until then is shown with a mark. 0 for no limit.",
     ),

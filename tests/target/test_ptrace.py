@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import PermissionRefused, TargetError, TargetGone
-from dualdbg.target import ptrace
+from dualdbg.target import permission, ptrace, scope
 from tests import support
 
-VM = support.SHARED / "yama-vm" / "run"
+from .yama import NOBODY, in_vm, sudo_for_nobody
 
 
 @pytest.fixture
@@ -73,11 +71,10 @@ def test_a_process_that_is_traced_names_its_tracer(child: subprocess.Popen[bytes
     ptrace.check(child.pid)
 
 
-def test_lowering_the_scope_where_nothing_forbids() -> None:
-    if Path("/proc/sys/kernel/yama/ptrace_scope").exists():
+def test_nothing_is_lowered_where_nothing_forbids(child: subprocess.Popen[bytes]) -> None:
+    if permission.yama_scope():
         pytest.skip(support.OUTSIDE + "this kernel has Yama: the virtual machine's tests look at that")
-    with ptrace.scope_lowered():
-        pass
+    assert scope.lowering_for([child.pid, 999_999_999], "never", tell=pytest.fail) is None
 
 
 def state(pid: int) -> str:
@@ -85,27 +82,6 @@ def state(pid: int) -> str:
 
 
 # -- on a kernel with Yama ----------------------------------------------------------------------
-
-
-def in_vm(scope: int, user: int, script: str, first: str = "true") -> list[str]:
-    """Runs a Python script in the virtual machine, after root's command ``first``; the lines that it printed."""
-    support.require(VM.exists(), "../shared/yama-vm, which boots a kernel with Yama", outside=True)
-    interpreter = Path(sys.executable).resolve()
-    closed = {str(folder) for path in (interpreter, support.ROOT / "x") for folder in path.parents}
-    python = f"cd {shlex.quote(str(support.ROOT))} && exec {shlex.quote(sys.executable)} -B -c {shlex.quote(script)}"
-    command = (
-        f"{first}; chmod o+x {shlex.join(sorted(closed))}; export HOME=/tmp; "  # on the machine's own throw-away disk
-        f"exec setpriv --reuid={user} --regid={user} --clear-groups /bin/sh -c {shlex.quote(python)}"
-    )
-    done = subprocess.run(
-        [str(VM), str(scope), "0", command],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
 
 
 # Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
@@ -157,7 +133,7 @@ print("joined:", [event["process"] for event in events if event["event"] == "sto
 @pytest.mark.vm
 @pytest.mark.slow
 def test_scope_1_allows_what_we_launch_and_its_children_and_nothing_else() -> None:
-    launched, gdb, child, allows, joined = in_vm(1, 65534, LAUNCH + ALLOW)
+    launched, gdb, child, allows, joined = in_vm(1, NOBODY, LAUNCH + ALLOW)
     assert (launched, gdb) == ("launched: allowed", "gdb: attached")
     assert child.startswith("child: PermissionRefused: Yama's ptrace_scope is 1")
     assert (allows, joined) == ("allows: allowed", "joined: [2]")
@@ -167,77 +143,97 @@ def test_scope_1_allows_what_we_launch_and_its_children_and_nothing_else() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize(("scope", "words"), [(2, "CAP_SYS_PTRACE"), (3, "until a reboot")])
 def test_scopes_2_and_3_are_explained(scope: int, words: str) -> None:
-    launched, gdb, child = in_vm(scope, 65534, LAUNCH)
+    launched, gdb, child = in_vm(scope, NOBODY, LAUNCH)
     assert gdb == "gdb: refused"
     for line in (launched, child):
         assert f"PermissionRefused: Yama's ptrace_scope is {scope}" in line and words in line
         assert line.partition(" | ")[2]
 
 
-# Runs as root in the virtual machine, and drops to a user where one is needed.
+# What is asked of the scope while and after it is lowered, also when who has lowered it is killed.
 LOWER = """
-import os, signal, subprocess, sys, time
-from dualdbg.errors import DualdbgError
-from dualdbg.target import permission, ptrace
+import signal, subprocess, sys, time
+from dualdbg.target import permission, scope
 def settled(value):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while permission.yama_scope() != value and time.monotonic() < deadline:
         time.sleep(0.01)
     return permission.yama_scope()
-with ptrace.scope_lowered():
+told = []
+print("none for what is allowed:", scope.lowering_for([], "never", told.append), told)
+lowering = scope.Lowering()
+with lowering.lowered():
     print("inside", permission.yama_scope())
 print("after", permission.yama_scope())
 try:
-    with ptrace.scope_lowered():
+    with lowering.lowered():
         raise KeyError
 except KeyError:
     print("after an error", permission.yama_scope())
-hold = "import time; from dualdbg.target import ptrace\\n"
-hold += "with ptrace.scope_lowered(): print('low', flush=True); time.sleep(1000)"
-first = subprocess.Popen([sys.executable, "-B", "-c", hold], stdout=subprocess.PIPE, text=True)
+lowering.lower()
+lowering.close()
+print("closed while lowered", permission.yama_scope())
+hold = "import time; from dualdbg.target import scope\\n"
+hold += "with scope.Lowering().lowered(): print('low', flush=True); time.sleep(1000)"
+def start():
+    return subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True)
+first = start()
 first.stdout.readline()
-second = subprocess.Popen([sys.executable, "-B", "-c", hold], stdout=subprocess.PIPE, text=True)
+second = start()
 print("while one holds it", permission.yama_scope())
 first.kill()
 second.stdout.readline()
 print("the next in turn", permission.yama_scope())
-second.kill()
+second.send_signal(signal.SIGTERM)
+print("after a signal", settled(SCOPE))
+first = start()
+first.stdout.readline()
+first.kill()
 print("after kill -9", settled(SCOPE))
+scope.LONGEST = 1
+with scope.Lowering().lowered():
+    print("after its time", settled(SCOPE))
+print("and then", permission.yama_scope())
 """
 
 
 @pytest.mark.vm
 @pytest.mark.slow
-@pytest.mark.parametrize(("scope", "user"), [(1, 0), (2, 65534)])
+@pytest.mark.parametrize(("scope", "user"), [(1, 0), (2, NOBODY)])
 def test_the_scope_is_lowered_and_put_back(scope: int, user: int) -> None:
     """By root itself, and by a user who may use sudo."""
-    first = "true"
-    if user:
-        support.require(shutil.which("sudo"), "sudo", outside=True)
-        first = "hostname localhost; echo '#65534 ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/test"
+    first = sudo_for_nobody() if user else "true"
     assert in_vm(scope, user, LOWER.replace("SCOPE", str(scope)), first) == [
+        "none for what is allowed: None []",
         "inside 0",
         f"after {scope}",
         f"after an error {scope}",
+        f"closed while lowered {scope}",
         "while one holds it 0",
         "the next in turn 0",
+        f"after a signal {scope}",
         f"after kill -9 {scope}",
+        f"after its time {scope}",
+        f"and then {scope}",
     ]
 
 
 @pytest.mark.vm
 @pytest.mark.slow
-def test_what_cannot_be_lowered_is_explained() -> None:
+def test_without_sudo_the_commands_are_named() -> None:
     script = (
         "from dualdbg.errors import PermissionRefused\n"
-        "from dualdbg.target import ptrace\n"
-        "try:\n"
-        "    with ptrace.scope_lowered():\n"
-        "        print('inside')\n"
-        "except PermissionRefused as error:\n"
-        "    print(error.message, '|', error.hint)\n"
+        "from dualdbg.target import scope\n"
+        "for ask in (True, False):\n"
+        "    try:\n"
+        "        scope.Lowering(ask)\n"
+        "    except PermissionRefused as error:\n"
+        "        print(error.message, '|', error.hint)\n"
     )
-    [line] = in_vm(3, 0, script)
-    assert "until a reboot" in line
-    line = in_vm(1, 65534, script)[-1]  # without sudo, or where sudo refuses nobody and says why
-    assert " | " in line and "ptrace_scope" in line
+    lines = [
+        line for line in in_vm(1, NOBODY, script) if " | " in line
+    ]  # a sudo that refuses nobody says so too
+    assert len(lines) == 2
+    for line in lines:
+        assert "ptrace_scope is 1" in line
+        assert "sysctl kernel.yama.ptrace_scope=0" in line and "sysctl kernel.yama.ptrace_scope=1" in line

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ...errors import DualdbgError, UsageError
-from ..arguments import Parser, add_session_options
+from ..arguments import Parser, add_fix_ptrace, add_session_options
 
 
 def main(words: list[str]) -> int:
@@ -54,6 +54,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--no-stacks", action="store_true", help="do not show the stacks of all threads first"
     )
+    add_fix_ptrace(parser, "gdb has attached")
     return parser
 
 

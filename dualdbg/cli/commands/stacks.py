@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
 from ...terminal_text import cleaned
-from ..arguments import Parser
+from ..arguments import Parser, add_fix_ptrace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
     from ..stack_listing import StackListing
+
+Allowed = Callable[[], AbstractContextManager[None]]  # in its block the processes may be traced
 
 _TROUBLE_STATUS = 3
 
@@ -33,7 +36,19 @@ def main(words: list[str]) -> int:
     if not pids and not options.cores:
         pids = [_ask()]
     listing = StackListing(Style.of(sys.stdout), options.all)
-    return _watch(options, pids, listing) if options.watch else _once(options, pids, listing)
+    look = _watch if options.watch else _once
+    if not options.fix_ptrace:
+        return look(options, pids, listing, nullcontext)
+    from ...target.scope import lowering_for
+    from ..main import tell
+
+    lowering = lowering_for(pids, "the stacks are read", tell)
+    if lowering is None:
+        return look(options, pids, listing, nullcontext)
+    try:
+        return look(options, pids, listing, lowering.lowered)
+    finally:
+        lowering.close()
 
 
 def _is_core(target: str) -> bool:
@@ -52,13 +67,15 @@ def _ask() -> int:
     return choose(python_processes() if sys.stdin.isatty() else [], "stacks")
 
 
-def _once(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
-    reports, failures = _take(options, pids)
-    _write(options, listing, reports, failures, _findings(options, reports))
+def _once(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
+    with allowed():
+        reports, failures = _take(options, pids)
+        findings = _findings(options, reports)
+    _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if failures and not reports else 0
 
 
-def _watch(options: Namespace, pids: Sequence[int], listing: StackListing) -> int:
+def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
     """Several samples: what moved, and the stacks of the last one."""
     from ...snapshot.report.movement import movements
 
@@ -66,7 +83,9 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing) -> in
     for number in range(options.watch):
         if number:
             time.sleep(options.interval)
-        reports, failures = _take(options, pids)
+        with allowed():
+            reports, failures = _take(options, pids)
+            findings = _findings(options, reports) if number == options.watch - 1 else None
         samples.append(reports)
     rows = movements(samples)
     if options.json:
@@ -75,7 +94,7 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing) -> in
         sys.stdout.write("".join(json.dumps(movement_to_json(row)) + "\n" for row in rows))
     else:
         sys.stdout.write(listing.movements(rows))
-    _write(options, listing, reports, failures, _findings(options, reports))
+    _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if not any(samples) else 0
 
 
@@ -135,6 +154,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--interval", type=float, default=1.0, metavar="SECONDS", help="between samples (default: 1)"
     )
+    add_fix_ptrace(parser, "the stacks are read")
     return parser
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ...errors import CommandError, EvaluationError
 from ...model import NativeFrame, PythonFrame, State
+from ...patience import patient
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
 from ..client.arguments import Arguments
@@ -15,7 +16,9 @@ from ..presentation.prompt import PREFIXES, command_of
 from ..presentation.values import PYTHON_TENSORS, as_evaluation
 from ..registry import request
 
-_DEADLINE = 3600.0  # seconds; an expression may run as long as the user has patience, and can be cancelled
+_DEADLINE = patient(
+    3600.0
+)  # seconds; an expression may run as long as the user has patience, and can be cancelled
 _NAME = re.compile(r"[^\W\d]\w*")
 _NATIVE_WORD = re.compile(r"[A-Za-z_$][\w$:]*$")
 _MOST = 200  # completions are for people

@@ -9,6 +9,7 @@ from functools import partial
 from ...backends.events import NativeExited
 from ...errors import CommandError
 from ...model import State
+from ...patience import patient
 from ...protocol.dap_types import Capabilities
 from ...session.session import Session
 from ..adapter import Adapter
@@ -20,7 +21,7 @@ from ..waits import within
 from .launch import start_again
 
 _ENDED = (State.EXITED, State.DETACHED, State.LOST)
-_GRACE = 5.0  # seconds that a program has to end by itself after an interrupt
+_GRACE = patient(5.0)  # seconds that a program has to end by itself after an interrupt
 
 
 @request("initialize", (Stage.NEW,))

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import DualdbgError
+from ...patience import patient
 from ...session.inferiors import Process
 from ...session.session import Session
 from ..client.port import ClientPort
@@ -16,8 +17,8 @@ from ..waits import first_of
 from .child import OVER, Child
 
 _HOST = "127.0.0.1"
-_DEADLINE = 60.0  # seconds that a client has to come for a child, which waits
-_GRACE = 2.0  # seconds in which clients take the last messages
+_DEADLINE = patient(60.0)  # seconds that a client has to come for a child, which waits
+_GRACE = patient(2.0)  # seconds in which clients take the last messages
 ServeClient = Callable[[asyncio.StreamReader, asyncio.StreamWriter, Offer], Awaitable[None]]
 """Serves one client until it is gone."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...errors import CommandError, DualdbgError, TargetError
 from ...model import Notice
+from ...patience import patient
 from ...snapshot.capture import Captured, Wanted, capture
 from ...snapshot.facts import ProcessReport, ThreadReport
 from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
@@ -32,9 +33,12 @@ from .injection import (
 )
 from .pending_call import QueueBusy, Write
 
-_ANSWER_DEADLINE = 24 * 3600.0  # gdb may hold the target for as long as the user likes
+_ANSWER_DEADLINE = patient(24 * 3600.0)  # gdb may hold the target for as long as the user likes
 _TRIES = 20
-_CALL_DEADLINE = 60.0  # a thread that runs Python may enter a long native call with the GIL first
+_LAST_WORDS = patient(5.0)  # seconds for a thread of pydevd to end in the target
+_CALL_DEADLINE = patient(
+    60.0
+)  # seconds; a thread that runs Python may enter a long native call with the GIL first
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,8 @@ class PythonControl:
         loop = asyncio.get_running_loop()
 
         def read() -> tuple[Captured, ProcessReport]:
-            captured = capture(self._session.pid, wanted=Wanted(names=False), held=held)
+            file = self._session.breakpoints.image.memory_file
+            captured = capture(self._session.pid, wanted=Wanted(names=False), held=held, memory_file=file)
             return captured, Assembler(captured).report()
 
         return await loop.run_in_executor(None, read)
@@ -113,6 +118,7 @@ class PythonControl:
             "bootstrap": str(BOOTSTRAP),
             "pycache": self._options.cache,
             "follow_children": False,
+            "last_words": _LAST_WORDS,
         }
 
     # -- the two ways --------------------------------------------------------------------------------

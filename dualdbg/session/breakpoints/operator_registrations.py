@@ -44,7 +44,7 @@ class OperatorRegistrations:
 
     def known(self, name: str) -> list[int]:
         """The addresses of the kernels that are registered for an operator."""
-        return registered_kernels(self._image, ProcessMemory(self._image.pid), name)
+        return registered_kernels(self._image, self._memory(), name)
 
     async def watch(self, names: Iterable[str], arrived: Iterable[Module]) -> None:
         """Stop at registrations from now on, if one of the new modules may register one of these operators."""
@@ -64,8 +64,11 @@ class OperatorRegistrations:
         if registers is None:
             return {}
         values = await self._native.registers(gdb_thread, registers)
-        memory = ProcessMemory(self._image.pid)
+        memory = self._memory()
         return {
             name: registration(self._image, memory, name, *(values[register] for register in registers))
             for name in names
         }
+
+    def _memory(self) -> ProcessMemory:
+        return ProcessMemory(self._image.pid, self._image.memory_file)

@@ -18,6 +18,7 @@ from ...errors import CommandError
 from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ...patience import patient
 from ...symbols.callables.python_functions import FunctionPlace, NoFunction
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
@@ -28,7 +29,9 @@ FindFunction = Callable[[str], FunctionPlace | NoFunction]
 # What justMyCode leaves out: pydevd_filtering.py, FilesFiltering; the standard library and installed packages.
 _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
 _LATER = "takes effect when the program goes on"
-_DEADLINE = 20.0  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
+_DEADLINE = patient(
+    20.0
+)  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
 
 
 @dataclass

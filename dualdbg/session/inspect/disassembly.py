@@ -118,7 +118,7 @@ class Code:
 
     def _behind_stub(self, address: int) -> int:
         """Where an entry of the procedure linkage table leads; ``address`` itself where there is none."""
-        memory = ProcessMemory(self._session.pid)
+        memory = ProcessMemory(self._session.pid, self._session.breakpoints.image.memory_file)
         try:
             match = _STUB.match(memory.read(address, 16))
             if match is not None:

@@ -11,10 +11,11 @@ from typing import Protocol
 
 from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, PythonFrame, Reason, Role, State, Stop, Value
+from ...patience import patient
 from ..ports import Stacks
 
-LIMIT = 5.0  # seconds for the Python code of an expression
-_ANSWER_DEADLINE = 3600.0  # seconds; native code that an expression calls cannot be ended
+LIMIT = patient(5.0)  # seconds for the Python code of an expression
+_ANSWER_DEADLINE = patient(3600.0)  # seconds; native code that an expression calls cannot be ended
 
 
 class NotSound(EvaluationError):

@@ -25,6 +25,7 @@ from ...model import (
     Thread,
     Value,
 )
+from ...patience import patient
 from ...shared.libraries import is_system
 from ...snapshot.linux.procfs import namespace_tids
 from ...snapshot.report.assemble import waits_for_gil
@@ -39,6 +40,7 @@ from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
 
+_DEADLINE = patient(20.0)  # seconds for debugpy to answer
 _THREAD_ID = "__import__('threading').get_native_id()"
 
 
@@ -92,11 +94,13 @@ class Inspector:
 
     # -- debugpy --------------------------------------------------------------------------------
 
-    async def relay(self, command: str, arguments: dict[str, Any], deadline: float = 20.0) -> dict[str, Any]:
+    async def relay(
+        self, command: str, arguments: dict[str, Any], deadline: float = _DEADLINE
+    ) -> dict[str, Any]:
         """As :meth:`ask`, for an editor that uses debugpy's own protocol and gets the answer unchanged."""
         return await self.ask(debugpy.as_it_is(command, arguments), deadline)
 
-    async def ask(self, request: PythonRequest[Answer], deadline: float = 20.0) -> Answer:
+    async def ask(self, request: PythonRequest[Answer], deadline: float = _DEADLINE) -> Answer:
         """The answer of debugpy to a request, which gives way to a native stop.
 
         Raises WrongState when gdb stops the target first. debugpy answers when the target runs again.

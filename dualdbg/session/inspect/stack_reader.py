@@ -32,13 +32,12 @@ class StackReader:
 
     def __init__(
         self,
-        pid: int,
         native: NativeEngine,
         image: AddressSpace,
         policy: SymbolPolicy,
         hidden: tuple[str, ...],
     ) -> None:
-        self.python_side = PythonSide(pid, lambda: image.modules)
+        self.python_side = PythonSide(image)
         self._native = native
         self._image = image
         self._policy = policy

@@ -9,12 +9,13 @@ from ...backends.native import NativeVariable
 from ...backends.python import PythonValue
 from ...errors import CommandError, EvaluationError, StaleHandle
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...patience import patient
 from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
-EVALUATION_DEADLINE = 3600.0
+EVALUATION_DEADLINE = patient(3600.0)
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
 _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from ...backends.native import PROBE_FUNCTIONS
 from ...errors import CommandError
+from ...patience import patient
 from ...symbols.address_space import AddressSpace
 from ..engines import CallingTarget
 from ..ports import AskingPython
+
+# Seconds for pydevd to take the messages that came while gdb held the target; it needs milliseconds.
+_TO_HEAR = patient(2.0)
 
 
 class Probe:
@@ -28,7 +32,7 @@ class Probe:
         """Let the thread wait until debugpy has taken the message of this number. False when it cannot."""
         if not self._python.hears_python or not self._find_functions():
             return False
-        return await self._native.call_probe(gdb_thread, self._functions, "hear", str(number))
+        return await self._native.call_probe(gdb_thread, self._functions, "hear", f"{number} {_TO_HEAR:g}")
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns within ``deadline`` seconds. Raises CommandError."""

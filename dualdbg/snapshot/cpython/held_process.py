@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...errors import TargetError, UnreadableMemory
 from ...model import PythonFrame
-from ...symbols.address_space import Module
+from ...symbols.address_space import AddressSpace
 from ..linux.memory import ProcessMemory
 from ..linux.procfs import MemoryMap, namespace_tids
 from .object_text import ObjectText
@@ -29,14 +28,14 @@ class PythonThread:
 
 
 class PythonSide:
-    """Reads the interpreter in process ``pid``; ``modules`` are its mapped files. Nothing in the process is run.
+    """Reads the interpreter in a process; ``image`` has its mapped files. Nothing in the process is run.
 
     Every method raises TargetError when there is no interpreter yet, or it cannot be read.
     """
 
-    def __init__(self, pid: int, modules: Callable[[], Sequence[Module]]) -> None:
-        self._pid = pid
-        self._modules = modules
+    def __init__(self, image: AddressSpace) -> None:
+        self._pid = image.pid
+        self._image = image
 
     def threads(self) -> list[PythonThread]:
         """Every Python thread."""
@@ -79,10 +78,10 @@ class PythonSide:
         return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))
 
     def _reader(self) -> PythonReader:
-        interpreter = find_interpreter(self._modules())
+        interpreter = find_interpreter(self._image.modules)
         if interpreter is None:
             raise TargetError(f"there is no Python interpreter in process {self._pid} yet")
-        return PythonReader(ProcessMemory(self._pid), interpreter)
+        return PythonReader(ProcessMemory(self._pid, self._image.memory_file), interpreter)
 
     def _tids(self) -> list[int]:
         try:

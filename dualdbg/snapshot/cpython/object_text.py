@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import TargetError, UnreadableMemory
 from ...model import PythonFrame
+from ...patience import patient
 from ...resources import resource_directory
 from ...symbols.names.demangle import demangle
 from ..linux.memory import Memory
@@ -23,7 +24,7 @@ Variables = tuple[tuple[str, str], ...]  # name and text
 
 _STR, _DICT = 1 << 28, 1 << 29  # Py_TPFLAGS_UNICODE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS; Include/object.h
 _SPECIAL = re.compile(r"__\w+__|__pydevd_\w+")
-_SECONDS = 2.0  # for all the text of one process
+_SECONDS = patient(2.0)  # for all the text of one process
 _STARTS = ("_bootstrap", "Thread._bootstrap")  # the outermost function of a thread that `threading` started
 
 

@@ -1,12 +1,14 @@
 """The memory of a process or a core, read page by page and kept: what was read once stays as it was.
 
-process_vm_readv(2) needs the right to trace, but neither stops the target nor waits for it.
+process_vm_readv(2) needs the right to trace, but neither stops the target nor waits for it. /proc/PID/mem needs that
+right when it is opened, and no more after that (mem_open and mem_rw of the kernel's fs/proc/base.c).
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import os
 import struct
 from abc import ABC, abstractmethod
 
@@ -14,6 +16,7 @@ from ...errors import DualdbgError, TargetGone, UnreadableMemory
 from ...target.permission import refusal
 
 PAGE = 4096
+_END_OF_OFFSETS = 1 << 63  # of a file; the vsyscall page lies beyond
 _U64, _U32, _I32 = struct.Struct("<Q"), struct.Struct("<I"), struct.Struct("<i")
 
 
@@ -90,16 +93,30 @@ _libc.process_vm_readv.argtypes = [
 ]
 
 
+def open_memory(pid: int) -> int:
+    """A descriptor of the memory of a process, for later. It is of the program that the process runs now.
+
+    Raises PermissionRefused, TargetGone or TargetError.
+    """
+    try:
+        return os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise TargetGone(f"process {pid} has ended") from None
+    except OSError as error:
+        raise refusal(pid, error.errno or 0, reading=True) from error
+
+
 class ProcessMemory(Memory):
-    """The memory of a living process.
+    """The memory of a living process. ``file`` is from :func:`open_memory`, where only that may be read.
 
     After :meth:`freeze` the target may run: pages that were read before keep their contents, and ``late_pages``
     counts those that had to be read afterwards, which may not fit the rest.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, file: int | None = None) -> None:
         super().__init__()
         self._pid = pid
+        self._file = file
         self._frozen = False
 
     def freeze(self) -> None:
@@ -121,6 +138,10 @@ class ProcessMemory(Memory):
 
     def _read_live(self, address: int, size: int) -> bytes:
         """What can be read from ``address`` on: fewer bytes than ``size`` where the mapping ends."""
+        if self._file is not None:
+            data = _read_file(self._file, address, size)
+            if data is not None:
+                return data
         buffer = ctypes.create_string_buffer(size)
         local = _Iovec(ctypes.addressof(buffer), size)
         remote = _Iovec(address, size)
@@ -138,3 +159,16 @@ class ProcessMemory(Memory):
         if problem == errno.ENOSYS:
             return UnreadableMemory("this kernel has no process_vm_readv (CONFIG_CROSS_MEMORY_ATTACH)")
         return refusal(self._pid, problem, reading=True)
+
+
+def _read_file(file: int, address: int, size: int) -> bytes | None:
+    """What can be read from ``address`` on; None when the program that the file is of has ended."""
+    if address + size > _END_OF_OFFSETS:
+        return b""
+    try:
+        data = os.pread(file, size, address)
+    except OSError as error:
+        if error.errno == errno.EIO:  # nothing is mapped there
+            return b""
+        raise UnreadableMemory(f"memory at {address:#x} cannot be read: {error.strerror}") from error
+    return data or None

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 
 from ...errors import TargetError, TargetGone
+from ...patience import patient
 from ...target.permission import refusal
 from .registers import Registers, registers_from_regset
 
@@ -23,6 +24,7 @@ _POKEDATA, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 0x4206, 0x4207, 17, 0x42
 _NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
 _EVENT_STOP = 128
 _WALL = 0x40000000
+_TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -56,7 +58,7 @@ class Hold:
         self._signals: dict[int, int] = {}  # stopped thread -> the signal that it is about to be given
         self._began = 0.0
 
-    def take(self, deadline: float = 0.25) -> None:
+    def take(self, deadline: float = _TO_STOP) -> None:
         """Stop every thread. Raises PermissionRefused or TargetGone; then no thread is held."""
         try:
             while True:

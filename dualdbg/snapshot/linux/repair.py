@@ -1,4 +1,4 @@
-"""Takes breakpoint instructions out of a process whose debugger died: ``python -m … PID stopped|running``.
+"""Takes breakpoint instructions out of a process whose debugger died: ``python -m … PID stopped|running [MEMORY]``.
 
 A breakpoint is a trap instruction in a private copy of a code page. /proc/PID/pagemap shows which pages of a library
 are no longer those of its file (Documentation/admin-guide/mm/pagemap.rst). Where such a page has a trap and the file
@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass
 
 from ...errors import DualdbgError
+from ...patience import patient
 from ...terminal_text import visible_text
 from .memory import PAGE, ProcessMemory
 from .procfs import read_process
@@ -24,7 +25,8 @@ _PRESENT, _SWAPPED, _OF_FILE = 1 << 63, 1 << 62, 1 << 61
 # Machine: the trap instruction, and the alignment of instructions. int3; brk #0 as gdb has it (gdb/aarch64-tdep.c).
 _TRAPS = {"x86_64": (b"\xcc", 1), "aarch64": (b"\x00\x00\x20\xd4", 4)}
 _WORD = 8
-_STRAY_STOP_SECONDS = 0.3  # a signal that was on its way arrives within this time
+_TO_LET_GO = patient(5.0)  # seconds for a gdb that dies
+_STRAY_STOP_SECONDS = patient(0.3)  # a signal that was on its way arrives within this time
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,10 @@ class Trap:
     original: bytes
 
 
-def find_traps(pid: int, machine: str = os.uname().machine) -> list[Trap]:
+def find_traps(pid: int, machine: str = os.uname().machine, memory_file: int | None = None) -> list[Trap]:
     """The traps that somebody has put into the code of a process. Empty for a process that is gone."""
     trap, step = _TRAPS[machine]
-    memory = ProcessMemory(pid)
+    memory = ProcessMemory(pid, memory_file)
     found = []
     for start, end, offset, path in _code_mappings(pid):
         changed = _changed_pages(pid, start, end)
@@ -55,15 +57,33 @@ def find_traps(pid: int, machine: str = os.uname().machine) -> list[Trap]:
     return found
 
 
-def remove_traps(pid: int) -> list[Trap]:
-    """Puts the original instructions back. Raises PermissionRefused or TargetGone when that is not possible."""
-    if not find_traps(pid):
+def remove_traps(pid: int, memory_file: int | None = None) -> list[Trap]:
+    """Puts the original instructions back. Raises PermissionRefused or TargetGone when that is not possible.
+
+    ``memory_file`` is the open memory of the process, where it may not be traced.
+    """
+    traps = find_traps(pid, memory_file=memory_file)
+    if not traps:
         return []
+    if memory_file is not None and _written(memory_file, traps):
+        return traps
     with Hold(pid) as hold:
         traps = find_traps(pid)
         for trap in traps:
             _restore(hold.threads[0].tid, trap)
     return traps
+
+
+def _written(memory_file: int, traps: list[Trap]) -> bool:
+    """Puts the original bytes back while the threads run. False where the kernel does not let code be written so."""
+    try:
+        for trap in traps:
+            os.pwrite(memory_file, trap.original, trap.address)
+    except (
+        OSError
+    ):  # proc_mem.force_override (Documentation/admin-guide/kernel-parameters.txt), or it is gone
+        return False
+    return True
 
 
 def _restore(tid: int, trap: Trap) -> None:
@@ -114,7 +134,7 @@ def _changed_pages(pid: int, start: int, end: int) -> list[int]:
     ]
 
 
-def wait_until_untraced(pid: int, seconds: float = 5.0) -> bool:
+def wait_until_untraced(pid: int, seconds: float = _TO_LET_GO) -> bool:
     """Whether the process has no tracer within that time: a dying gdb may still be at work."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -135,7 +155,7 @@ def _tracer(pid: int) -> int | None:
         return None
 
 
-def repair(pid: int, was_stopped: bool) -> list[Trap]:
+def repair(pid: int, was_stopped: bool, memory_file: int | None = None) -> list[Trap]:
     """Clean up after a debugger of the process has died: remove its traps, and end a stop that it asked for.
 
     gdb stops threads by SIGSTOP. When gdb dies before it takes this signal, the signal stops the process.
@@ -144,7 +164,7 @@ def repair(pid: int, was_stopped: bool) -> list[Trap]:
     """
     if not wait_until_untraced(pid):
         return []
-    traps = remove_traps(pid)
+    traps = remove_traps(pid, memory_file)
     end = time.monotonic() + _STRAY_STOP_SECONDS
     while not was_stopped and time.monotonic() < end:
         facts = read_process(pid)
@@ -159,7 +179,7 @@ def repair(pid: int, was_stopped: bool) -> list[Trap]:
 
 def main(words: list[str]) -> int:
     try:
-        repair(int(words[0]), was_stopped=words[1] == "stopped")
+        repair(int(words[0]), words[1] == "stopped", int(words[2]) if words[2:] else None)
     except (DualdbgError, ProcessLookupError) as error:
         print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
         return error.exit_status if isinstance(error, DualdbgError) else 0

@@ -19,6 +19,7 @@ from ...environment import for_imports
 from ...errors import SymbolError
 from ...in_thread import run
 from ...known.binding_layers import CASTER_OF_POINTER, FUNCTION_ARGUMENT
+from ...patience import patient
 from ...resources import resource_directory
 from ..elf.elf_file import ElfFile
 from ..objfile import Objfile, Symbol
@@ -28,6 +29,7 @@ _FOLDER = Path(__file__).resolve().parents[2] / "target" / "bootstrap"
 PROBE = _FOLDER / "dualdbg_entries.py"
 _BESIDE = os.pathsep.join((str(_FOLDER), str(resource_directory("gdb_scripts"))))
 # What a user wants to stop at, best first; the others only lead there.
+_TO_IMPORT = patient(120.0)  # seconds; PyTorch from a cold disk takes half of it
 _ROLES = ("kernel", "function", "get", "set")
 
 
@@ -83,7 +85,7 @@ def find_entries(
     directory: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
     search_path: Sequence[str] = (),
-    seconds: float = 120.0,
+    seconds: float = _TO_IMPORT,
 ) -> list[Resolved]:
     """The native entries of dotted names (``torch.randn``, ``math.sin``, ``module.Class.method``), one answer each.
 

@@ -12,8 +12,10 @@ import subprocess
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from ...patience import patient
+
 RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
-_FILTER_SECONDS = 10.0
+_FILTER_SECONDS = patient(10.0)
 
 
 def demangle(name: str) -> str:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
 SWITCH_INTERVAL = 1e-5  # seconds
-LAST_WORDS = 5.0  # seconds, for a thread of pydevd to end
 
 
 class SessionGone(Exception):
@@ -96,7 +95,7 @@ def close_last(connection: Any, threads: list[Any]) -> None:
     """Runs in a separate thread: closes the connection, which the session notices, when nothing of pydevd runs."""
     with Quickly():
         for thread in threads:
-            thread.join(LAST_WORDS)
+            thread.join(settings["last_words"])
         threading._active.pop(_thread.get_ident(), None)  # type: ignore[attr-defined]
     connection.close()
 

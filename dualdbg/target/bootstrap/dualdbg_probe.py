@@ -21,7 +21,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BEACON_DESCRIPTOR = -1  # posix_fadvise(-1, address, ...) fails with EBADF and does nothing: gdb's cue
 
 HIDDEN_ROOTS = (HERE,)
-HEAR_LIMIT = 2.0  # seconds for pydevd to take messages from while gdb held the target; it needs milliseconds
 
 
 # -- pydevd -------------------------------------------------------------------------------------
@@ -125,15 +124,16 @@ def listen(earlier: Any) -> None:
         heard.begin()
 
 
-def hear(number: str) -> bool:
-    """Wait until pydevd has taken the message of this number; False when the time is over first.
+def hear(words: str) -> bool:
+    """``NUMBER SECONDS``: wait until pydevd has taken the message of this number; False when the time is over first.
 
     Called by gdb in a thread that is about to go on from a native stop. pydevd was mute at that stop, and the thread
     must not pass a line before the breakpoint there is known. The other threads run meanwhile.
     """
     from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
 
-    end = time.time() + HEAR_LIMIT
+    number, seconds = words.split()
+    end = time.time() + float(seconds)
     while heard.number < int(number):
         if time.time() > end:
             return False

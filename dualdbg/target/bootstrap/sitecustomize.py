@@ -29,7 +29,8 @@ FOLLOW_FIELDS = {"path": str, "token": str, "user": int, "session_pid": int, "na
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
 LONGEST_FAILURE = 1 << 13  # characters, each six bytes of JSON at most
-CALL_DEADLINE = 10.0  # seconds to reach the session
+CALL_DEADLINE = 10.0  # seconds to reach the session, on a usual machine
+PATIENCE = "DUALDBG_PATIENCE"  # the environment variable that multiplies time limits (dualdbg/patience.py)
 FAILED = 3  # exit status when there is no session to run for
 PYDEVD_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr
@@ -140,15 +141,22 @@ def undo_side_effects(pydevd: Any) -> None:
         sys.breakpointhook = sys.__breakpointhook__
 
 
+def patience() -> float:
+    try:
+        return min(max(1.0, float(os.environ.get(PATIENCE) or 1)), 1000.0)
+    except ValueError:
+        return 1.0
+
+
 def call(address: Any) -> Any:
     """A connected socket: ``address`` is the path of a Unix socket, or a host and a port."""
     import socket
 
     if not isinstance(address, str):
-        return socket.create_connection((address[0], address[1]), timeout=CALL_DEADLINE)
+        return socket.create_connection((address[0], address[1]), timeout=CALL_DEADLINE * patience())
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.settimeout(CALL_DEADLINE)
+        connection.settimeout(CALL_DEADLINE * patience())
         connection.connect(address)
     except BaseException:
         connection.close()

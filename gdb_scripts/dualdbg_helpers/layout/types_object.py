@@ -15,13 +15,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from dualdbg_shared.patience import factor
+
 from ..errors import LayoutMissing
 from .model import Layout
 from .wanted import PARTS, source
 
 _A_HEADER = Path("ATen", "core", "ivalue.h")
 
-TIMEOUT = 300.0
+TIMEOUT = 300.0 * (factor() or 1.0)
 """Seconds that the compiler, and then gdb, may take on a slow machine."""
 
 _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)

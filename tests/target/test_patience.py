@@ -1,0 +1,146 @@
+"""Every time limit can be raised by one variable."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dualdbg.errors import UsageError
+from dualdbg.patience import patient
+from tests import support
+
+# Names that time limits have, what a comment of one says, and functions with the position of theirs.
+_WORDS = {"deadline", "timeout", "grace", "seconds", "patience"}
+_SAYS_SECONDS = re.compile(r"#.*\bseconds?\b")
+_WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0}
+
+# Numbers that look like one and are none, or are multiplied in another way.
+ELSEWHERE = {
+    "dualdbg/session/progress.py: PATIENCE": "how long the user is told nothing",
+    "dualdbg/tui/actions/following.py: _PATIENCE": "how long the screen stays as it is",
+    "dualdbg/tui/stop_loader.py: _PATIENCE": "how long the screen stays as it is",
+    "dualdbg/tui/stop_loader.py: _TOGETHER": "how long what is drawn is collected",
+    "dualdbg/tui/base.py: _BATCH": "how long what is said is collected",
+    "dualdbg/tui/terminal/pty.py: _TICK": "between two looks",
+    "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
+    "dualdbg/session/death_watch.py: _INTERVAL": "between two looks",
+    "dualdbg/session/stepping/freezing.py: _PAUSE": "between two tries",
+    "dualdbg/session/state.py: PYTHON_PAUSE_LOOK": "when gdb looks how far debugpy is, and it looks again",
+    "dualdbg/session/inspect/stack_reader.py: _INDEXED": "bytes",
+    "dualdbg/target/bootstrap/dualdbg_attach.py: SWITCH_INTERVAL": "of the interpreter's threads",
+    "dualdbg/backends/gdb_process.py: _CONGESTION_LOOK": "between two looks",
+    "dualdbg/target/scope.py: _LOOK_AGAIN": "between two tries",
+    "dualdbg/target/bootstrap/sitecustomize.py: CALL_DEADLINE": "multiplied where it is used",
+    "dualdbg/vscode/waiting_program.py: _TRACER_SECONDS": "multiplied where it is used",
+    "dualdbg/vscode/waiting_program.py: _PAUSE_SECONDS": "between two looks",
+    "dualdbg/model/stops.py: seconds": "a time that has passed",
+    "dualdbg/session/session.py: grace": "a gdb that holds nothing alive is not waited for",
+    "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
+}
+_SHOWN_FOR = "notify"  # how long the dashboard shows a message
+_OF_PYDEVD = "dispose_and_kill_all_pydevd_threads"  # has this argument with this default
+
+
+@pytest.mark.parametrize("tree", ["dualdbg", "gdb_scripts"])
+def test_no_time_limit_is_a_bare_number(tree: str) -> None:
+    found = {
+        f"{path.relative_to(support.ROOT)}: {name}"
+        for path in sorted((support.ROOT / tree).rglob("*.py"))
+        for name in _bare_limits(path.read_text())
+    }
+    assert found == {place for place in ELSEWHERE if place.startswith(f"{tree}/")}
+
+
+def _bare_limits(source: str) -> Iterator[str]:
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and _is_number(node.value):
+            says = bool(_SAYS_SECONDS.search(lines[node.lineno - 1]))
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            yield from (name for name in names if says or _is_limit(name))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name != _OF_PYDEVD:
+            yield from (name for name, value in _defaults(node.args) if _is_limit(name) and _is_number(value))
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            if called in (_SHOWN_FOR, _OF_PYDEVD):
+                continue
+            words = [(word.arg or "", word.value) for word in node.keywords]
+            yield from (name for name, value in words if _is_limit(name) and _is_number(value))
+            if called in _WAITS and _is_number(node.args[_WAITS[called]]):
+                yield called
+
+
+def _defaults(of: ast.arguments) -> Iterator[tuple[str, ast.expr | None]]:
+    arguments = [*of.posonlyargs, *of.args]
+    for argument, value in zip(arguments[len(arguments) - len(of.defaults) :], of.defaults, strict=True):
+        yield argument.arg, value
+    for argument, default in zip(of.kwonlyargs, of.kw_defaults, strict=True):
+        yield argument.arg, default
+
+
+def _is_limit(name: str) -> bool:
+    return not _WORDS.isdisjoint(name.lower().split("_"))
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    """A number, or an expression of numbers alone."""
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left) and _is_number(node.right)
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 10), ("1", 10), ("2.5", 25), ("1000", 10_000)])
+def test_the_variable_multiplies(monkeypatch: pytest.MonkeyPatch, text: str, seconds: float) -> None:
+    monkeypatch.setenv("DUALDBG_PATIENCE", text)
+    assert patient(10) == seconds
+
+
+@pytest.mark.parametrize("text", ["junk", "0", "0.5", "-3", "nan", "inf", "1001", "2 3"])
+def test_what_is_no_factor_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("DUALDBG_PATIENCE", text)
+    with pytest.raises(UsageError, match="DUALDBG_PATIENCE") as raised:
+        patient(10)
+    assert repr(text) in raised.value.message and "DUALDBG_PATIENCE=5" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "-c", "pass"], ["attach", "1"], ["stacks", "1"], ["dap"], ["doctor"]]
+)
+def test_a_command_refuses_what_is_no_factor(words: list[str]) -> None:
+    done = _dualdbg(words, "junk")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("dualdbg: DUALDBG_PATIENCE is 'junk'") and "Traceback" not in done.stderr
+
+
+def test_the_program_gets_the_variable_and_runs_as_it_would() -> None:
+    done = _dualdbg(["run", "--batch", "-c", "import os; print(os.environ['DUALDBG_PATIENCE'])"], "3")
+    assert done.returncode == 0 and "\n3\n" in done.stdout
+
+
+def test_the_limits_of_a_session_are_raised_and_their_errors_name_the_variable() -> None:
+    script = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from dualdbg.backends.gdb_process import DEADLINE\n"
+        "from dualdbg.errors import EngineTimeout\n"
+        "print(DEADLINE, EngineTimeout('late').hint)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=support.ROOT, env={**os.environ, "DUALDBG_PATIENCE": "4"},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("120.0 ") and "DUALDBG_PATIENCE" in done.stdout
+
+
+def _dualdbg(words: list[str], patience: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dualdbg", *words], cwd=support.ROOT, env={**os.environ, "DUALDBG_PATIENCE": patience},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
