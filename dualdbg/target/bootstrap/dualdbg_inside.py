@@ -53,7 +53,7 @@ def is_leaf(reader: Any, value: Any) -> bool:
 
 
 def children(reader: Any, value: Any, run: Any) -> List[Entry]:
-    """Attributes, elements and the length. ``run`` has ``repr_of`` and ``attribute_of`` for what is deferred."""
+    """Attributes, elements and the length. ``run`` has ``deferred_repr`` and ``attribute_of`` for what runs code."""
     if type(value) is Deferred:
         return [(value.what, value.run(), None)]
     if type(value) is Rest:
@@ -68,7 +68,7 @@ def children(reader: Any, value: Any, run: Any) -> List[Entry]:
             found.append(("more", Rest(value, FIRST, total, total - FIRST > BUCKET), None))
         found.append(("len()", total, None))
     if reader.own_repr(value):
-        found.append(("repr()", Deferred("__repr__ of %s" % kind.name, lambda: run.repr_of(value)), None))
+        found.append(("repr()", run.deferred_repr(value), None))
     return found
 
 

@@ -2,16 +2,12 @@
 
 pydevd makes the text of a value with ``repr``, looks into it with ``dir`` and ``getattr``, and words an exception with
 ``str``: all of that is code of the program, which can hang, change the program or end it. What is replaced here are its
-classes of variables, its answers to ``evaluate`` and ``completions``, and how it keeps an exception that it stops for.
-CPython 3.8 and later.
+classes of variables; expressions are in dualdbg_expressions.py, exceptions in dualdbg_raised.py. CPython 3.8 and later.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
-import traceback
-import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +16,6 @@ if TYPE_CHECKING:
 LIMIT = 5.0  # seconds for a __repr__ or a property of the program that is run on request
 RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned
 OWN_VARIABLES = ("_pydev_stop_at_break",)
-HINT = "hover reads values and runs nothing; a watch or the debug console evaluates"
 
 
 class TimeIsUp(BaseException):
@@ -66,6 +61,11 @@ class Presentation:
         who = "the __repr__ of %s" % self.reader().type_name(value)
         text = self._run(who, lambda: str.__str__(repr(value)), limit)
         return self.beside("dualdbg_values").Text(text)
+
+    def deferred_repr(self, value: Any) -> Any:
+        """A row that runs a value's ``repr`` when it is opened."""
+        name = self.reader().type_name(value)
+        return self.inside.Deferred("__repr__ of %s" % name, lambda: self.repr_of(value))
 
     def attribute_of(self, value: Any, name: str) -> Any:
         """An attribute as the program's code computes it. Raises Refused like :meth:`repr_of`."""
@@ -186,12 +186,6 @@ def row(presentation: Presentation, reader: Any, value: Any) -> Dict[str, Any]:
     return data
 
 
-def deferred_repr(presentation: Presentation, value: Any) -> Any:
-    """A row that runs a value's ``repr`` when it is opened."""
-    name = presentation.reader().type_name(value)
-    return presentation.inside.Deferred("__repr__ of %s" % name, lambda: presentation.repr_of(value))
-
-
 def is_folder(value: Any) -> bool:
     """Whether it is one of the rows in which debugpy groups others."""
     from _pydevd_bundle.pydevd_utils import DAPGrouper  # type: ignore[import-not-found]
@@ -252,244 +246,6 @@ def frame_variable(presentation: Presentation, original: Any, variable: Any) -> 
     return FrameVariable
 
 
-# -- evaluate ---------------------------------------------------------------------------------------
-
-
-class Box:
-    """Holds the value of an expression while it is on its way through pydevd, which asks values for their class."""
-
-    def __init__(self, content: Any) -> None:
-        self.content = content
-
-
-def untouched(pydevd_vars: Any) -> Any:
-    """pydevd's evaluation of an expression in a frame, whose result is in a Box, or an ExceptionOnEvaluate."""
-
-    def boxed(*arguments: Any) -> Any:
-        value = pydevd_vars.eval_in_context(*arguments)
-        return value if type(value) is pydevd_vars.ExceptionOnEvaluate else Box(value)
-
-    original = pydevd_vars.evaluate_expression.__wrapped__
-    names = {**vars(pydevd_vars), "eval_in_context": boxed}
-    return pydevd_vars._evaluate_with_timeouts(
-        types.FunctionType(original.__code__, names, original.__name__)
-    )
-
-
-def evaluating(presentation: Presentation, original: Any) -> Callable[..., None]:
-    """pydevd's answer to ``evaluate``: the user's expression is run, and its value shown as any other.
-
-    With ``dualdbgRepr`` in the request the value is what the program's own ``__repr__`` says, when it is looked into.
-    """
-    from _pydevd_bundle import pydevd_comm, pydevd_io, pydevd_vars  # type: ignore[import-not-found]
-
-    run = untouched(pydevd_vars)
-
-    def answer(py_db: Any, request: Any, thread_id: Any) -> None:
-        wanted = request.arguments
-        frame = py_db.find_frame(thread_id, wanted.frameId) if wanted.frameId is not None else None
-        if frame is None:
-            original(py_db, request, thread_id)
-            return
-        in_console = wanted.context == "repl"
-        if not in_console:
-            around: Any = pydevd_comm.filter_all_warnings()
-        elif py_db.is_output_redirected:
-            around = pydevd_comm.NULL
-        else:
-            around = pydevd_io.redirect_stream_to_pydb_io_messages_context()
-        with around:
-            try:
-                body = evaluated(presentation, py_db, frame, wanted, thread_id)
-            except Refused as error:
-                pydevd_comm._evaluate_response(py_db, request, result=str(error), error_message=str(error))
-                return
-            send(py_db, request, body)
-
-    def send(py_db: Any, request: Any, body: Dict[str, Any]) -> None:
-        schema = pydevd_comm.pydevd_schema.EvaluateResponseBody(**body)
-        response = pydevd_comm.pydevd_base_schema.build_response(request, kwargs={"body": schema})
-        py_db.writer.add_command(pydevd_comm.NetCommand(pydevd_comm.CMD_RETURN, 0, response, is_json=True))
-
-    def evaluated(
-        presentation: Presentation, py_db: Any, frame: Any, wanted: Any, thread_id: Any
-    ) -> Dict[str, Any]:
-        text, context = wanted.expression, wanted.context
-        if context == "hover" and not presentation.runs:
-            value = followed(frame, text)
-        else:
-            value = run(py_db, frame, text, is_exec=False)
-            value = value.content if type(value) is Box else value
-        if type(value) is pydevd_vars.ExceptionOnEvaluate:
-            if context == "repl" and not is_expression(text):
-                return statement(py_db, frame, text)
-            if context in ("watch", "hover"):
-                raise Refused(presentation.worded(value.result))
-            if context == "repl":
-                raise Refused(told(value.result, value.tb))
-            value = value.result
-        if context == "repl" and value is None:
-            return {"result": "", "variablesReference": 0}
-        fmt = wanted.format.to_dict() if hasattr(wanted.format, "to_dict") else wanted.format
-        tracker = py_db.suspended_frames_manager.get_frame_tracker(thread_id)
-        if tracker is None:
-            raise Refused("the thread runs again")
-        of_repr = wanted.kwargs.get("dualdbgRepr") and not presentation.reader().is_leaf(value)
-        shown = deferred_repr(presentation, value) if of_repr else value
-        data = tracker.obtain_as_variable(text, shown, frame=frame).get_var_data(fmt=fmt, context=context)
-        names = ("type", "variablesReference", "presentationHint", "memoryReference", "dualdbg")
-        return {"result": data["value"], **{name: data[name] for name in names if name in data}}
-
-    def followed(frame: Any, text: str) -> Any:
-        inside, reader = presentation.inside, presentation.reader()
-        try:
-            return inside.follow(reader, frame, text)
-        except inside.NeedsCode:
-            raise Refused("%s may take code of the program: %s" % (text, HINT)) from None
-        except NameError as error:
-            raise Refused("NameError: %s" % error) from None
-
-    def statement(py_db: Any, frame: Any, text: str) -> Dict[str, Any]:
-        try:
-            run(py_db, frame, text, is_exec=True)
-        except (Exception, KeyboardInterrupt) as error:
-            raise Refused(told(error, error.__traceback__)) from None
-        return {"result": "", "variablesReference": 0}
-
-    def is_expression(text: str) -> bool:
-        try:
-            pydevd_vars.compile_as_eval(text)
-        except Exception:
-            return False
-        return True
-
-    def told(error: BaseException, trace: Any) -> str:
-        """The traceback below the debugger's own frames, and the exception."""
-        own = trace
-        while trace is not None:
-            if presentation.pydevd.get_global_debugger().get_file_type(trace.tb_frame) is not None:
-                own = trace.tb_next
-            trace = trace.tb_next
-        lines = traceback.format_tb(own) if own is not None else []
-        return "Traceback (most recent call last):\n%s%s\n" % ("".join(lines), presentation.worded(error))
-
-    return answer
-
-
-def completing(presentation: Presentation, original: Any) -> Callable[..., Any]:
-    """pydevd's completions, without ``dir`` and ``getattr`` of the program's objects."""
-    from _pydev_bundle import _pydev_imports_tipper as tipper  # type: ignore[import-not-found]
-
-    def generate(frame: Any, path: str) -> Any:
-        if presentation.runs or frame is None:
-            return original(frame, path)
-        inside, reader = presentation.inside, presentation.reader()
-        kinds = {"function variables": tipper.TYPE_FUNCTION, "class variables": tipper.TYPE_CLASS}
-        return [
-            (name, "", "", kinds.get(inside.group(reader, "a", value), tipper.TYPE_ATTR))
-            for name, value in inside.completions(reader, frame, path)
-        ]
-
-    return generate
-
-
-# -- exceptions ---------------------------------------------------------------------------------------
-
-
-class ExceptionName:
-    """What pydevd reads of an exception's type."""
-
-    def __init__(self, values: Any, type_: type) -> None:
-        self.__name__: str = values.name_of(type_)
-        self.__qualname__: str = values.qualname_of(type_)
-        self.__module__ = values.module_of(type_) or ""
-
-
-class ExceptionText(str):
-    """The text of an exception, which the exception itself goes with."""
-
-    exception: Any
-
-
-def keep_exceptions(presentation: Presentation, utils: Any) -> None:
-    """pydevd's list of the frames of an exception gives its text and its type without running their code."""
-
-    def text(self: Any) -> Any:
-        error = self.__dict__.get("dualdbg_exception")
-        if error is None or presentation.runs:
-            return error
-        found = ExceptionText(presentation.reader().message(error))
-        found.exception = error
-        return found
-
-    def name(self: Any) -> Any:
-        error = self.__dict__.get("dualdbg_exception")
-        if error is None or presentation.runs:
-            return self.__dict__.get("dualdbg_type")
-        return ExceptionName(presentation.beside("dualdbg_values"), type(error))
-
-    def keep_text(self: Any, value: Any) -> None:
-        self.__dict__["dualdbg_exception"] = value.exception if type(value) is ExceptionText else value
-
-    def keep_type(self: Any, value: Any) -> None:
-        self.__dict__["dualdbg_type"] = value
-
-    utils.FramesList.exc_desc = property(text, keep_text)
-    utils.FramesList.exc_type = property(name, keep_type)
-
-
-def cause_of(utils: Any) -> Callable[..., Any]:
-    """pydevd's frames of the exception that an exception came from, read past its class."""
-    read = {
-        name: BaseException.__dict__[name].__get__ for name in ("__cause__", "__context__", "__traceback__")
-    }
-
-    def frames(trace: Any, frame: Any, type_: Any, error: Any, memo: Any) -> Any:
-        error = error.exception if type(error) is ExceptionText else error
-        if error is None:
-            return None
-        cause, message = read["__cause__"](error), utils._cause_message
-        if cause is None:
-            cause, message = read["__context__"](error), utils._context_message
-        if cause is None or id(cause) in memo:
-            return None
-        memo.add(id(cause))
-        found = utils.FramesList()
-        found.exc_type, found.exc_desc, found.exc_context_msg = type(cause), cause, message
-        found.trace_obj = at = read["__traceback__"](cause)
-        while at is not None:
-            # One frame may stand at two lines of a chain: each has a stand-in.
-            shown = utils._DummyFrameWrapper(at.tb_frame, at.tb_lineno, None)
-            found.append(shown)
-            found.frame_id_to_lineno[id(shown)] = at.tb_lineno
-            found.frame_id_to_line_col_info[id(shown)] = utils._get_line_col_info_from_tb(at)
-            at = at.tb_next
-        return found
-
-    return frames
-
-
-def class_of_code(presentation: Presentation) -> Callable[..., Optional[str]]:
-    """pydevd's search for the class whose method a frame runs, for the name of what it returned."""
-
-    def name(code: Any, frame: Any) -> Optional[str]:
-        values = presentation.beside("dualdbg_values")
-        if not code.co_argcount:
-            return None
-        first = presentation.inside.variables(frame).get(code.co_varnames[0])
-        kind = first if values.is_class(first) else type(first)
-        for base in values.MRO(kind):
-            for key, entry in values.NAMESPACE(base).items():
-                function = (
-                    entry.__func__ if type(entry) is classmethod or type(entry) is staticmethod else entry
-                )
-                if type(key) is str and key == code.co_name and type(function) is type(name):
-                    return str(values.name_of(kind)) if function.__code__ is code else None
-        return None
-
-    return name
-
-
 # -- all of it --------------------------------------------------------------------------------------
 
 
@@ -498,27 +254,13 @@ def install(pydevd: Any, beside: Callable[[str], Any]) -> Presentation:
     earlier: Optional[Presentation] = getattr(pydevd, "dualdbg_presentation", None)
     if earlier is not None:
         return earlier
-    from _pydev_bundle import _pydev_completer
-    from _pydevd_bundle import pydevd_api, pydevd_frame_utils, pydevd_suspended_frames
+    from _pydevd_bundle import pydevd_suspended_frames as frames  # type: ignore[import-not-found]
 
     presentation = Presentation(pydevd, beside)
-    frames = pydevd_suspended_frames
     variable = object_variable(presentation, frames._ObjectVariable)
     frames._FrameVariable = frame_variable(presentation, frames._FrameVariable, variable)
     frames._ObjectVariable = variable
-    pydevd_api.internal_evaluate_expression_json = evaluating(
-        presentation, pydevd_api.internal_evaluate_expression_json
-    )
-    _pydev_completer.generate_completions = completing(presentation, _pydev_completer.generate_completions)
-    keep_exceptions(presentation, pydevd_frame_utils)
-    pydevd_frame_utils.create_frames_list_from_exception_cause = cause_of(pydevd_frame_utils)
-    named = class_of_code(presentation)
-    for name, module in list(sys.modules.items()):
-        if (
-            type(name) is str
-            and name.startswith(("_pydevd_", "pydevd"))
-            and "get_clsname_for_code" in vars(module)
-        ):
-            vars(module)["get_clsname_for_code"] = named
+    beside("dualdbg_expressions").install(presentation, Refused)
+    beside("dualdbg_raised").install(presentation)
     pydevd.dualdbg_presentation = presentation
     return presentation
