@@ -165,9 +165,11 @@ def test_a_lazy_row_runs_the_repr_once(client: Client, marks: Path) -> None:
     ],
 )
 def test_a_repr_that_does_not_return_is_told(marks: Path, name: str, said: str) -> None:
-    commands = ("-x", f"print --repr {name}", "-x", "print 1 + 1")
+    commands = ["-x", f"print --repr {name}"]
+    if name in ("raises", "spins"):  # the thread answers again
+        commands += ["-x", "print 1 + 1"]
     done = dualdbg("run", "--batch", "-b", PLACE, *commands, PROGRAM, marks)
-    assert said in done.stderr, done
+    assert said in done.stdout, done
     assert "Traceback" not in done.stdout + done.stderr, done
     assert ("\n2\n" in done.stdout) == (name in ("raises", "spins")), done
     assert noted(marks) == []
@@ -184,7 +186,6 @@ def test_an_editor_may_want_debugpys_own_way(client: Client, marks: Path) -> Non
     _, frame = start(client, marks, reprs="run")
     assert client.evaluate("polite", frame, "watch")["result"] == "polite says hello"
     assert client.evaluate("polite.computed", frame, "hover")["result"] == "[77]"
-    assert client.children(client.evaluate("polite", frame, "watch"))["computed"]["value"] == "[77]"
     assert set(noted(marks)) == {"Polite's __repr__", "computed"}
 
 
