@@ -90,6 +90,8 @@ def test_what_an_editor_shows_runs_nothing(client: Client, marks: Path, version:
     assert "the text" in told["description"]
     list(all_of(client, client.request("scopes", {"frameId": client.stack(thread)[0]["id"]})["scopes"][0], 1))
     client.go("continue", thread)
+    client.stopped(reason="exception")  # again in the function that called, as with debugpy
+    client.go("continue", thread)
     client.wait_output("done\n")
     assert client.event("exited")["exitCode"] == 0
     assert noted(marks) == []
