@@ -13,6 +13,9 @@ from ..errors import ProtocolError
 
 Answer = TypeVar("Answer")
 
+OURS = "dualdbg"  # the key of a row with what target/bootstrap/dualdbg_presentation.py tells besides DAP's
+FAILED = "<error>"  # the type of a row whose code was run and failed; its text says how
+
 
 @dataclass(frozen=True)
 class PythonRequest(Generic[Answer]):
@@ -53,7 +56,8 @@ class StackTrace:
 class PythonValue:
     """A variable or the value of an expression. ``reference`` asks for its children; 0 means no children.
 
-    ``count`` is the number of its elements, where debugpy says it. ``expression`` gives the value again.
+    ``count`` is the number of its elements, where debugpy says it. ``expression`` gives the value again. ``own_repr``:
+    its class has a ``__repr__`` that was not run for the text. ``tensor`` are dtype and sizes of a tensor or array.
     """
 
     name: str
@@ -62,6 +66,8 @@ class PythonValue:
     reference: int = 0
     count: int | None = None
     expression: str | None = None
+    own_repr: bool = False
+    tensor: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,12 @@ def stack_trace(thread: int, levels: int | None = None) -> PythonRequest[StackTr
 def evaluate(expression: str, frame: int, context: str = "watch") -> PythonRequest[PythonValue]:
     """The value of an expression in a frame. ``context`` is DAP's: in ``clipboard`` the text is not shortened."""
     arguments = {"expression": expression, "frameId": frame, "context": context}
+    return PythonRequest("evaluate", arguments, lambda body: _evaluated(expression, body))
+
+
+def deferred_repr(expression: str, frame: int) -> PythonRequest[PythonValue]:
+    """The value's ``repr`` by the program's own code, which is run when the one child of the answer is asked for."""
+    arguments = {"expression": expression, "frameId": frame, "context": "repl", "dualdbgRepr": True}
     return PythonRequest("evaluate", arguments, lambda body: _evaluated(expression, body))
 
 
@@ -168,6 +180,7 @@ def _variables(body: dict[str, Any]) -> list[PythonValue]:
 
 
 def _value(name: str, text: str, row: dict[str, Any]) -> PythonValue:
+    ours = row.get(OURS) or {}
     return PythonValue(
         name,
         str(row.get("type") or ""),
@@ -175,6 +188,8 @@ def _value(name: str, text: str, row: dict[str, Any]) -> PythonValue:
         int(row.get("variablesReference") or 0),
         row.get("indexedVariables"),
         row.get("evaluateName"),
+        bool(ours.get("ownRepr")),
+        ours.get("tensor"),
     )
 
 

@@ -149,6 +149,7 @@ def _value(value: Value) -> Json:
         "address": _address(value.address),
         "data": value.data,
         "layout": value.layout,
+        "own_repr": value.own_repr,
         "child_count": value.child_count,
         "children": None if value.children is None else [_value(child) for child in value.children],
     }

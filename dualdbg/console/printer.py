@@ -55,6 +55,7 @@ from .reports import (
 )
 from .style import Style
 
+_OWN_REPR = "__repr__ not run"
 _LONG_VALUE = 2000  # characters of a variable in a list of them
 
 LineReader = Callable[[str, int], "str | None"]
@@ -221,12 +222,17 @@ class Printer:
     # -- values ---------------------------------------------------------------------------------
 
     def _value(self, report: ValueReport) -> str:
-        return f"{report.value.value}\n" if report.value.value else ""
+        hint = f"({_OWN_REPR}: print --repr {report.expression})" if report.value.own_repr else ""
+        return "".join(f"{text}\n" for text in (report.value.value, self.style.paint("glue", hint)) if text)
 
     def _variables(self, report: VariablesReport) -> str:
         if not report.values:
             return f"{report.empty}\n"
-        return "".join(f"{self._variable(value)}\n" for value in report.values)
+        rows = [self._variable(value) for value in report.values]
+        names = [value.name for value in report.values if value.own_repr]
+        if names:
+            rows.append(self.style.paint("glue", f"({_OWN_REPR}: {', '.join(names)}; print --repr NAME)"))
+        return "".join(f"{row}\n" for row in rows)
 
     def _variable(self, value: Value) -> str:
         type_name = (

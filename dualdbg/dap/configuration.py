@@ -84,6 +84,8 @@ def read_configuration(arguments: Arguments) -> Configuration:
             f"{arguments.where}: console is {console!r}",
             "internalConsole, integratedTerminal or externalTerminal",
         )
+    if arguments.text("reprs", "read") not in ("read", "run"):
+        raise UsageError(f"{arguments.where}: reprs is {arguments.text('reprs')!r}", "read or run")
     stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
     return Configuration(
         program=_program(arguments),

@@ -219,6 +219,13 @@ OPTIONS = (
         "rules", {"type": "array", "items": {"type": "object"}}, "Which Python files to debug.", of="debugpy"
     ),
     Option("variablePresentation", _OBJECT, "How groups of Python variables are shown.", of="debugpy"),
+    Option(
+        "reprs",
+        {"type": "string", "enum": ["read", "run"]},
+        "How Python values are shown: `read` without running code of the program; `run` by its `__repr__` and "
+        "properties, as debugpy does.",
+        default="read",
+    ),
     Option("autoReload", _OBJECT, "Reload changed Python files.", of="debugpy"),
     Option("maxExceptionStackFrames", {"type": "integer"}, "Frames of an exception's stack.", of="debugpy"),
     Option("debugOptions", _TEXTS, "Options of debugpy as flags.", of="debugpy", hidden=True),
@@ -245,6 +252,7 @@ FOR_DEBUGPY = (
     "guiEventLoop",
     "rules",
     "variablePresentation",
+    "reprs",
     "autoReload",
     "maxExceptionStackFrames",
     "debugOptions",

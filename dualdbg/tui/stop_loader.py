@@ -240,7 +240,7 @@ class Follower:
         try:
             values: Sequence[Value] = await self.session.inspector.variables(tid, frame)
             if self.session.state is State.PYTHON_STOPPED:
-                values = await described(self.session, tid, frame, values)
+                values = described(values)
             values = [*await self.views.variables.watches.values(self.session, tid, frame), *values]
         except DualdbgError as error:
             if self._is_current(stop):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _CHILDREN = 100  # children of a value that are read when the user does not say how many
 _PART = re.compile(r"(?:\s--(?:offset|limit)\s+\d+)+\s*$")
+_REPR = re.compile(r"--repr(?:\s+|$)")
 # debugpy's folders among the variables of a frame; they are no variables.
 _GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
 
@@ -48,11 +49,12 @@ async def args(console: Console, argument: str) -> None:
 
 @command(
     "print p pp pr",
-    "[/FORMAT] EXPRESSION [--offset N] [--limit N]",
+    "[/FORMAT] [--repr] EXPRESSION [--offset N] [--limit N]",
     "show a value, in the language of the selected frame",
     details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory, with "
-    "attributes and elements: self.weight, rows[0]. --offset and --limit list elements and members: from which on, "
-    "and how many.",
+    "attributes and elements: self.weight, rows[0]. At a Python stop the expression is run, and its value "
+    "is shown without a __repr__ of the program; --repr runs that, for at most 5 s. --offset and --limit list elements "
+    "and members: from which on, and how many.",
     completes="option",
 )
 async def print_(console: Console, argument: str) -> None:
@@ -123,6 +125,9 @@ async def _argument_names(console: Console, frame: Frame) -> list[str]:
 async def _evaluate(console: Console, name: str, argument: str, language: Language) -> None:
     format_, rest = _split_format(argument)
     expression, part = _split_part(rest)
+    of_repr = language is Language.PYTHON and _REPR.match(expression) is not None
+    if of_repr:
+        expression = _REPR.sub("", expression)
     if not expression:
         raise CommandError(f"{name} wants an expression", f"help {name}")
     if language is Language.NATIVE and format_:
@@ -131,6 +136,9 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
         return
     wanted = _formatted(expression, format_)
     frame = await console.frame()
+    if of_repr:
+        console.show(ValueReport(expression, await console.session.inspector.represent(wanted, frame)))
+        return
     value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
     if part is not None or console.structured:
         value = await _with_children(console, value, part or (0, _CHILDREN))

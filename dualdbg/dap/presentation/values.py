@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
-from ...errors import CommandError, DualdbgError, EvaluationError
+from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, PythonFrame, State, Value
 from ...protocol.dap_types import EvaluateResponseBody, Scope, SetVariableResponseBody, Variable
+from ...session.inspect import deferred
 from ...session.inspect.disassembly import REGISTER_GROUPS
 from ...session.inspect.torch_commands import HelperWords
 from ..client.arguments import Arguments
@@ -53,7 +53,7 @@ class Values:
         if session.state is State.PYTHON_STOPPED and frame.engine_id is not None:
             answer = await session.inspector.relay("scopes", {"frameId": frame.engine_id})
             rows: list[Scope] = answer.get("scopes", [])
-            return [self._python_scope(row, frame.engine_id) for row in rows]
+            return [self._python_scope(row) for row in rows]
         return [self._locals("Locals", FrameLocals(self, handle))]
 
     def _locals(self, name: str, container: Container) -> Scope:
@@ -65,9 +65,9 @@ class Values:
             "expensive": False,
         }
 
-    def _python_scope(self, row: Scope, frame: int) -> Scope:
+    def _python_scope(self, row: Scope) -> Scope:
         scope = row.copy()
-        scope["variablesReference"] = self.add(PythonChildren(self, row["variablesReference"], frame))
+        scope["variablesReference"] = self.add(PythonChildren(self, row["variablesReference"]))
         if "source" in scope:
             del scope["source"]  # an empty scope says nothing
         return scope
@@ -76,39 +76,15 @@ class Values:
 
     def python_row(self, row: Variable) -> Variable:
         """A variable of debugpy, with its reference replaced by ours."""
-        return {**row, "variablesReference": self.python_reference(row)}
+        body = {**row, "variablesReference": self.python_reference(row)}
+        body.pop(deferred.OURS, None)
+        return cast(Variable, body)
 
     def python_reference(self, row: Mapping[str, Any]) -> int:
         """Our reference in place of the reference in a row of debugpy."""
         inner = int(row.get("variablesReference") or 0)
-        return self.add(PythonChildren(self, inner)) if inner else 0
-
-    async def add_places(self, rows: Sequence[Variable], frame: int) -> None:
-        """Give tensors among debugpy's rows the address of their data, for the editor's view of memory.
-
-        Only variables of the frame with debugpy's number ``frame`` get one: to read an attribute again may run code.
-        """
-        tensors = [row for row in rows if row.get("type") in PYTHON_TENSORS and row.get("evaluateName")]
-        tensors = tensors[:_PLACES]
-        found = await self.tensor_places([row["evaluateName"] for row in tensors], frame)
-        for row, place in zip(tensors, found, strict=False):
-            if place is not None:
-                row["memoryReference"] = place
-
-    async def tensor_places(self, names: Sequence[str], frame: int) -> list[str | None]:
-        """Where the data of these variables, which are tensors, lie; None for data outside of the target's memory."""
-        if not names:
-            return []
-        shown = "".join(f"({name})," for name in names)
-        expression = f"[hex(t.data_ptr() if t.is_cpu else 0) for t in ({shown})]"
-        try:
-            answer = await self.debuggee.session.inspector.relay(
-                "evaluate", {"expression": expression, "frameId": frame, "context": "watch"}
-            )
-        except DualdbgError:
-            return []  # a tensor has no data of its own (sparse, fake), or the program runs again
-        found = _PLACE.findall(str(answer.get("result")))
-        return [place if int(place, 16) else None for place in found]
+        is_deferred = bool((row.get("presentationHint") or {}).get("lazy"))
+        return self.add(PythonChildren(self, inner, is_deferred)) if inner else 0
 
     def row(self, handle: FrameHandle, value: Value) -> Variable:
         """A value of the session as a variable."""
@@ -159,25 +135,24 @@ class Values:
 
 
 class PythonChildren(Container):
-    """A container of debugpy, by its number there. ``frame`` is the number of the frame whose variables it holds."""
+    """A container of debugpy, by its number there. ``is_deferred``: to look into it runs code of the program."""
 
-    def __init__(self, values: Values, reference: int, frame: int | None = None) -> None:
+    def __init__(self, values: Values, reference: int, is_deferred: bool = False) -> None:
         self._values = values
         self._reference = reference
-        self._frame = frame
+        self._is_deferred = is_deferred
 
     async def rows(self, arguments: Arguments) -> list[Variable]:
         asked = {
             key: arguments.values[key] for key in ("filter", "start", "count", "format") if key in arguments
         }
-        answer = await self._values.debuggee.session.inspector.relay(
-            "variables", {"variablesReference": self._reference, **asked}
-        )
-        children: list[Variable] = answer.get("variables", [])
-        rows = [self._values.python_row(row) for row in children]
-        if self._frame is not None:
-            await self._values.add_places(rows, self._frame)
-        return rows
+        inspector = self._values.debuggee.session.inspector
+        wanted = {"variablesReference": self._reference, **asked}
+        if self._is_deferred:
+            answer = await deferred.ran(inspector.relay("variables", wanted, deferred.DEADLINE))
+        else:
+            answer = await inspector.relay("variables", wanted)
+        return [self._values.python_row(row) for row in answer.get("variables", [])]
 
     async def assign(self, name: str, text: str, arguments: Arguments) -> SetVariableResponseBody:
         asked: dict[str, Any] = {"variablesReference": self._reference, "name": name, "value": text}
@@ -290,9 +265,6 @@ class Tensor(Container):
 
 
 _TENSORS = frozenset({"torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"})
-PYTHON_TENSORS = frozenset({"Tensor", "Parameter", "Buffer"})  # as debugpy names types
-_PLACE = re.compile(r"'(0x[0-9a-f]+)'")
-_PLACES = 20  # tensors of one list that are asked for their data
 _ELEMENTS = 100  # elements of a tensor that are shown, in its own order
 _FACTS = (
     "dtype",

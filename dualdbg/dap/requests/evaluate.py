@@ -9,11 +9,12 @@ from ...errors import CommandError, EvaluationError
 from ...model import NativeFrame, PythonFrame, State
 from ...patience import patient
 from ...protocol import dap_types as dap
+from ...session.inspect import deferred
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
 from ..presentation.prompt import PREFIXES, command_of
-from ..presentation.values import PYTHON_TENSORS, as_evaluation
+from ..presentation.values import as_evaluation
 from ..registry import request
 
 _DEADLINE = patient(
@@ -69,11 +70,7 @@ async def _in_python(
         raise as_evaluation(error) from error
     body = cast(dap.EvaluateResponseBody, answer)
     body["variablesReference"] = adapter.values.python_reference(answer)
-    name = expression.strip()
-    if _NAME.fullmatch(name) and body.get("type") in PYTHON_TENSORS:
-        for place in await adapter.values.tensor_places([name], engine_id):
-            if place is not None:
-                body["memoryReference"] = place
+    answer.pop(deferred.OURS, None)
     return body
 
 

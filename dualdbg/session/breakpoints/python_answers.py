@@ -19,8 +19,10 @@ from .python_suffixes import HELD, value_of
 # debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame). This gives its types,
 # which object it is, and the lines from here to where it was raised.
 _EXCEPTION = (
-    "(lambda kind, value, trace: ([one.__module__ + '.' + one.__qualname__ for one in kind.__mro__], id(value),"
-    " [(frame.f_code.co_filename, line) for frame, line in __import__('traceback').walk_tb(trace)]))(*__exception__)"
+    "(lambda of, kind, value, trace: ([of('__module__', one) + '.' + of('__qualname__', one) for one in"
+    " of('__mro__', kind)], id(value),"
+    " [(frame.f_code.co_filename, line) for frame, line in __import__('traceback').walk_tb(trace)]))"
+    "(lambda name, one: type.__dict__[name].__get__(one), *__exception__)"  # past the program's own metaclass
 )
 _THREAD = "(str(__import__('threading').get_native_id()), __import__('threading').current_thread().name)"
 _ENDINGS = ("Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning")

@@ -361,6 +361,15 @@ class Inspector:
             return await self.values.evaluate_memory(expression, tid, frame)
         return await self.values.evaluate_python(expression, frame)
 
+    async def represent(self, expression: str, frame: Frame) -> Value:
+        """The value of a Python expression as the program's own ``__repr__`` writes it. Raises EvaluationError."""
+        if self._loop.state.phase is not State.PYTHON_STOPPED:
+            raise EvaluationError(
+                "print reads memory while gdb holds the target, and runs no __repr__",
+                "py repr(EXPRESSION) runs it, where that is sound",
+            )
+        return await self.values.represent_python(expression, frame)
+
 
 def _is_frame(frame: Frame, named: PythonFrame) -> bool:
     return isinstance(frame, PythonFrame) and frame.engine_id == named.engine_id

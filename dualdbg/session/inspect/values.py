@@ -6,13 +6,14 @@ from typing import Protocol
 
 from ...backends import python as debugpy
 from ...backends.native import NativeVariable
-from ...backends.python import PythonValue
+from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EvaluationError, StaleHandle
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
+from . import deferred
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
 EVALUATION_DEADLINE = patient(3600.0)
@@ -102,21 +103,35 @@ class ValueReader:
             reference,
             value.count,
             expression=value.expression,
+            data=value.tensor,
+            own_repr=value.own_repr,
         )
 
     async def evaluate_python(self, expression: str, frame: Frame) -> Value:
         """Evaluate with debugpy, at a Python stop. Raises EvaluationError with the exception of the expression."""
-        engine_id = frame.engine_id if isinstance(frame, PythonFrame) else None
-        if engine_id is None:
-            raise EvaluationError("that frame is not one that debugpy holds", "select a Python frame")
+        return self._python_value(await self._evaluated(debugpy.evaluate(expression, _held(frame), "repl")))
+
+    async def represent_python(self, expression: str, frame: Frame) -> Value:
+        """The value of an expression, with the text that its own ``repr`` gives.
+
+        Raises EvaluationError when that raises, ends the program, or does not return within seconds.
+        """
+        value = await self._evaluated(debugpy.deferred_repr(expression, _held(frame)))
+        if not value.reference:
+            return self._python_value(value)
+        question = debugpy.variables(value.reference)
+        rows = await deferred.ran(self._reads.ask(question, deferred.DEADLINE))
+        if rows[0].type == debugpy.FAILED:
+            raise EvaluationError(rows[0].text)
+        return Value(expression, value.type, rows[0].text, Language.PYTHON)
+
+    async def _evaluated(self, question: PythonRequest[PythonValue]) -> PythonValue:
         try:
-            question = debugpy.evaluate(expression, engine_id, "repl")
-            value = await self._reads.ask(question, EVALUATION_DEADLINE)
+            return await self._reads.ask(question, EVALUATION_DEADLINE)
         except CommandError as error:
             if type(error) is CommandError:  # the text is the exception of the expression
                 raise EvaluationError(error.message) from error
             raise
-        return self._python_value(value)
 
     async def evaluate_memory(self, expression: str, tid: int, frame: PythonFrame) -> Value:
         """A name, with attributes and elements of it, while gdb holds the target. Raises EvaluationError."""
@@ -185,3 +200,11 @@ class ValueReader:
         self._next_reference += 1
         self._fetchers[reference] = fetch
         return reference
+
+
+def _held(frame: Frame) -> int:
+    """debugpy's number of a frame. Raises EvaluationError for a frame that is not one of its own."""
+    engine_id = frame.engine_id if isinstance(frame, PythonFrame) else None
+    if engine_id is None:
+        raise EvaluationError("that frame is not one that debugpy holds", "select a Python frame")
+    return engine_id

@@ -36,12 +36,16 @@ def evaluate(argument: str) -> str:
         value = within(request["limit"], code, frame)
         if not is_expression:
             return json.dumps({"value": "", "type": ""})
-        return json.dumps({"value": repr(value)[:LONGEST], "type": type(value).__name__})
+        import pydevd  # type: ignore[import-not-found]
+
+        reader = pydevd.dualdbg_presentation.reader()
+        return json.dumps({"value": reader.text(value)[:LONGEST], "type": reader.type_name(value)})
     except TimeIsUp:
         return json.dumps({"error": "it was ended after {:g} s".format(request["limit"])})
     except BaseException as error:  # whatever the expression raises is its result
-        text = str(error)
-        return json.dumps({"error": type(error).__name__ + (": " + text if text else "")})
+        import pydevd
+
+        return json.dumps({"error": pydevd.dualdbg_presentation.worded(error)})
 
 
 def frame_of(frame: FrameType | None, request: dict[str, Any]) -> FrameType | None:

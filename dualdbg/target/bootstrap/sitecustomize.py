@@ -214,18 +214,32 @@ def tell_failure(settings: dict[str, Any], why: str) -> None:
 def quick(pydevd: Any) -> type:
     """pydevd's debugger class without its fixed delays: 0.1 s at the start, up to 0.7 s at the end."""
 
+    class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
+        def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
+            pydevd.dualdbg_presentation.runs = request.arguments.kwargs.get("reprs") == "run"
+            return super()._handle_launch_or_attach_request(py_db, request, start_reason)
+
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
             self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
             self.reader = pydevd.ReaderThread(
                 sock,
                 self,
-                PyDevJsonCommandProcessor=pydevd.PyDevJsonCommandProcessor,
+                PyDevJsonCommandProcessor=Processor,
                 process_net_command=pydevd.process_net_command,
                 terminate_on_socket_close=terminate_on_socket_close,
             )
             self.writer.start()
             self.reader.start()
+
+        def handle_breakpoint_condition(self, info: Any, breakpoint: Any, frame: Any) -> Any:
+            """The value of a condition; one that raises stops, and the session asks why."""
+            try:
+                if breakpoint.handle_hit_condition(frame):
+                    return True
+                return breakpoint.condition and eval(breakpoint.condition, frame.f_globals, frame.f_locals)
+            except Exception:
+                return True
 
         def _create_check_output_thread(self) -> None:
             """Not started: it polls for the end of the program, which the exit handler sees at once."""
@@ -385,6 +399,7 @@ def load_probe(pydevd: Any) -> None:
     earlier = getattr(pydevd, "dualdbg_probe", None)  # of the parent before a fork, or of a session that left
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
     pydevd.dualdbg_probe.listen(earlier)
+    load_beside("dualdbg_presentation").install(pydevd, pydevd.dualdbg_probe.beside)
 
 
 def settrace(pydevd: Any, settings: dict[str, Any]) -> None:

@@ -1,0 +1,195 @@
+"""Runs in the target: the text of tensors, arrays and of types of the standard library, by the library's own code.
+
+Only where that is a known library's exact type, which holds nothing of the program's that could be called.
+CPython 3.8 and later.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Tuple
+
+NAMESPACE: Any = type.__dict__["__dict__"].__get__
+_MODULE_MEMBERS: Any = types.ModuleType.__dict__
+_OF_MODULE: Any = _MODULE_MEMBERS["__dict__"].__get__
+
+TENSORS = ("Tensor", "nn.parameter.Parameter", "nn.parameter.Buffer")
+# Types in C, and of the standard library, whose text is made of their own fields.
+STANDARD: Dict[str, Tuple[str, ...]] = {
+    "datetime": ("date", "time", "datetime", "timedelta", "timezone"),
+    "decimal": ("Decimal",),
+    "fractions": ("Fraction",),
+    "uuid": ("UUID",),
+    "pathlib": ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath"),
+    "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"),
+    "re": ("Pattern",),
+    "array": ("array",),
+    "zoneinfo": ("ZoneInfo",),
+    "torch": ("Size", "dtype", "device", "layout", "memory_format"),
+    "numpy": ("dtype",),
+}
+_FOREIGN = {"pathlib._local": "pathlib"}  # where a class is written, when that is not where it is offered
+
+
+def offered(module: str, path: str) -> Any:
+    """What a module that the program has imported offers under a dotted name; None without running any code."""
+    found: Any = sys.modules.get(module)
+    for name in path.split("."):
+        if type(found) is not types.ModuleType:
+            return None
+        found = next(
+            (one for key, one in list(_OF_MODULE(found).items()) if type(key) is str and key == name), None
+        )
+    return found
+
+
+def is_tensor(kind: Any) -> bool:
+    """Whether a type is PyTorch's own for tensors and parameters, not one that the program has derived."""
+    if kind.name not in ("Tensor", "Parameter", "Buffer"):
+        return False
+    return any(offered("torch", path) is kind.type for path in TENSORS)
+
+
+def is_array(kind: Any) -> bool:
+    return kind.name == "ndarray" and offered("numpy", "ndarray") is kind.type
+
+
+def _is_scalar(kind: Any) -> bool:
+    if kind.is_heap or kind.name == "void":
+        return False
+    generic = offered("numpy", "generic")
+    return generic is not None and kind.has(generic) and kind.type is not offered("numpy", "object_")
+
+
+def _module(kind: Any) -> str:
+    found = kind.entry("__module__")
+    module = kind.full_name[: -len(kind.qualname) - 1] if kind.full_name != kind.qualname else ""
+    module = found if not module and type(found) is str else module
+    return _FOREIGN.get(module, module)
+
+
+def _is_standard(kind: Any) -> bool:
+    module = _module(kind)
+    if kind.name.endswith("DType") and module.startswith("numpy"):
+        return kind.has(offered("numpy", "dtype"))  # type: ignore[no-any-return]
+    return kind.name in STANDARD.get(module, ()) and offered(module, kind.name) is kind.type
+
+
+def is_known(kind: Any) -> bool:
+    """Whether :func:`text` knows the type."""
+    return is_tensor(kind) or is_array(kind) or _is_scalar(kind) or _is_standard(kind)
+
+
+def text(kind: Any, value: Any, reader: Any) -> Optional[str]:
+    """The text by the library's own code; None for other types, and where that would call the program."""
+    try:
+        if is_tensor(kind):
+            return _tensor(kind, value)
+        if is_array(kind):
+            return _array(value)
+        if _is_scalar(kind) or (_is_standard(kind) and _holds_only_plain(reader, kind, value)):
+            return repr(value)
+    except Exception as error:  # a library's own failure: a tensor without storage, a dtype without text
+        return "<%s: its text cannot be made: %s>" % (kind.full_name, type(error).__name__)
+    return None
+
+
+def _tensor(kind: Any, value: Any) -> Optional[str]:
+    core, writer = offered("torch", "_C"), offered("torch", "_tensor_str")
+    guard = offered("torch._C", "DisableTorchFunction")
+    if core is None or writer is None or guard is None:
+        return None
+    with (
+        guard()
+    ):  # no mode of the program's sees what is read; the modes below that the writer turns off itself
+        written = writer._str(value)
+    return written if kind.name == "Tensor" else "%s containing:\n%s" % (kind.name, written)
+
+
+# What is shown inside of a tensor and an array: attributes in C.
+_FACTS = {
+    "tensor": ("dtype", "shape", "device", "requires_grad", "grad", "grad_fn", "is_leaf", "layout"),
+    "array": ("dtype", "shape", "strides", "size", "nbytes", "base"),
+}
+
+
+def facts(kind: Any, value: Any) -> List[Tuple[str, Any]]:
+    """The attributes of a tensor or an array that are worth a row; none of other types."""
+    if is_array(kind):
+        return [(name, getattr(value, name)) for name in _FACTS["array"]]
+    guard = offered("torch._C", "DisableTorchFunction")
+    if guard is None or not is_tensor(kind):
+        return []
+    with guard():
+        return [(name, getattr(value, name)) for name in _FACTS["tensor"]]
+
+
+def tensor_facts(kind: Any, value: Any) -> Tuple[Optional[Dict[str, Any]], Optional[int]]:
+    """The dtype and sizes of a tensor or array, and the address of a tensor's data in the target's memory.
+
+    None for other types, and for what a tensor does not have.
+    """
+    if is_array(kind):
+        return {"dtype": value.dtype.name, "sizes": list(value.shape)}, None
+    if not is_tensor(kind):
+        return None, None
+    guard = offered("torch._C", "DisableTorchFunction")
+    if guard is None:
+        return None, None
+    with guard():
+        facts = {"dtype": str(value.dtype).replace("torch.", ""), "sizes": list(value.shape)}
+        try:
+            return facts, (value.data_ptr() if value.is_cpu else 0) or None
+        except Exception:  # sparse, fake: no data of its own
+            return facts, None
+
+
+_DEFAULT = ("bool", "int64", "float64", "complex128")
+
+
+def _array(value: Any) -> Optional[str]:
+    if value.dtype.hasobject:
+        return None
+    write = offered("numpy", "array2string")
+    # An empty ``formatter`` goes before one that the program may have set for all arrays.
+    body = write(value, separator=", ", prefix="array(", suffix=")", formatter={}) if value.size else "[]"
+    extra = ""
+    if not value.size and value.shape != (0,):
+        extra += ", shape=%s" % (value.shape,)
+    if (not value.size or value.dtype.name not in _DEFAULT) and value.dtype.kind not in "SU":
+        name = (
+            value.dtype.name
+            if value.dtype.names is None and value.dtype.isnative
+            else repr(value.dtype)[6:-1]
+        )
+        extra += ", dtype=%s" % name
+    elif value.dtype.kind in "SU":
+        extra += ", dtype='%s'" % value.dtype.str
+    return "array(%s%s)" % (body, extra)
+
+
+def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:
+    """Whether what an object of the standard library holds has no code of the program's."""
+    if kind.name in ("time", "datetime"):
+        zone = NAMESPACE(kind.type)["tzinfo"].__get__(value)
+        if zone is not None and not _is_standard(reader.kind(zone)):
+            return False
+    if kind.name == "dtype" or kind.name.endswith("DType"):
+        return not value.hasobject
+    return all(_is_plain(reader, one) for _, one in reader.fields(value))
+
+
+def _is_plain(reader: Any, value: Any, depth: int = 0) -> bool:
+    if (type(value) is list or type(value) is tuple) and depth < 2:
+        return all(_is_plain(reader, one, depth + 1) for one in value)
+    if reader.is_leaf(value):
+        return True
+    return (
+        depth == 0
+        and _is_standard(reader.kind(value))
+        and _holds_only_plain(reader, reader.kind(value), value)
+    )
