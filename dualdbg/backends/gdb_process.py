@@ -15,6 +15,7 @@ from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter
+from ..shortage import shortage
 from .pending import PendingRequests
 from .wirelog import WireLog
 
@@ -143,9 +144,11 @@ class GdbProcess:
                 env={**for_gdb(os.environ), **self._options.environment},
             )
         except OSError as error:
+            known = shortage(error)
+            why = known.message if known else f"{self._options.executable}: {error.strerror}"
             raise EngineError(
-                f"gdb could not be started: {self._options.executable}: {error.strerror}",
-                "install it (apt-get install gdb), or name another with --gdb PATH",
+                f"gdb could not be started: {why}",
+                known.hint if known else "install it (apt-get install gdb), or name another with --gdb PATH",
             ) from error
         self._tasks = [
             asyncio.create_task(self._read_output(), name="gdb output"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from argparse import Namespace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from ..config import configuration
 from ..console.completion import Names
 from ..console.style import Style
+from ..in_thread import in_thread
 from ..session.attaching import attach
 from ..session.configured import session_options
 from ..session.session import Session
@@ -39,7 +39,7 @@ async def debug(options: Namespace) -> int:
     """
     chosen = _session_options(options)
     if not options.no_stacks:
-        await asyncio.get_running_loop().run_in_executor(None, _show_stacks, options.pid, options.json)
+        await in_thread(_show_stacks, options.pid, options.json)
     operators = _operators(options.pid)
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
@@ -64,7 +64,7 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
-        operators = await asyncio.to_thread(_operators, pid)
+        operators = await in_thread(_operators, pid)
         return await attach(pid, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(

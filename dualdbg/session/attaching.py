@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
@@ -17,6 +16,7 @@ from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..environment import own_module
 from ..errors import CommandError, EngineError, TargetGone
+from ..in_thread import in_thread
 from ..model import Reason
 from ..resources import resource_directory
 from ..snapshot.linux.procfs import is_stopped
@@ -71,7 +71,7 @@ async def attach(
             resource_directory("gdb_scripts"),
             WireLog(options.log_dir, "gdb", started),
             dies_with_us=False,
-            environment=await asyncio.to_thread(preloads.for_gdb),
+            environment=await in_thread(preloads.for_gdb),
         ),
         session.report,
         session.congested,

@@ -16,7 +16,9 @@ from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
+from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
+from ..places import here
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory
@@ -136,7 +138,7 @@ async def launch(
             gdb,
             resource_directory("gdb_scripts"),
             WireLog(options.log_dir, "gdb", started),
-            environment=await asyncio.to_thread(preloads.for_gdb),
+            environment=await in_thread(preloads.for_gdb),
         ),
         session.report,
         session.congested,
@@ -254,8 +256,8 @@ def _nearest_in(
 
 def _source_folders(what: Launch) -> tuple[Path, ...]:
     """Where a bare file name of a breakpoint is looked for: the program's folder, then ours, then the script's."""
-    start = Path(what.cwd or ".").absolute()
-    folders = [start, Path.cwd()]
+    start = here() / (what.cwd or "")
+    folders = [start, here()]
     if what.script is not None:
         folders.append((start / what.script).parent)
     return tuple(dict.fromkeys(folders))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from dualdbg.errors import TargetError
+from dualdbg.places import temporary_folder
 
 from .launcher import Meeting
 from .peers import is_ours, user_of_loopback
@@ -69,7 +70,9 @@ class Folder:
 
 def _bases() -> list[Path]:
     """Where a folder for a socket may be, best first: paths that leave room for a name."""
-    wanted = [tempfile.gettempdir(), "/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", "")]
+    first = temporary_folder()
+    others = ["/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
+    wanted = [*([str(first)] if first is not None else []), *others]
     return [
         Path(base) for base in dict.fromkeys(wanted) if base and len(os.fsencode(base)) < _LONGEST_PATH - 50
     ]

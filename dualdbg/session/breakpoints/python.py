@@ -18,6 +18,7 @@ from ...errors import CommandError
 from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ...places import expanded
 from ...symbols.callables.python_functions import FunctionPlace, NoFunction
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
@@ -176,7 +177,7 @@ class PythonBreakpoints:
 
     def _resolve(self, name: str) -> str | None:
         for folder in self._folders:
-            candidate = folder / Path(name).expanduser()
+            candidate = folder / expanded(name)
             if candidate.is_file():
                 return str(candidate.resolve())
         return None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ...backends import events as engine
@@ -21,6 +19,7 @@ from ...model import (
     Notice,
     Output,
 )
+from ...places import here
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.callables.native_entries import Resolved
 from ...symbols.locspec.breakpoint_spec import parse_spec, same_place
@@ -121,7 +120,7 @@ class BreakpointTable:
         return added
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
-        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(Path.cwd()))), None)
+        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
         id = self._next_id
         self._next_id += 1
         self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
@@ -161,7 +160,7 @@ class BreakpointTable:
         row = self._rows.get(id)
         if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
             return
-        names = await asyncio.to_thread(self._names_near, row.spec)
+        names = await in_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
             text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
             self._loop.tell(Notice("info", text, f"nearest names: {', '.join(names)}"))

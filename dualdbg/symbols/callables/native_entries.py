@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,7 +95,7 @@ def find_entries(
     """
     path = json.dumps(list(search_path))
     arguments = ["--path", path, *(["--setup", setup] if setup else []), *names]
-    with tempfile.TemporaryFile() as out:
+    with os.fdopen(os.memfd_create("answers"), "w+b") as out:
         command = [str(python), "-I", "-", "--out", str(out.fileno()), "--beside", _BESIDE, *arguments]
         _run(command, out.fileno(), directory, environment, seconds)
         out.seek(0)
