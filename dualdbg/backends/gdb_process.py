@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
+from ..places import here
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter
 from ..shortage import shortage
@@ -142,6 +143,7 @@ class GdbProcess:
                 stderr=asyncio.subprocess.PIPE,
                 preexec_fn=in_child,
                 env={**for_gdb(os.environ), **self._options.environment},
+                cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
             )
         except OSError as error:
             known = shortage(error)

@@ -28,7 +28,7 @@ from ..target.guard import Guard
 from ..target.launcher import Launch
 from . import preloads
 from .announcement import announce_start
-from .attach.injection import file_prefix
+from .attach.injection import file_prefixes
 from .attach.python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
@@ -119,7 +119,7 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
     script = _REPAIR.format(
         repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
         state="stopped" if was_stopped else "running",
-        files=shlex.quote(file_prefix()) + "*",
+        files=" ".join(shlex.quote(prefix) + "*" for prefix in file_prefixes()),
     )
     guard = Guard(script, native.input)
     os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import time
@@ -50,6 +51,9 @@ from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
+
+
+_SECONDS_TO_END = 5.0  # for a process that was killed
 
 
 class StartedTarget(Protocol):
@@ -178,6 +182,9 @@ async def launch(
         await native.close(grace=0.5)
         await python.close()
         await session.end_tasks()
+        if target is not None:  # it is gone when we say so
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(target.wait(), _SECONDS_TO_END)
         raise
     return session
 

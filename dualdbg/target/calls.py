@@ -42,7 +42,7 @@ class Folder:
         Without a ``pid`` the process sees what we see. Raises OSError when no such folder can be made.
         """
         trouble: OSError = FileNotFoundError("no folder for temporary files")
-        for base in _bases():
+        for base in folders():
             outside = _seen_by(pid, base)
             try:
                 here = Path(tempfile.mkdtemp(prefix=f"dualdbg-{os.getpid()}-", dir=outside))
@@ -68,7 +68,7 @@ class Folder:
         shutil.rmtree(self.here, ignore_errors=True)
 
 
-def _bases() -> list[Path]:
+def folders() -> list[Path]:
     """Where a folder for a socket may be, best first: paths that leave room for a name."""
     first = temporary_folder()
     others = ["/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]

@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from dualdbg.environment import for_questions
-from dualdbg.errors import UsageError
+from dualdbg.errors import TargetError, UsageError
 from dualdbg.in_thread import started
 from dualdbg.places import expanded, here
 from dualdbg.python_versions import OLDEST, RANGE
+from dualdbg.shortage import shortage
 
 SECONDS_TO_ANSWER = 10.0  # a cold interpreter on a network file system takes its time
 _KNOWN = f"dualdbg debugs {RANGE}."
@@ -217,6 +218,8 @@ def _output(path: str, command: list[str], env: dict[str, str], errors: int = su
         ) as process:
             return _read(process)
     except OSError as error:
+        if (known := shortage(error)) is not None:
+            raise TargetError(f"{path} cannot be started: {known.message}.", known.hint) from error
         reason = {errno.ENOEXEC: "it is not a program", errno.ENOENT: "what it needs to run is missing"}
         why = reason.get(error.errno or 0, error.strerror)
         raise UsageError(

@@ -19,6 +19,7 @@ from ...errors import SymbolError
 from ...in_thread import run
 from ...known.binding_layers import CASTER_OF_POINTER, FUNCTION_ARGUMENT
 from ...resources import resource_directory
+from ...shortage import shortage
 from ..elf.elf_file import ElfFile
 from ..objfile import Objfile, Symbol
 
@@ -123,8 +124,10 @@ def _run(
             timeout=seconds,
         )
     except OSError as error:
+        known = shortage(error)
         raise SymbolError(
-            f"cannot run {python}: {error.strerror}", "give another interpreter with --python"
+            f"cannot run {python}: {known.message if known else error.strerror}",
+            known.hint if known else "give another interpreter with --python",
         ) from error
     except subprocess.TimeoutExpired as error:
         raise SymbolError(
