@@ -85,8 +85,8 @@ class NativeBreakpoints:
 
     async def release(self) -> None:
         self._held_back = False
-        for point in self._points.values():
-            if self._is_active(point):
+        for key, point in list(self._points.items()):
+            if self._points.get(key) is point and self._is_active(point):
                 await self._native.enable_breakpoint(point.number, True)
 
     # -- the user's changes ---------------------------------------------------------------------
@@ -109,17 +109,27 @@ class NativeBreakpoints:
         await self._bind(wanted, self._image.modules)
         if wanted.operator is not None and not wanted.locations:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
+        await self._forget_vanished(wanted)
 
     async def remove(self, id: int) -> None:
         wanted = self._wanted.pop(id)
-        for location in wanted.locations:
-            await self._release(location, id)
+        await self._forget_vanished(wanted)
+
+    async def _forget_vanished(self, wanted: _Wanted) -> None:
+        """Let go of the places of a breakpoint that has been removed; whoever bound it may have found some since."""
+        if self._wanted.get(wanted.id) is wanted:
+            return
+        while wanted.locations:
+            key, _ = wanted.locations.popitem()
+            await self._release(key, wanted.id)
 
     async def enable(self, id: int, enabled: bool) -> None:
-        self._wanted[id].enabled = enabled
-        for location in self._wanted[id].locations:
-            point = self._points[location]
-            await self._native.enable_breakpoint(point.number, self._is_active(point))
+        wanted = self._wanted[id]
+        wanted.enabled = enabled
+        for key in list(wanted.locations):
+            point = self._points.get(key)
+            if point is not None:
+                await self._native.enable_breakpoint(point.number, self._is_active(point))
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
@@ -157,6 +167,7 @@ class NativeBreakpoints:
         for wanted in list(self._wanted.values()):
             before = len(wanted.locations), wanted.message
             await self._bind(wanted, arrived)
+            await self._forget_vanished(wanted)
             if (len(wanted.locations), wanted.message) != before:
                 changed.append(wanted.id)
         await self._registrations.watch(self._unbound_operators(), arrived)
@@ -168,9 +179,10 @@ class NativeBreakpoints:
             return None
         kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
         changed = []
-        for wanted in self._wanted.values():
+        for wanted in list(self._wanted.values()):
             addresses = kernels.get(wanted.operator or "", [])
             await self._bind_kernels(wanted, addresses)
+            await self._forget_vanished(wanted)
             if addresses:
                 changed.append(wanted.id)
         return changed
@@ -187,7 +199,7 @@ class NativeBreakpoints:
         gdb keeps its own, and would set them again in whatever is loaded there next.
         """
         changed = []
-        for wanted in self._wanted.values():
+        for wanted in list(self._wanted.values()):
             gone = [
                 key
                 for key, location in wanted.locations.items()
@@ -196,7 +208,7 @@ class NativeBreakpoints:
                 and not self._is_there(location)
             ]
             for key in gone:
-                del wanted.locations[key]
+                wanted.locations.pop(key, None)
                 point = self._points.pop(key, None)
                 if point is not None:
                     await self._native.delete_breakpoint(point.number)
@@ -316,6 +328,10 @@ class NativeBreakpoints:
             except CommandError as error:
                 wanted.message = error.message
                 return
+            other = self._points.get(key)  # another breakpoint may have been set there meanwhile
+            if other is not None:
+                await self._native.delete_breakpoint(point.number)
+                point = other
             self._points[key] = point
         point.owners.add(wanted.id)
         wanted.locations[key] = location
@@ -361,7 +377,7 @@ class NativeBreakpoints:
             await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
             point.ignores = True
             return
-        for other in (self._points[key] for key in wanted.locations):
+        for other in self._points_of(wanted):
             if other.ignores:
                 wanted.passed_over += await self._times(other)
                 other.ignores = False
@@ -371,10 +387,13 @@ class NativeBreakpoints:
         """The hits of a breakpoint that gdb has passed over by itself, before the one at hand."""
         wanted = self._wanted[id]
         counted = wanted.passed_over
-        for point in (self._points[key] for key in wanted.locations):
+        for point in self._points_of(wanted):
             if point.ignores:
                 counted += await self._times(point) - 1
         return counted
+
+    def _points_of(self, wanted: _Wanted) -> list[_Point]:
+        return [self._points[key] for key in wanted.locations if key in self._points]
 
     async def _times(self, point: _Point) -> int:
         return await self._native.hits(point.number)

@@ -89,7 +89,7 @@ class PythonBreakpoints:
         self._said = self._heard = time.time_ns()
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
-        wanted = _Wanted(id, spec, None)
+        wanted = self._wanted[id] = _Wanted(id, spec, None)
         if spec.kind is BreakpointKind.PYTHON_LINE:
             wanted.file = self._resolve(spec.subject)
             if wanted.file is None:
@@ -102,8 +102,8 @@ class PythonBreakpoints:
                 wanted.file = None
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
             await self._place(wanted, spec.subject)
-        self._wanted[id] = wanted
-        await self._send(wanted)
+        if self._wanted.get(id) is wanted:
+            await self._send(wanted)
 
     async def _place(self, wanted: _Wanted, name: str) -> None:
         """debugpy only knows the bare names of functions: which one is meant goes into the condition."""
@@ -125,7 +125,8 @@ class PythonBreakpoints:
         """The function has another name where it is written."""
         wanted = self._wanted[id]
         await self._place(wanted, name)
-        await self._send(wanted)
+        if self._wanted.get(id) is wanted:
+            await self._send(wanted)
 
     def reject(self, id: int, message: str) -> None:
         """It turned out that there is nothing in Python to stop at."""

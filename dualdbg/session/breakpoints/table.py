@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,7 +63,11 @@ def condition_failed(id: int, condition: str, why: str) -> str:
 
 
 class BreakpointTable:
-    """Breakpoints by the number that the user sees."""
+    """Breakpoints by the number that the user sees.
+
+    A breakpoint may vanish whenever an engine is waited for, also while it is being added: a temporary one is hit, a
+    user or an editor deletes it. So behind every ``await`` its row is looked for again.
+    """
 
     def __init__(
         self,
@@ -98,6 +102,10 @@ class BreakpointTable:
             raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
         return self._rows[id]
 
+    def find(self, id: int) -> Breakpoint | None:
+        """The breakpoint, or None where it has been deleted meanwhile."""
+        return self._rows.get(id)
+
     def read(self, text: str) -> list[BreakpointSpec]:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
         return self._reader.read(text)
@@ -120,13 +128,13 @@ class BreakpointTable:
         return added
 
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+        """Set a breakpoint. Where it has vanished by then, what is returned is as it was at first."""
         same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
         id = self._next_id
         self._next_id += 1
-        self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
+        row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
         if spec.kind is BreakpointKind.SIGNAL:
             await self._engine.handle_signal(spec.subject, stops=True)
-            self._rows[id] = replace(self._rows[id], state=BreakpointState.VERIFIED)
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
             await self._watch_throws()
@@ -136,8 +144,10 @@ class BreakpointTable:
             try:
                 await self._native.add(id, spec)
             except SpecError:
-                del self._rows[id]
+                self._rows.pop(id, None)
                 raise
+        if id not in self._rows:
+            return row
         self._settle(id, announce=True)
         self._tell_meanings(id, self.image.modules)
         self._tell_troubles()
@@ -176,6 +186,8 @@ class BreakpointTable:
             return
         if found.python is not None and found.python.name != name:
             await self._python.place_again(id, found.python.name)
+            if id not in self._rows:
+                return
         elif found.entries:
             self._python.reject(id, f"{name} is built in: it has no Python code")
             spec = found.operator.removeprefix("aten::") if found.operator else found.entries[0].spec
@@ -204,8 +216,9 @@ class BreakpointTable:
             await self._watch_throws()
         else:
             await self._native.enable(id, enabled)
-        self._rows[id] = replace(self._rows[id], enabled=enabled)
-        self._loop.tell(BreakpointChanged(self._rows[id]))
+        if id in self._rows:
+            self._rows[id] = replace(self._rows[id], enabled=enabled)
+            self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def _watch_throws(self) -> None:
         await self._origins.watch(bool(self._python.exception_owners()))
@@ -244,7 +257,8 @@ class BreakpointTable:
             await self._origins.take(event)
         changed = await self._native.operator_registered(number, thread)
         for id in changed or ():
-            self._settle(id, announce=True)
+            if id in self._rows:
+                self._settle(id, announce=True)
         return changed is not None
 
     def _tell_troubles(self) -> None:
@@ -312,8 +326,7 @@ class BreakpointTable:
         owners = [id for id in owners if id in self._rows]  # removed ones went while debugpy was asked
         for id in owners:
             self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
-            if self._rows[id].spec.temporary:
-                await self.remove(id)
+        await self._remove_temporary(owners)
         return tuple(owners), description
 
     async def _at_exception(self, hold: PythonHold) -> Met | None:
@@ -322,7 +335,7 @@ class BreakpointTable:
         on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
         owners = []
         if not on_its_way:
-            specs = {id: self._rows[id].spec for id in self._python.exception_owners()}
+            specs = {id: self._rows[id].spec for id in self._python.exception_owners() if id in self._rows}
             owners = python_hits.exception_owners(exception, specs)
         failed = await self._failed_conditions(owners, hold)
         holding = [id for id in owners if id not in failed and await self._holds(id, hold)]
@@ -342,11 +355,15 @@ class BreakpointTable:
                 stopping.append(id)
         if not stopping and not self._python.editor_wants(exception.mode):
             return None
-        for id in stopping:
-            if self._rows[id].spec.temporary:
-                await self.remove(id)
+        await self._remove_temporary(stopping)
         parts = [python_hits.exception_text(hold), origin, why]
         return tuple(stopping), ", ".join(part for part in parts if part) or None
+
+    async def _remove_temporary(self, hit: Sequence[int]) -> None:
+        for id in hit:
+            row = self._rows.get(id)
+            if row is not None and row.spec.temporary:
+                await self.remove(id)
 
     async def _holds(self, id: int, hold: PythonHold) -> bool:
         """Whether thread and condition of a breakpoint on an exception are those of the stop."""
@@ -373,14 +390,16 @@ class BreakpointTable:
 
     async def count_passed_over(self, id: int) -> None:
         """Before :meth:`count_hit`: add the hits of which only gdb knows."""
-        if self._rows[id].spec.kind is BreakpointKind.SIGNAL:
+        if id not in self._rows or self._rows[id].spec.kind is BreakpointKind.SIGNAL:
             return
         before = await self._native.hits_before(id)
-        if before > self._rows[id].hit_count:
+        if id in self._rows and before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)
 
     def count_hit(self, id: int) -> bool:
-        """Count a native hit; False while the spec's ``hits`` are not reached."""
+        """Count a native hit; False while the spec's ``hits`` are not reached, and where it has been deleted."""
+        if id not in self._rows:
+            return False
         row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         if row.spec.hit_condition is not None:
             return hit_counts(row.spec.hit_condition, row.hit_count)
@@ -398,7 +417,7 @@ class BreakpointTable:
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
         if row.spec.kind is BreakpointKind.SIGNAL:
-            settled = row
+            settled = replace(row, state=BreakpointState.VERIFIED)
         elif row.spec.language is Language.PYTHON:
             state, locations, message = self._python.state(id)
             settled = replace(row, state=state, locations=locations, message=message)
