@@ -16,6 +16,7 @@ from typing import Any
 
 from .errors import ConfigError, UsageError
 from .model import STEP_LAYERS, Layer, Notice
+from .places import expanded
 from .trust import objection
 
 if sys.version_info >= (3, 11):
@@ -130,7 +131,7 @@ def read_config(path: Path) -> Config:
 
 def configuration(named: str | None = None, directory: Path | None = None) -> Config:
     """The one configuration of a command: the file that the user ``named``, else what :func:`find_config` finds."""
-    return read_config(Path(named).expanduser()) if named else find_config(directory)
+    return read_config(expanded(named)) if named else find_config(directory)
 
 
 def notices(config: Config) -> tuple[Notice, ...]:

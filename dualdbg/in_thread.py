@@ -8,11 +8,17 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
+from .shortage import no_threads
+
 T = TypeVar("T")
+
+# Not the loop's own: to close that one, asyncio starts a thread, and there may be none left to start.
+_THREADS = ThreadPoolExecutor(thread_name_prefix="dualdbg")
 
 
 class _Work:
@@ -44,16 +50,27 @@ _work: ContextVar[_Work | None] = ContextVar("work", default=None)
 
 
 async def in_thread(function: Callable[..., T], *arguments: object) -> T:
-    """Call ``function`` in a thread. Its processes (:func:`started`) end when the caller is cancelled."""
+    """Call ``function`` in a thread. Its processes (:func:`started`) end when the caller is cancelled.
+
+    Raises DualdbgError where no thread can be started.
+    """
     work = _Work()
     token = _work.set(work)
     try:
-        return await asyncio.to_thread(function, *arguments)
+        return await begin(copy_context().run, function, *arguments)
     except asyncio.CancelledError:
         work.cancel()
         raise
     finally:
         _work.reset(token)
+
+
+def begin(function: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
+    """Let a thread call ``function``; nobody has to wait for it. Raises DualdbgError where there is no thread."""
+    try:
+        return asyncio.get_running_loop().run_in_executor(_THREADS, function, *arguments)
+    except RuntimeError:  # all that Thread.start says
+        raise no_threads() from None
 
 
 @contextmanager

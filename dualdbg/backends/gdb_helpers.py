@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import CommandError, EngineLost, ProtocolError
 from ..model import NativeFrame
 from ..patience import patient
 from ..protocol import mi
+from . import gdb_answers as shapes
 from .gdb_process import DEADLINE, GdbProcess
 from .native import (
     CallSite,
@@ -38,6 +39,9 @@ _ANSWER_MARK = (
 _LONG_DEADLINE = patient(600.0)
 
 
+T = TypeVar("T")
+
+
 class GdbHelpers:
     """The client of the commands in gdb."""
 
@@ -46,26 +50,34 @@ class GdbHelpers:
         self._architecture: str | None = None
         self._has_handles = False  # gdb keeps values for us
 
-    async def _helper(self, name: str, *arguments: object, deadline: float = DEADLINE) -> Any:
-        """Run one of the commands; its answer is JSON."""
+    async def _helper(
+        self,
+        shape: Callable[[Any], T],
+        name: str,
+        *arguments: object,
+        deadline: float = DEADLINE,
+    ) -> T:
+        """Run one of the commands; its answer is JSON, of which ``shape`` makes what the caller returns.
+
+        Raises CommandError when the command refuses, ProtocolError for an answer that is not what it has to be.
+        """
         words = json.dumps([name, *arguments], ensure_ascii=True)
         text = await self._process.console(f"dualdbg-engine {words}", deadline)
         _, mark, line = text.partition(_ANSWER_MARK)  # other text from gdb may come in between
         try:
             answer = json.loads(line.partition("\n")[0] if mark else text)
-        except (ValueError, RecursionError) as error:
+            if "memory" in answer:  # a long answer
+                answer = json.loads(Path(answer["memory"]).read_bytes())
+            elif "file" in answer:
+                path = Path(answer["file"])
+                answer = json.loads(path.read_bytes())
+                path.unlink()
+            refused = answer.get("error")
+            if refused is None:
+                return shape(answer["result"])
+        except shapes.OTHER_FORM as error:
             raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}") from error
-        if not isinstance(answer, dict):
-            raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}")
-        if "memory" in answer:  # a long answer
-            answer = json.loads(Path(answer["memory"]).read_bytes())
-        elif "file" in answer:
-            path = Path(answer["file"])
-            answer = json.loads(path.read_bytes())
-            path.unlink()
-        if "error" in answer:
-            raise CommandError(f"gdb: {answer['error']}")
-        return answer["result"]
+        raise CommandError(f"gdb: {refused}")
 
     def _tell(self, name: str, *arguments: object) -> None:
         """Run a command without an answer. It runs after all earlier requests, and nobody waits for it."""
@@ -76,98 +88,90 @@ class GdbHelpers:
 
     async def gdb_version(self) -> str:
         """gdb's VERSION, which distributions adorn."""
-        return str(await self._helper("gdb-version"))
+        return await self._helper(str, "gdb-version")
 
     async def architecture(self) -> str:
         """``x86-64``, ``aarch64``, or gdb's name for another architecture."""
         if self._architecture is None:
-            name = str(await self._helper("architecture"))
+            name = await self._helper(str, "architecture")
             self._architecture = _ARCHITECTURES.get(name.removesuffix(":intel"), name)
         return self._architecture
 
     async def threads(self) -> dict[int, int]:
         """gdb's number of each thread -> its OS thread id, read afresh."""
-        rows = await self._helper("threads")
-        return {int(row["number"]): int(row["tid"]) for row in rows}
+        return await self._helper(shapes.threads, "threads")
 
     async def load_library(self, path: str) -> None:
         """Let gdb read the whole symbols of a library of the process."""
-        await self._helper("load-library", path, deadline=_LONG_DEADLINE)
+        await self._helper(shapes.nothing, "load-library", path, deadline=_LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
-        await self._helper("load-helpers")
+        await self._helper(shapes.nothing, "load-helpers")
 
     # -- stacks, code, registers, memory ------------------------------------------------------
 
     async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]:
         """The frames of one thread, innermost first, as gdb unwinds them now."""
-        rows = await self._helper("frames", gdb_thread, limit)
-        return [NativeFrame(level=level, library=None, **row) for level, row in enumerate(rows)]
+        return await self._helper(shapes.frames, "frames", gdb_thread, limit)
 
     async def function_body(self, address: int) -> CodeLocation:
         """Where the body of the function at ``address`` begins, behind its prologue if debug info tells."""
-        return CodeLocation(**await self._helper("function-body", address))
+        return await self._helper(shapes.one(CodeLocation), "function-body", address)
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""
-        return [int(address) for address in await self._helper("function-bodies", list(addresses))]
+        return await self._helper(shapes.numbers, "function-bodies", list(addresses))
 
     async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
-        return [CodeLocation(**row) for row in await self._helper("line-locations", file, line)]
+        return await self._helper(shapes.rows(CodeLocation), "line-locations", file, line)
 
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions in [``start``, ``end``)."""
-        return [CallSite(**row) for row in await self._helper("calls", start, end)]
+        return await self._helper(shapes.rows(CallSite), "calls", start, end)
 
     async def call_target(self, gdb_thread: int) -> int | None:
         """Where the call instruction at which the thread stands goes to; None when it stands at no call."""
-        target = await self._helper("call-target", gdb_thread)
-        return None if target is None else int(target)
+        return await self._helper(shapes.number_or_none, "call-target", gdb_thread)
 
     async def disassemble(self, start: int, count: int) -> list[DecodedInstruction]:
         """``count`` instructions from ``start`` on, fewer where memory ends."""
-        return [DecodedInstruction(**row) for row in await self._helper("disassemble", start, count)]
+        return await self._helper(shapes.rows(DecodedInstruction), "disassemble", start, count)
 
     async def disassemble_until(self, start: int, end: int) -> list[DecodedInstruction]:
         """The instructions that begin in [``start``, ``end``)."""
-        return [DecodedInstruction(**row) for row in await self._helper("disassemble-until", start, end)]
+        return await self._helper(shapes.rows(DecodedInstruction), "disassemble-until", start, end)
 
     async def registers(self, gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
         """The named registers of the innermost frame, as unsigned numbers."""
-        found: dict[str, int] = await self._helper("registers", gdb_thread, list(names))
-        return found
+        return await self._helper(shapes.named_numbers, "registers", gdb_thread, list(names))
 
     async def frame_registers(self, gdb_thread: int, level: int, group: str) -> list[RegisterText]:
         """The registers of a frame as gdb prints them; ``group`` is general or vector."""
-        return [
-            RegisterText(**row) for row in await self._helper("frame-registers", gdb_thread, level, group)
-        ]
+        return await self._helper(shapes.rows(RegisterText), "frame-registers", gdb_thread, level, group)
 
     async def read_memory(self, address: int, length: int) -> bytes:
         """Exactly ``length`` bytes. Raises CommandError when some of them cannot be read."""
-        return bytes.fromhex(await self._helper("read-memory", address, length))
+        return await self._helper(bytes.fromhex, "read-memory", address, length)
 
     async def readable_memory(self, address: int, length: int) -> bytes:
         """As many of ``length`` bytes as can be read from ``address`` on."""
-        return bytes.fromhex(await self._helper("readable-memory", address, length))
+        return await self._helper(bytes.fromhex, "readable-memory", address, length)
 
     async def write_memory(self, address: int, data: bytes) -> int:
         """Write all of ``data``; returns the number of bytes."""
-        return int(await self._helper("write-memory", address, data.hex()))
+        return await self._helper(int, "write-memory", address, data.hex())
 
     # -- breakpoints --------------------------------------------------------------------------
 
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""
-        return [
-            int(number) for number in await self._helper("insert-breakpoints", gdb_thread, list(addresses))
-        ]
+        return await self._helper(shapes.numbers, "insert-breakpoints", gdb_thread, list(addresses))
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
-        await self._helper("delete-breakpoints", list(numbers))
+        await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
 
     async def insert_log_point(
         self, address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
@@ -178,40 +182,41 @@ class GdbHelpers:
         Returns gdb's number.
         """
         parts = list(texts), list(expressions)
-        return int(await self._helper("insert-log-point", address, parts[0], parts[1], condition, tid))
+        return await self._helper(int, "insert-log-point", address, parts[0], parts[1], condition, tid)
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
-        return bool(await self._helper("condition-holds", gdb_thread, condition))
+        return await self._helper(bool, "condition-holds", gdb_thread, condition)
 
     async def log_text(self, gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
         """What a log point with these texts and expressions would print."""
-        return str(await self._helper("log-text", gdb_thread, list(texts), list(expressions)))
+        return await self._helper(str, "log-text", gdb_thread, list(texts), list(expressions))
 
     async def thrown_object(self, gdb_thread: int) -> ThrownObject:
         """At the entry of ``__cxa_throw``: what is thrown."""
-        row = await self._helper("thrown-object", gdb_thread)
-        return ThrownObject(tuple(row["types"]), row["text"])
+        return await self._helper(shapes.thrown_object, "thrown-object", gdb_thread)
 
     # -- C++ values ---------------------------------------------------------------------------
 
     async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]:
         """Arguments and locals of a frame, from debug info; empty without debug info."""
-        return self._variables(await self._helper("variables", gdb_thread, level))
+        return self._noted(await self._helper(shapes.rows(NativeVariable), "variables", gdb_thread, level))
 
     async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable:
         """The value of a C++ expression in a frame."""
-        return self._variables([await self._helper("evaluate", gdb_thread, level, expression)])[0]
+        one = await self._helper(shapes.one(NativeVariable), "evaluate", gdb_thread, level, expression)
+        return self._noted([one])[0]
 
     async def children(self, handle: int, start: int, count: int) -> list[NativeVariable]:
         """``count`` members of the value of a handle, from number ``start`` on."""
-        return self._variables(await self._helper("children", handle, start, count))
+        return self._noted(await self._helper(shapes.rows(NativeVariable), "children", handle, start, count))
 
     async def assign(
         self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
     ) -> NativeVariable:
         """Set a local, or the child ``name`` of the value with the handle ``parent``, to a C++ expression's value."""
-        return self._variables([await self._helper("assign", gdb_thread, level, parent, name, text)])[0]
+        one = await self._helper(shapes.one(NativeVariable), "assign", gdb_thread, level, parent, name, text)
+        return self._noted([one])[0]
 
     def forget_values(self) -> None:
         """No handle is used any more: gdb lets go of the values. Nothing is waited for."""
@@ -220,8 +225,8 @@ class GdbHelpers:
             with contextlib.suppress(EngineLost):  # gdb is gone, and its values with it
                 self._tell("forget-values")
 
-    def _variables(self, rows: Iterable[Mapping[str, Any]]) -> list[NativeVariable]:
-        found = [NativeVariable(**row) for row in rows]
+    def _noted(self, found: list[NativeVariable]) -> list[NativeVariable]:
+        """The same values; gdb keeps those that have handles."""
         self._has_handles = self._has_handles or any(one.handle is not None for one in found)
         return found
 
@@ -229,34 +234,33 @@ class GdbHelpers:
         self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
     ) -> MemoryPlace:
         """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
-        row = await self._helper("memory-place", gdb_thread, level, parent, name, expression)
-        return MemoryPlace(int(row["address"]), int(row["size"]))
+        return await self._helper(
+            shapes.memory_place, "memory-place", gdb_thread, level, parent, name, expression
+        )
 
     async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]:
         """What gdb would complete an expression to, whole."""
-        return [str(row) for row in await self._helper("completions", gdb_thread, level, text)]
+        return await self._helper(shapes.texts, "completions", gdb_thread, level, text)
 
     # -- Python objects and the helpers' words, read from memory ------------------------------
 
     async def python_values(self, named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
         """Objects by name and address. ``whole``: as far as the user's limits allow, else short, as in a table."""
-        return [_object_row(row) for row in await self._helper("python-values", list(named), whole)]
+        return await self._helper(shapes.object_rows, "python-values", list(named), whole)
 
     async def python_children(self, address: int, start: int, count: int) -> ObjectPage:
         """``count`` children of an object from number ``start`` on."""
-        answer = await self._helper("python-children", address, start, count)
-        return ObjectPage(tuple(_object_row(row) for row in answer["rows"]), int(answer["total"]))
+        return await self._helper(shapes.object_page, "python-children", address, start, count)
 
     async def python_path(self, address: int, steps: Sequence[str]) -> ObjectPath:
         """The object that attributes (``.name``) and elements (``[key]``) lead to, one step after the other."""
-        return ObjectPath(**await self._helper("python-path", address, list(steps)))
+        return await self._helper(shapes.one(ObjectPath), "python-path", address, list(steps))
 
     async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
         """The answer of a helper's command (``tensor``, ``ivalue``) in a frame. Some commands need no thread."""
-        answer = await self._helper("word", gdb_thread, level, name, argument, deadline=_LONG_DEADLINE)
-        if "error" in answer:
-            return HelperAnswer(None, str(answer["error"]), str(answer["hint"] or ""))
-        return HelperAnswer(_object_row(answer["value"]))
+        return await self._helper(
+            shapes.helper_answer, "word", gdb_thread, level, name, argument, deadline=_LONG_DEADLINE
+        )
 
     # -- code that runs in the target ---------------------------------------------------------
 
@@ -267,14 +271,14 @@ class GdbHelpers:
 
         ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`.
         """
-        return bool(await self._helper("call-probe", gdb_thread, dict(functions), method, argument))
+        return await self._helper(bool, "call-probe", gdb_thread, dict(functions), method, argument)
 
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float
     ) -> str:
         """As :meth:`call_probe`; returns the text that the method returns."""
         known = dict(functions)
-        return str(await self._helper("probe-text", gdb_thread, known, method, argument, deadline=deadline))
+        return await self._helper(str, "probe-text", gdb_thread, known, method, argument, deadline=deadline)
 
     async def run_text(
         self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
@@ -284,30 +288,17 @@ class GdbHelpers:
         The first three are the addresses of PyGILState_Ensure, PyRun_SimpleString and PyGILState_Release. It is one
         request, so that the GIL is given back even when dualdbg ends meanwhile.
         """
-        await self._helper("run-text", gdb_thread, ensure, run, release, text, deadline=deadline)
+        await self._helper(
+            shapes.nothing, "run-text", gdb_thread, ensure, run, release, text, deadline=deadline
+        )
 
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""
-        await self._helper("park", list(gdb_threads), instruction)
+        await self._helper(shapes.nothing, "park", list(gdb_threads), instruction)
 
     async def unpark(self) -> None:
         """Every parked thread has its own registers again."""
-        await self._helper("unpark")
+        await self._helper(shapes.nothing, "unpark")
 
 
 _ARCHITECTURES = {"i386:x86-64": "x86-64", "aarch64": "aarch64"}
-
-
-def _object_row(row: Mapping[str, Any]) -> ObjectRow:
-    children = row["children"]
-    return ObjectRow(
-        name=row["name"],
-        type=row["type"] or "",
-        value=row["value"],
-        address=row["address"],
-        total=row["total"],
-        data=row["data"],
-        kind=row.get("kind", ""),
-        layout=row["layout"],
-        children=None if children is None else tuple(_object_row(child) for child in children),
-    )

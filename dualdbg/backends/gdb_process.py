@@ -14,8 +14,10 @@ from pathlib import Path
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..patience import patient
+from ..places import here
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter
+from ..shortage import shortage
 from .pending import PendingRequests
 from .wirelog import WireLog
 
@@ -142,11 +144,14 @@ class GdbProcess:
                 stderr=asyncio.subprocess.PIPE,
                 preexec_fn=in_child,
                 env={**for_gdb(os.environ), **self._options.environment},
+                cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
             )
         except OSError as error:
+            known = shortage(error)
+            why = known.message if known else f"{self._options.executable}: {error.strerror}"
             raise EngineError(
-                f"gdb could not be started: {self._options.executable}: {error.strerror}",
-                "install it (apt-get install gdb), or name another with --gdb PATH",
+                f"gdb could not be started: {why}",
+                known.hint if known else "install it (apt-get install gdb), or name another with --gdb PATH",
             ) from error
         self._tasks = [
             asyncio.create_task(self._read_output(), name="gdb output"),

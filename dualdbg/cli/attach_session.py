@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from argparse import Namespace
@@ -77,7 +76,7 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
-        operators = await asyncio.to_thread(_operators, pid)
+        operators = await in_thread(_operators, pid)
         return await attach(pid, chosen, operators, entry.STARTED, subscribe, lowering=lowering)
 
     wishes = Wishes(

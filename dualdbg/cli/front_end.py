@@ -11,6 +11,7 @@ from typing import Any
 
 from ..console.completion import Names
 from ..console.console import Console, Quit
+from ..in_thread import begin
 from ..model import State
 from ..session.inferiors import Process
 from ..session.session import Session
@@ -58,7 +59,7 @@ async def converse(
     closed in any case.
     """
     if interaction.has_prompt:  # what the first stop needs is imported while the target starts
-        asyncio.get_running_loop().run_in_executor(None, importlib.import_module, f"{__package__}.prompt")
+        begin(importlib.import_module, f"{__package__}.prompt")
     subscribed: asyncio.Future[Console] = asyncio.get_running_loop().create_future()
 
     def subscribe(one: Session | Process) -> None:

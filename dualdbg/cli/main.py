@@ -17,6 +17,7 @@ STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count
 
 from .. import __version__  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
+from . import streams  # noqa: E402
 
 # name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.
 COMMANDS = {
@@ -45,22 +46,38 @@ _CLOSED_OUTPUT = (errno.EPIPE, errno.EIO)  # the reader of a pipe is gone; the t
 def main(argv: Sequence[str] | None = None) -> int:
     """Run dualdbg with the arguments ``argv`` (the process's own by default); returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a locale that cannot show a letter is no error
+    streams.prepare()
     try:
-        return _dispatch(words)
+        try:
+            return _dispatch(words)
+        finally:
+            sys.stdout.flush()  # here, where it can fail; at exit it would be too late to say so
     except DualdbgError as error:
         tell(error.message, error.hint)
         return error.exit_status
     except KeyboardInterrupt:
         return _INTERRUPTED_STATUS
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in _CLOSED_OUTPUT:
-            _abandon_stdout()
-            return _CLOSED_OUTPUT_STATUS
-        tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
-        return _TROUBLE_STATUS
+        return _tell_of(error)
+
+
+def _tell_of(error: Exception) -> int:
+    """Say what happened, as far as that is known; returns the exit status."""
+    from ..shortage import shortage
+
+    if isinstance(error, OSError) and error.errno in _CLOSED_OUTPUT:
+        streams.abandon_output()
+        return _CLOSED_OUTPUT_STATUS
+    if isinstance(error, streams.OutputLost):
+        streams.abandon_output()
+        known: DualdbgError | None = streams.told(error)
+    else:
+        known = shortage(error)
+    if known is not None:
+        tell(known.message, known.hint)
+        return known.exit_status
+    tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
+    return _TROUBLE_STATUS
 
 
 def tell(message: str, hint: str = "") -> None:
@@ -138,10 +155,7 @@ def _report_folders() -> list[Path]:
     folders = []
     if "--log-dir" in sys.argv[:-1]:
         folders.append(Path(sys.argv[sys.argv.index("--log-dir") + 1]))
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return [*folders, Path(cache) / "dualdbg", Path(tempfile.gettempdir())]
+    from ..places import temporary_folder, user_folder
 
-
-def _abandon_stdout() -> None:
-    """The reader of our output is gone: write nothing more there, not even at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    temporary = temporary_folder()
+    return [*folders, user_folder("XDG_CACHE_HOME", ".cache"), *([temporary] if temporary else [])]

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import sys
-from pathlib import Path
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.data_structures import Size
@@ -20,6 +19,7 @@ from ..console.commands.general import INFO_WORDS
 from ..console.commands.registry import Command
 from ..console.completion import Names, function_names
 from ..console.console import Console, Quit
+from ..console.history import history_path
 from ..model import Reason
 from .completion import PromptCompleter
 
@@ -137,8 +137,8 @@ def _output() -> Output:
 
 def open_history(state_folder: str | None) -> History:
     """The history file under the user's state folder (XDG Base Directory); in memory where none can be written."""
-    folder = Path(state_folder or Path("~/.local/state").expanduser()) / "dualdbg"
-    path = folder / "history"
+    path = history_path(state_folder)
+    folder = path.parent
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open(path, "ab"):

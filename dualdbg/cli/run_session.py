@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterable
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ..console.completion import Names
 from ..console.output_pipes import OutputPipes
+from ..in_thread import in_thread
 from ..session.configured import session_options
 from ..session.inferiors import Process, launch_group
 from ..session.session import Session
@@ -87,7 +87,7 @@ async def debug_in_dashboard(options: RunOptions) -> int:
 
     async def start(subscribe: Subscribe) -> Session:
         nonlocal operators
-        operators = await asyncio.to_thread(_operators, options)
+        operators = await in_thread(_operators, options)
         slave = terminal.slave
         what = replace(
             _what(options, None),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import time
-from pathlib import Path
 
 from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
 from ..patience import patient
 from ..session.session import Session
 from ..session.start import Options, launch
+from ..shortage import shortage
 from ..target.doctor import Finding, Status
 from ..target.launcher import Launch
 
@@ -24,16 +23,17 @@ _DEADLINE = patient(60.0)  # seconds; a cold machine reads gdb and the interpret
 async def try_session(python: str, gdb: str | None) -> Finding:
     """Stop on the first line of a small program, then in a C function that it calls, and look at the stack."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="dualdbg-doctor-") as folder:
-        script = Path(folder) / "trial.py"
-        script.write_text(_PROGRAM)
-        try:
-            stack = await asyncio.wait_for(_stack_in_both(python, gdb, script), _DEADLINE)
-        except DualdbgError as error:
-            return Finding("session", Status.ERROR, error.message, error.hint)
-        except asyncio.TimeoutError:
-            text = f"a session did not come to its stop within {_DEADLINE:g} s"
-            return Finding("session", Status.ERROR, text, "dualdbg run --log-dir DIR shows where it waits")
+    try:
+        stack = await asyncio.wait_for(_stack_in_both(python, gdb), _DEADLINE)
+    except DualdbgError as error:
+        return Finding("session", Status.ERROR, error.message, error.hint)
+    except asyncio.TimeoutError:
+        text = f"a session did not come to its stop within {_DEADLINE:g} s"
+        return Finding("session", Status.ERROR, text, "dualdbg run --log-dir DIR shows where it waits")
+    except OSError as error:
+        if (known := shortage(error)) is None:
+            raise
+        return Finding("session", Status.ERROR, known.message, known.hint)
     seconds = time.monotonic() - started
     if stack.quality is not Quality.FULL:
         return Finding(
@@ -44,7 +44,7 @@ async def try_session(python: str, gdb: str | None) -> Finding:
     return Finding("session", Status.OK, f"a stop in Python, a stop in C, one stack of both: {seconds:.1f} s")
 
 
-async def _stack_in_both(python: str, gdb: str | None, script: Path) -> Stack:
+async def _stack_in_both(python: str, gdb: str | None) -> Stack:
     events: asyncio.Queue[Event]
 
     def subscribe(session: Session) -> None:
@@ -53,7 +53,7 @@ async def _stack_in_both(python: str, gdb: str | None, script: Path) -> Stack:
 
     with open(os.devnull, "r+b") as nothing:
         silent = nothing.fileno()
-        what = Launch(python, script=str(script), stdin=silent, stdout=silent, stderr=silent)
+        what = Launch(python, code=_PROGRAM, stdin=silent, stdout=silent, stderr=silent)
         session = await launch(what, Options(gdb=gdb, stop_on_entry=True), None, subscribe=subscribe)
     try:
         await _stop(events, Language.PYTHON)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 from ..errors import CommandError, SymbolError
 from ..model import STEP_LAYERS
+from ..places import expanded
 from ..session.session import Session
 from .commands.registry import Command, all_commands, find_command, split_line
 
@@ -80,7 +80,7 @@ class Completions:
 def _paths(word: str) -> Iterator[str]:
     """Files and folders that begin with ``word``, as the user wrote the beginning."""
     folder, slash, beginning = word.rpartition("/")
-    place = Path(folder + slash or ".").expanduser()
+    place = expanded(folder + slash or ".")
     try:
         entries = sorted(place.iterdir())
     except OSError:

@@ -28,6 +28,7 @@ from ..model import (
 )
 from ..session.inferiors import Process
 from ..session.session import Session
+from ..shortage import shortage
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 
@@ -290,7 +291,10 @@ class Console:
             name, argument = split_line(line)
             command = find_command(name)
             await self._interruptible(command.run(self, argument))
-        except DualdbgError as error:
+        except (DualdbgError, OSError) as failure:
+            error = failure if isinstance(failure, DualdbgError) else shortage(failure)
+            if error is None:
+                raise
             self.failed = True
             await self._flushed()
             self.show(ErrorReport(error.message, error.hint))

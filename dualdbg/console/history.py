@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime
 from pathlib import Path
+
+from ..places import user_folder
 
 _MOST = 2000  # lines that are read back
 
 
 def history_path(state_folder: str | None = None) -> Path:
     """Where it is (XDG Base Directory Specification)."""
-    folder = state_folder or os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    return Path(folder) / "dualdbg" / "history"
+    if state_folder:
+        return Path(state_folder) / "dualdbg" / "history"
+    return user_folder("XDG_STATE_HOME", ".local/state") / "history"
 
 
 def read_history(path: Path) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePath
+from pathlib import PurePath
+
+from ..places import here
 
 _OPENING = "<"
 _CLOSING = ">"
@@ -60,10 +62,7 @@ _OPERATORS = tuple(
 
 def short_path(path: str, directory: str | None = None) -> str:
     """A path as the user would type it: relative to where they are when it lies below."""
-    here = directory or str(Path.cwd())
-    if path.startswith(here.rstrip("/") + "/"):
-        return path[len(here.rstrip("/")) + 1 :]
-    return path
+    return path.removeprefix((directory or str(here())).rstrip("/") + "/")
 
 
 def file_name(path: str | None) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError, UsageError
+from ..places import expanded
 from ..protocol import dap
 from ..target.peers import is_ours, user_of_loopback
 
@@ -108,7 +109,7 @@ def read_secret(name: str) -> str:
 
     Raises UsageError for a file that others can read, or that holds no secret.
     """
-    path = Path(name).expanduser()
+    path = expanded(name)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:

@@ -9,14 +9,13 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
 from ..patience import patient
+from ..places import here, new_temporary_folder
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal
 from ..target.launcher import Launch, Meeting
@@ -47,7 +46,7 @@ class ClientTerminal:
         self._connection = connection
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
-        self._folder = Path(tempfile.mkdtemp(prefix="dualdbg-"))  # only we may enter it
+        self._folder = new_temporary_folder("the program's terminal")
         self._token = secrets.token_hex(16)
 
     def launch(self, what: Launch) -> Launch:
@@ -106,7 +105,7 @@ class ClientTerminal:
         arguments: RunInTerminalRequestArguments = {
             "kind": self._kind,
             "title": self._title,
-            "cwd": launch.cwd or str(Path.cwd()),
+            "cwd": launch.cwd or str(here()),
             "args": [sys.executable, in_terminal.__file__, path, self._token],
         }
         # The answer may come at once, or only when the command has ended. So only a refusal counts.

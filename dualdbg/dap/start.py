@@ -11,6 +11,7 @@ from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, UsageError
 from ..in_thread import in_thread
 from ..model import State
+from ..places import expanded, here
 from ..session import configured
 from ..session.attaching import attach
 from ..session.inferiors import Group
@@ -203,8 +204,8 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
 
 def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
     """The options of the session, from ``launch.json`` and from the configuration of the folder. Raises UsageError."""
-    folder = Path(wanted.cwd).absolute() if wanted.cwd else working_directory()
-    named = str(folder / Path(wanted.config).expanduser()) if wanted.config else None
+    folder = here() / wanted.cwd if wanted.cwd else working_directory()
+    named = str(folder / expanded(wanted.config)) if wanted.config else None
     asked = Asked(
         breakpoints=wanted.breakpoints,
         symbols=wanted.symbols,
@@ -242,7 +243,7 @@ def environment(wanted: Configuration) -> dict[str, str | None]:
 def _script(program: Program, cwd: str | None) -> str | None:
     if program.script is None:
         return None
-    path = Path(cwd or ".").absolute() / Path(program.script).expanduser()
+    path = here() / (cwd or "") / expanded(program.script)
     if not path.exists():
         raise UsageError(f"launch: there is no file {path}", "program names the Python file to run")
     return str(path)
@@ -255,5 +256,5 @@ def _folder(wanted: Configuration, program: Program) -> str | None:
             raise UsageError(f"launch: there is no folder {wanted.cwd}", "cwd is where the program is to run")
         return wanted.cwd
     if program.script is not None and "/" in program.script:
-        return str(Path(program.script).expanduser().absolute().parent)
+        return str((here() / expanded(program.script)).parent)
     return None

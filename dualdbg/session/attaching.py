@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
@@ -33,7 +32,7 @@ from ..target.launcher import Launch
 from ..target.scope import Lowering
 from . import preloads
 from .announcement import announce_start
-from .attach.injection import file_prefix
+from .attach.injection import file_prefixes
 from .attach.python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
@@ -80,7 +79,7 @@ async def attach(
             resource_directory("gdb_scripts"),
             WireLog(options.log_dir, "gdb", started),
             dies_with_us=False,
-            environment=await asyncio.to_thread(preloads.for_gdb),
+            environment=await in_thread(preloads.for_gdb),
         ),
         session.report,
         session.congested,
@@ -165,7 +164,7 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool, memory_file: int | No
         state="stopped" if was_stopped else "running",
         memory="" if memory_file is None else memory_file,
         tries=round(_TO_LEAVE / 0.1),
-        files=shlex.quote(file_prefix()) + "*",
+        files=" ".join(shlex.quote(prefix) + "*" for prefix in file_prefixes()),
     )
     guard = Guard(script, native.input, () if memory_file is None else (memory_file,))
     os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())

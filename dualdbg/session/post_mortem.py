@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ..backends.debugpy import DebugpyEngine
@@ -15,6 +13,7 @@ from ..backends.events import EngineEnded, EngineEvent, NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetError, WrongState
+from ..in_thread import in_thread
 from ..model import (
     Breakpoint,
     BreakpointSpec,
@@ -22,6 +21,7 @@ from ..model import (
     Reason,
     Thread,
 )
+from ..places import here
 from ..resources import resource_directory
 from ..snapshot.capture import Captured, Wanted
 from ..snapshot.core_file import capture_core
@@ -59,7 +59,7 @@ async def open_core(
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
-    captured, notes = await asyncio.to_thread(capture_core, path, Wanted(), program)
+    captured, notes = await in_thread(capture_core, path, Wanted(), program)
     session = CoreSession(captured.facts.pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
 
     def report(event: EngineEvent) -> None:
@@ -87,7 +87,7 @@ async def open_core(
         for command in options.gdb_commands:
             await native.user_command(command)
         file = (program or captured.modules[0].path) if captured.modules else None
-        await native.open_core(Path(path).absolute(), file)
+        await native.open_core(here() / path, file)
         session.run()
         announce_start(session.loop, _version(captured), native.version)
         for note in notes:

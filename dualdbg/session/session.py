@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
+from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
 from . import effects as effect
@@ -277,7 +278,7 @@ class Session:
 
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self.repair)
+            await in_thread(self.repair)
         self.loop.put(repaired, detail)
 
     # -- commands -----------------------------------------------------------------------------------

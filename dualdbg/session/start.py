@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import time
@@ -16,8 +17,10 @@ from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
+from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..patience import patient
+from ..places import here
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory
@@ -59,6 +62,9 @@ from .transitions.beginning import begin, expect_entry
 
 SHORT_GRACE = patient(0.5)  # seconds for a gdb that is given up
 CONNECT_DEADLINE = patient(60.0)  # seconds from the start of the interpreter until debugpy calls
+
+
+_SECONDS_TO_END = patient(5.0)  # for a process that was killed
 
 
 class StartedTarget(Protocol):
@@ -149,7 +155,7 @@ async def launch(
             gdb,
             resource_directory("gdb_scripts"),
             WireLog(options.log_dir, "gdb", started),
-            environment=await asyncio.to_thread(preloads.for_gdb),
+            environment=await in_thread(preloads.for_gdb),
         ),
         session.report,
         session.congested,
@@ -189,6 +195,9 @@ async def launch(
         await native.close(grace=SHORT_GRACE)
         await python.close()
         await session.end_tasks()
+        if target is not None:  # it is gone when we say so
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(target.wait(), _SECONDS_TO_END)
         raise
     return session
 
@@ -290,8 +299,8 @@ def _source_folders(what: Launch) -> tuple[Path, ...]:
 
     These are the program's folder, our own, and that of the script.
     """
-    start = Path(what.cwd or ".").absolute()
-    folders = [start, Path.cwd()]
+    start = here() / (what.cwd or "")
+    folders = [start, here()]
     if what.script is not None:
         folders.append((start / what.script).parent)
     return tuple(dict.fromkeys(folders))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import shutil
 import stat
@@ -11,12 +12,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from ..places import NOWHERE
+
 # The oldest files go when the cache grows beyond this (bytes).
 LIMIT = 1 << 30
 
 
 def cache_directory() -> Path:
-    """The folder, which exists and can be written.
+    """The folder, which exists and can be written; :data:`~dualdbg.places.NOWHERE` where there is no such folder.
 
     ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that folder is ours.
     It is not ours in a read-only home, nor in the home of another user (sudo keeps HOME). Else a private folder that
@@ -38,7 +41,10 @@ def _directory(cache_home: str, home: str) -> Path:
             continue
         if _is_ours(folder):
             return folder
-    return _private_directory()
+    try:
+        return _private_directory()
+    except OSError:
+        return NOWHERE
 
 
 def _bases(cache_home: str, home: str) -> Iterable[Path]:
@@ -71,14 +77,32 @@ def _private_directory() -> Path:
 def store(name: str, chunks: Iterable[bytes | memoryview]) -> Path:
     """Write a file into the cache, whole or not at all; returns its path.
 
-    Where the cache cannot take it (a full disk, a quota), it goes into the private folder.
-    :raises OSError: the private folder has no room either.
+    Where the cache cannot take it (a full disk, a quota, nothing that can be written), it goes into the private folder,
+    or else into memory: its path then leads to a descriptor of this process, and ends with it.
+    :raises OSError: there is no memory either.
     """
     content = list(chunks)
+    for folder in (cache_directory, _private_directory):
+        try:
+            return _write(folder(), name, content)
+        except OSError:
+            continue
+    return _keep_in_memory(name, content)
+
+
+_in_memory: dict[str, Path] = {}
+
+
+def _keep_in_memory(name: str, chunks: list[bytes | memoryview]) -> Path:
+    descriptor = os.memfd_create(name)
     try:
-        return _write(cache_directory(), name, content)
-    except OSError:
-        return _write(_private_directory(), name, content)
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.writelines(chunks)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    _in_memory[name] = Path(f"/proc/{os.getpid()}/fd/{descriptor}")
+    return _in_memory[name]
 
 
 def _write(folder: Path, name: str, chunks: list[bytes | memoryview]) -> Path:
@@ -107,7 +131,11 @@ def look_up(name: str, size: int) -> Path | None:
                 return path
         except (FileNotFoundError, NotADirectoryError):
             continue
-    return None
+        except OSError as error:
+            if error.errno != errno.EROFS:  # it cannot be marked as just used, but it can be read
+                raise
+            return path
+    return _in_memory.get(name)
 
 
 def _prune(folder: Path, keep: str) -> None:

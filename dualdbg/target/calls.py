@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from dualdbg.errors import TargetError
+from dualdbg.places import temporary_folder
 
 from .launcher import Meeting
 from .peers import is_ours, user_of_loopback
@@ -41,7 +42,7 @@ class Folder:
         Without a ``pid`` the process sees what we see. Raises OSError when no such folder can be made.
         """
         trouble: OSError = FileNotFoundError("no folder for temporary files")
-        for base in _bases():
+        for base in folders():
             outside = _seen_by(pid, base)
             try:
                 here = Path(tempfile.mkdtemp(prefix=f"dualdbg-{os.getpid()}-", dir=outside))
@@ -67,9 +68,11 @@ class Folder:
         shutil.rmtree(self.here, ignore_errors=True)
 
 
-def _bases() -> list[Path]:
+def folders() -> list[Path]:
     """Where a folder for a socket may be, best first: paths that leave room for a name."""
-    wanted = [tempfile.gettempdir(), "/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", "")]
+    first = temporary_folder()
+    others = ["/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
+    wanted = [*([str(first)] if first is not None else []), *others]
     return [
         Path(base) for base in dict.fromkeys(wanted) if base and len(os.fsencode(base)) < _LONGEST_PATH - 50
     ]

@@ -9,6 +9,7 @@ import os
 import subprocess
 
 from dualdbg.errors import TargetError
+from dualdbg.shortage import shortage
 
 # The first line names what to kill: PID, or -PGID for a process group. A second line calls it off.
 KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "$target"'
@@ -35,7 +36,9 @@ class Guard:
                 start_new_session=True,  # neither Ctrl-C nor a closed terminal reaches it
             )
         except OSError as error:
-            raise TargetError(f"/bin/sh cannot be started: {error.strerror}.") from error
+            known = shortage(error)
+            why, hint = (known.message, known.hint) if known else (error.strerror, "")
+            raise TargetError(f"/bin/sh cannot be started: {why}.", hint) from error
 
     @property
     def pipe(self) -> int:

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from dualdbg.environment import for_questions
-from dualdbg.errors import UsageError
+from dualdbg.errors import TargetError, UsageError
 from dualdbg.in_thread import started
 from dualdbg.patience import patient
+from dualdbg.places import expanded, here
 from dualdbg.python_versions import OLDEST, RANGE
+from dualdbg.shortage import shortage
 
 SECONDS_TO_ANSWER = patient(10.0)  # a cold interpreter on a network file system takes its time
 _KNOWN = f"dualdbg debugs {RANGE}."
@@ -119,10 +121,10 @@ def find(name: str | None = None) -> str:
     for candidate in [name] if name else ["python", "python3"]:
         found = shutil.which(_expanded(candidate))
         if found:
-            return str(Path.cwd() / found)  # the link is not followed: it is what tells the venv
+            return str(here() / found)  # the link is not followed: it is what tells the venv
     if not name:
         raise UsageError("There is no python on PATH.", "Give the interpreter with --python PATH.")
-    path = Path(name).expanduser()
+    path = expanded(name)
     if path.is_dir():
         raise UsageError(f"{name} is a folder, not an interpreter.", f"Try --python {name}/bin/python.")
     if path.exists():
@@ -147,7 +149,7 @@ def default_python(environment: Callable[[str], str | None]) -> str:
 
 def _expanded(name: str) -> str:
     """The name with ``~`` replaced; else as typed, because ``./python`` and ``python`` mean different things."""
-    return str(Path(name).expanduser()) if name.startswith("~") else name
+    return str(expanded(name)) if name.startswith("~") else name
 
 
 def inspect(
@@ -174,7 +176,7 @@ def _added(environ: Mapping[str, str], cwd: str | None) -> dict[str, Any]:
     """What an environment adds to the search path of an interpreter, as SEARCH reads it."""
     folders = [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
     return {
-        "pythonpath": [str(Path.cwd() / (cwd or "") / folder) for folder in folders],
+        "pythonpath": [str(here() / (cwd or "") / folder) for folder in folders],
         "home": environ.get("PYTHONHOME", "").partition(os.pathsep)[0],
         "user_site": not environ.get("PYTHONNOUSERSITE"),
         "user_base": environ.get("PYTHONUSERBASE", ""),
@@ -218,6 +220,8 @@ def _output(path: str, command: list[str], env: dict[str, str], errors: int = su
         ) as process:
             return _read(process)
     except OSError as error:
+        if (known := shortage(error)) is not None:
+            raise TargetError(f"{path} cannot be started: {known.message}.", known.hint) from error
         reason = {errno.ENOEXEC: "it is not a program", errno.ENOENT: "what it needs to run is missing"}
         why = reason.get(error.errno or 0, error.strerror)
         raise UsageError(

@@ -21,6 +21,7 @@ from typing import Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
+from dualdbg.shortage import shortage
 
 from .guard import KILL_TARGET, Guard
 from .terminal import Terminal
@@ -269,6 +270,8 @@ IGNORED_AT_START = {
 def _why_not_started(launch: Launch, error: OSError) -> tuple[str, str]:
     if launch.cwd is not None and not Path(launch.cwd).is_dir():
         return f"The program cannot start in {launch.cwd}: there is no such folder.", "Give another --cwd."
+    if (known := shortage(error)) is not None:
+        return f"{launch.python} cannot be started: {known.message}.", known.hint
     reasons = {
         errno.ENOENT: "there is no such file",
         errno.EACCES: "it may not be executed",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from ..console.commands.registry import Command
 from ..console.console import Console
 from ..console.history import add_to_history
 from ..errors import ConfigError, DualdbgError
+from ..in_thread import in_thread
 from ..model import State
 from . import command_palette, settings
 from .actions.breaking import Breaking
@@ -94,7 +94,7 @@ class Dashboard(Breaking, Looking):
 
     async def _run(self) -> None:
         try:
-            opening = await asyncio.to_thread(self.wishes.opening)
+            opening = await in_thread(self.wishes.opening)
             await self.start_session(self.subscribe)
         except DualdbgError as error:
             self.failure = error

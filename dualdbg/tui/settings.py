@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
+from ..places import user_folder
 from .model.arrangement import Node, all_panes, from_data, to_data
 from .model.layout_presets import AUTOMATIC, PANES, PRESETS
 
@@ -36,14 +37,12 @@ class Settings:
 
 def state_path() -> Path:
     """Where the dashboard remembers (XDG Base Directory Specification)."""
-    folder = os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser()
-    return Path(folder) / "dualdbg" / "dashboard.json"
+    return user_folder("XDG_STATE_HOME", ".local/state") / "dashboard.json"
 
 
 def keys_path() -> Path:
     """Where the user configures keys."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
-    return Path(folder) / "dualdbg" / "dashboard.toml"
+    return user_folder("XDG_CONFIG_HOME", ".config") / "dashboard.toml"
 
 
 def load(path: Path) -> Settings:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from ..console.console import Console, Selection
 from ..console.names import package_path
 from ..errors import CommandError, DualdbgError, WrongState
+from ..in_thread import in_thread
 from ..model import (
     BreakpointChanged,
     Detached,
@@ -379,11 +380,11 @@ class Follower:
         return address
 
     async def _source(self, path: str) -> SourceText | None:
-        stamp = await asyncio.to_thread(source_text.stamp, path)
+        stamp = await in_thread(source_text.stamp, path)
         known = self._sources.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        source = await asyncio.to_thread(source_text.read, path)
+        source = await in_thread(source_text.read, path)
         if source is not None and stamp is not None:
             self._sources[path] = stamp, source
             task = asyncio.get_running_loop().create_task(self._colour(stamp, source))
@@ -392,7 +393,7 @@ class Follower:
         return source
 
     async def _colour(self, stamp: float, source: SourceText) -> None:
-        coloured = await asyncio.to_thread(source_text.coloured, source)
+        coloured = await in_thread(source_text.coloured, source)
         self._sources[source.path] = stamp, coloured
         self.views.source.recolour(coloured)
 

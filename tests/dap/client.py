@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 import jsonschema
 
+from dualdbg.errors import ProtocolError
 from dualdbg.protocol import dap
 from tests.support import ROOT, SHARED
 
@@ -179,6 +180,8 @@ class Client:
             while data := os.read(self._reading.fileno(), 1 << 16):
                 for message in decoder.feed(data):
                     self._arrived.put(message)
+        except ProtocolError as error:  # what speaks HTTP is answered in HTTP, and that is the end
+            self.log.append(f"< {error}")
         except (OSError, ValueError):
             pass
         self._arrived.put(None)

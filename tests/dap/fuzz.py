@@ -19,6 +19,7 @@ from dualdbg.protocol import dap
 from .client import Client
 
 SECONDS = 60.0  # until a batch is answered; the machine may be busy
+_SLOW = 5.0
 _ENDING = ("disconnect", "terminate", "restart", "launch", "attach")
 
 PROGRAM = """\
@@ -140,6 +141,8 @@ class Fuzzer:
         self.numbers: list[int] = [1, 2, 3]
         self.addresses: list[str] = ["0x1000"]
         self.ended = False
+        self.slowest = 0.0  # seconds that a batch waited for its answers
+        self.slow: list[str] = []  # batches that waited longer than _SLOW
 
     def run(self, messages: int) -> None:
         """Start a program, then ``messages`` random ones; at the end the program runs, or is gone."""
@@ -205,7 +208,13 @@ class Fuzzer:
         def answered() -> bool:
             return client.ended or all(map(client.has_answer, waiting))
 
-        if not client.wait(answered, SECONDS):
+        start = time.monotonic()
+        done = client.wait(answered, SECONDS)
+        seconds = time.monotonic() - start
+        self.slowest = max(self.slowest, seconds)
+        if seconds > _SLOW:
+            self.slow.append(f"{seconds:.1f} s for {', '.join(waiting.values())}")
+        if not done:
             missing = {seq: waiting[seq] for seq in waiting if not client.has_answer(seq)}
             raise AssertionError(f"no answer to {missing}\n{client.tail()}")
         self.ended = self.ended or client.ended

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -19,16 +18,17 @@ def main(words: list[str]) -> int:
     if options.log_dir:
         _check_folder(options.log_dir)
     from ..attach_session import debug, debug_in_dashboard
+    from ..event_loop import run
 
     if options.tui:
-        return asyncio.run(debug_in_dashboard(options))
+        return run(debug_in_dashboard(options))
     if not options.json:
-        return asyncio.run(debug(options))
+        return run(debug(options))
     from ...console.reports import ErrorReport
     from .. import json_lines
 
     try:
-        return asyncio.run(debug(options))
+        return run(debug(options))
     except DualdbgError as error:
         sys.stdout.write(json_lines.line(ErrorReport(error.message, error.hint)))
         return error.exit_status

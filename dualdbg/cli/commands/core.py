@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 
@@ -17,10 +16,11 @@ def main(words: list[str]) -> int:
     options = _parser().parse_args(words)
     if options.tui:
         from ..core_session import debug_in_dashboard
+        from ..event_loop import run
 
         if options.json:
             raise UsageError("core: --tui does not go with --json", "leave one of them away")
-        return asyncio.run(debug_in_dashboard(options))
+        return run(debug_in_dashboard(options))
     interaction = Interaction(options.commands, options.batch, options.json)
     steered = bool(options.commands) or options.batch
     if not (steered and options.json):
@@ -28,8 +28,9 @@ def main(words: list[str]) -> int:
     if not steered and not interaction.has_prompt:
         return 0
     from ..core_session import debug
+    from ..event_loop import run
 
-    return asyncio.run(debug(options, interaction))
+    return run(debug(options, interaction))
 
 
 def _parser() -> Parser:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...config import working_directory
 from ...errors import UsageError
+from .. import streams
 from ..arguments import Parser, Program, split_program
 
 if TYPE_CHECKING:
@@ -24,9 +25,16 @@ def main(words: list[str]) -> int:
         raise UsageError("dap: a program needs --listen: without it the editor says what to run")
     if given.secret_file is not None and given.listen is None:
         raise UsageError("dap: --secret-file needs --listen: nobody else can come to standard input")
+    for number, name in enumerate(("input", "output")):
+        if given.listen is None and streams.were_closed(number):
+            raise UsageError(
+                f"dap: standard {name} is closed: no editor is at the other end",
+                "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
+            )
     from ...dap.admission import read_secret
     from ...dap.offer import Offer
     from ...dap.server import serve_socket, serve_stdio
+    from ..event_loop import run
 
     offer = Offer(
         program=_configuration(given, program) if wanted else None,
@@ -34,9 +42,9 @@ def main(words: list[str]) -> int:
         secret=read_secret(given.secret_file) if given.secret_file is not None else None,
     )
     if given.listen is None:
-        ended_by = asyncio.run(serve_stdio(offer))
+        ended_by = run(serve_stdio(offer))
     else:
-        ended_by = asyncio.run(serve_socket(*read_address(given.listen), offer, _say_ready))
+        ended_by = run(serve_socket(*read_address(given.listen), offer, _say_ready))
     if ended_by is not None:
         return 128 + ended_by  # as a shell shows it
     return (offer.exit_code or 0) if wanted else 0
@@ -64,7 +72,7 @@ def _configuration(given: argparse.Namespace, program: Program) -> Configuration
 
     return Configuration(
         program=Wanted(program.script, program.module, program.code, program.args, given.python),
-        cwd=given.cwd or str(Path.cwd()),
+        cwd=given.cwd or str(working_directory()),
         stop_on_entry=given.stop_on_entry,
         just_my_code=False if given.all_code else None,
         config=given.config,

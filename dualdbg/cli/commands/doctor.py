@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -46,9 +45,10 @@ def _findings(python: str, gdb: str | None) -> list[Finding]:
     needed = {"gdb", "ptrace", "python", "debugpy"}
     if any(row.status is Status.ERROR and row.area in needed for row in findings):
         return findings  # a session would fail for the reason that was just given
+    from ..event_loop import run
     from ..trial import try_session
 
-    return [*findings, asyncio.run(try_session(python, gdb))]
+    return [*findings, run(try_session(python, gdb))]
 
 
 def _section_names(path: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ...config import working_directory
+from ...places import here
 from ...target.interpreter import default_python
 from ...terminal_text import cleaned
 from ...trust import objection
@@ -49,7 +50,7 @@ def main(words: list[str]) -> int:
     from ...target import interpreter
 
     python = interpreter.find(given.python or default_python(os.environ.get))
-    folder = Path(given.cwd).absolute() if given.cwd else working_directory()
+    folder = here() / given.cwd if given.cwd else working_directory()
     facts = interpreter.inspect(python, cwd=str(folder), cache=cache_directory())
     answers = find_entries(
         python,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
+from ...places import here
 from ...target import interpreter
 from ..arguments import Parser, Program, add_session_options, asked, split_program
 
@@ -34,17 +34,18 @@ class RunOptions:
 
 def main(words: list[str]) -> int:
     options = read_options(words)
+    from ..event_loop import run
     from ..run_session import debug, debug_in_dashboard  # the session and its engines: not needed for --help
 
     if options.tui:
-        return asyncio.run(debug_in_dashboard(options))
+        return run(debug_in_dashboard(options))
     if not options.json:
-        return asyncio.run(debug(options))
+        return run(debug(options))
     from ...console.reports import ErrorReport
     from .. import json_lines
 
     try:
-        return asyncio.run(debug(options))
+        return run(debug(options))
     except DualdbgError as error:
         sys.stdout.write(json_lines.line(ErrorReport(error.message, error.hint)))
         return error.exit_status
@@ -60,7 +61,7 @@ def read_options(words: list[str]) -> RunOptions:
     _check_paths(given, program)
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
-    core_folder = Path(given.cwd or ".").absolute() if given.on_crash else None
+    core_folder = here() / (given.cwd or "") if given.on_crash else None
     return RunOptions(
         program=program,
         python=interpreter.find(given.python or interpreter.default_python(os.environ.get)),

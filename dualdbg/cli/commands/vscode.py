@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...errors import UsageError
+from ...places import here
 from ...target.interpreter import default_python
 from ...terminal_text import visible
 from ..arguments import Parser
@@ -69,7 +70,7 @@ def _init(words: list[str]) -> int:
     add("--python", metavar="PATH", help="the interpreter whose headers C++ code includes")
     add("--dualdbg", metavar="CMD", help="how tasks start dualdbg (default: this one)")
     given = parser.parse_args(words)
-    folder = Path(given.folder).absolute()
+    folder = here() / given.folder
     if not folder.is_dir():
         raise UsageError(f"vscode: there is no folder {folder}", "the folder that you open in VS Code")
     if not 0 < given.port < 65535:

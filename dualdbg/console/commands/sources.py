@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...model import Frame
+from ...places import expanded, here
 from ..reports import SourceReport
 from .registry import command
 
@@ -73,11 +74,11 @@ def _around(line: int) -> tuple[int, int]:
 
 
 def _existing(name: str, frame: Frame) -> str:
-    folders = [Path.cwd()]
+    folders = [here()]
     if frame.file is not None:
         folders.append(Path(frame.file).parent)
     for folder in folders:
-        path = folder / Path(name).expanduser()
+        path = folder / expanded(name)
         if path.is_file():
             return str(path)
     raise CommandError(f"there is no file {name}", "give the path from the current folder")

@@ -9,9 +9,7 @@ the C library is held. Code is never run at any other place.
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ...errors import TargetError
@@ -20,7 +18,7 @@ from ...shared.libraries import is_c_library, is_standard_module
 from ...snapshot.capture import Captured
 from ...snapshot.facts import ProcessReport, ThreadReport
 from ...symbols.address_space import Module
-from ...target.calls import Folder
+from ...target.calls import Folder, folders
 from ...target.launcher import BOOTSTRAP
 from .pending_call import Write, plan
 from .scratch import find_scratch
@@ -75,24 +73,34 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     return Injection(address, len(data), folder, [Write(address, data)])
 
 
-def file_prefix() -> str:
-    """The beginning of the paths of our files. By it they are found when we are gone."""
-    return str(Path(tempfile.gettempdir()) / f"dualdbg-{os.getpid()}-")
+def file_prefixes() -> list[str]:
+    """The beginnings of the paths of our files. By them they are found when we are gone."""
+    return [str(base / f"dualdbg-{os.getpid()}-") for base in folders()]
 
 
 def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
-    """A folder that only the target's user may look into. It holds the tokens of the session."""
+    """A folder that only the target's user may look into. It holds the tokens of the session. Raises TargetError."""
     owner = captured.facts.owner
-    folder = Folder.make(captured.facts.pid, owner)
-    script = folder.here / "attach.py"
     path = str(BOOTSTRAP / "dualdbg_attach.py")
-    script.write_text(
+    text = (
         f"settings = {settings!r}\n"
         f"exec(compile(open({path!r}).read(), {path!r}, 'exec'), "
-        "{'settings': settings, '__name__': 'dualdbg_attach'})\n",
-        encoding="utf-8",
+        "{'settings': settings, '__name__': 'dualdbg_attach'})\n"
     )
-    folder.give(script, owner)
+    try:
+        folder = Folder.make(captured.facts.pid, owner)
+        try:
+            script = folder.here / "attach.py"
+            script.write_text(text, encoding="utf-8")
+            folder.give(script, owner)
+        except OSError:
+            folder.remove()
+            raise
+    except OSError as error:
+        raise TargetError(
+            f"no file could be written that process {captured.facts.pid} can read: {error.strerror or error}",
+            "TMPDIR=DIR names a folder with room that both can see",
+        ) from error
     return folder
 
 

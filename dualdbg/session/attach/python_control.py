@@ -10,6 +10,7 @@ from typing import Any
 
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...errors import CommandError, DualdbgError, TargetError
+from ...in_thread import in_thread
 from ...model import Notice
 from ...patience import patient
 from ...snapshot.capture import Captured, Wanted, capture
@@ -100,14 +101,13 @@ class PythonControl:
         held = {}
         for number, tid in (await native.threads()).items():
             held[tid] = from_debugger(architecture, await native.registers(number, names))
-        loop = asyncio.get_running_loop()
 
         def read() -> tuple[Captured, ProcessReport]:
             file = self._session.breakpoints.image.memory_file
             captured = capture(self._session.pid, wanted=Wanted(names=False), held=held, memory_file=file)
             return captured, Assembler(captured).report()
 
-        return await loop.run_in_executor(None, read)
+        return await in_thread(read)
 
     def _settings(self) -> dict[str, Any]:
         return {

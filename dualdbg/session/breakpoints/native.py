@@ -86,8 +86,8 @@ class NativeBreakpoints:
     async def release(self) -> None:
         """The program begins: breakpoints stop from now on."""
         self._held_back = False
-        for point in self._points.values():
-            if self._is_active(point):
+        for key, point in list(self._points.items()):
+            if self._points.get(key) is point and self._is_active(point):
                 await self._native.enable_breakpoint(point.number, True)
 
     # -- the user's changes ---------------------------------------------------------------------
@@ -114,14 +114,22 @@ class NativeBreakpoints:
         await self._bind(wanted, self.image.modules)
         if wanted.operator is not None and not wanted.locations:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
+        await self._forget_vanished(wanted)
 
     async def remove(self, id: int) -> None:
         """Remove a breakpoint, and what gdb has for it unless another one shares that."""
         wanted = self._wanted.pop(id)
         if wanted.spec.kind is BreakpointKind.SIGNAL:
             await self._native.handle_signal(wanted.spec.subject, stops=False)
-        for location in wanted.locations:
-            await self._release(location, id)
+        await self._forget_vanished(wanted)
+
+    async def _forget_vanished(self, wanted: _Wanted) -> None:
+        """Let go of the locations of a breakpoint that has been removed: some may have been found since."""
+        if self._wanted.get(wanted.id) is wanted:
+            return
+        while wanted.locations:
+            key, _ = wanted.locations.popitem()
+            await self._release(key, wanted.id)
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off."""
@@ -129,9 +137,10 @@ class NativeBreakpoints:
         wanted.enabled = enabled
         if wanted.spec.kind is BreakpointKind.SIGNAL:
             await self._native.handle_signal(wanted.spec.subject, stops=enabled)
-        for location in wanted.locations:
-            point = self._points[location]
-            await self._native.enable_breakpoint(point.number, self._is_active(point))
+        for key in list(wanted.locations):
+            point = self._points.get(key)
+            if point is not None:
+                await self._native.enable_breakpoint(point.number, self._is_active(point))
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
@@ -173,6 +182,7 @@ class NativeBreakpoints:
         for wanted in list(self._wanted.values()):
             before = len(wanted.locations), wanted.message
             await self._bind(wanted, arrived)
+            await self._forget_vanished(wanted)
             if (len(wanted.locations), wanted.message) != before:
                 changed.append(wanted.id)
         await self._registrations.watch(self._unbound_operators(), arrived)
@@ -187,9 +197,10 @@ class NativeBreakpoints:
             return None
         kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
         changed = []
-        for wanted in self._wanted.values():
+        for wanted in list(self._wanted.values()):
             addresses = kernels.get(wanted.operator or "", [])
             await self._bind_kernels(wanted, addresses)
+            await self._forget_vanished(wanted)
             if addresses:
                 changed.append(wanted.id)
         return changed
@@ -210,7 +221,7 @@ class NativeBreakpoints:
         gdb would keep its breakpoints, and set them again in whatever is loaded there next.
         """
         changed = []
-        for wanted in self._wanted.values():
+        for wanted in list(self._wanted.values()):
             gone = [
                 key
                 for key, location in wanted.locations.items()
@@ -219,7 +230,7 @@ class NativeBreakpoints:
                 and not self._is_there(location)
             ]
             for key in gone:
-                del wanted.locations[key]
+                wanted.locations.pop(key, None)
                 point = self._points.pop(key, None)
                 if point is not None:
                     await self._native.delete_breakpoint(point.number)
@@ -340,6 +351,10 @@ class NativeBreakpoints:
             except CommandError as error:
                 wanted.message = error.message
                 return
+            other = self._points.get(key)  # another breakpoint may have been set there meanwhile
+            if other is not None:
+                await self._native.delete_breakpoint(point.number)
+                point = other
             self._points[key] = point
         point.owners.add(wanted.id)
         wanted.locations[key] = location
@@ -387,7 +402,7 @@ class NativeBreakpoints:
             await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
             point.ignores = True
             return
-        for other in (self._points[key] for key in wanted.locations):
+        for other in self._points_of(wanted):
             if other.ignores:
                 wanted.passed_over += await self._times(other)
                 other.ignores = False
@@ -397,10 +412,13 @@ class NativeBreakpoints:
         """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
         wanted = self._wanted[id]
         counted = wanted.passed_over
-        for point in (self._points[key] for key in wanted.locations):
+        for point in self._points_of(wanted):
             if point.ignores:
                 counted += await self._times(point) - 1
         return counted
+
+    def _points_of(self, wanted: _Wanted) -> list[_Point]:
+        return [self._points[key] for key in wanted.locations if key in self._points]
 
     async def _times(self, point: _Point) -> int:
         return await self._native.hits(point.number)

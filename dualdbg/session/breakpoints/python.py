@@ -19,6 +19,7 @@ from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
+from ...places import expanded
 from ...symbols.callables.python_functions import FunctionPlace, NoFunction
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
@@ -92,7 +93,7 @@ class PythonBreakpoints:
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         """Find the file or the function of a new breakpoint, and tell debugpy."""
-        wanted = _Wanted(id, spec, None)
+        wanted = self._wanted[id] = _Wanted(id, spec, None)
         if spec.kind is BreakpointKind.PYTHON_LINE:
             wanted.file = self._resolve(spec.subject)
             if wanted.file is None:
@@ -105,8 +106,8 @@ class PythonBreakpoints:
                 wanted.file = None
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
             await self._place(wanted, spec.subject)
-        self._wanted[id] = wanted
-        await self._send(wanted)
+        if self._wanted.get(id) is wanted:
+            await self._send(wanted)
 
     async def _place(self, wanted: _Wanted, name: str) -> None:
         """Find the function that is meant.
@@ -131,7 +132,8 @@ class PythonBreakpoints:
         """The function has the name ``name`` where it is written: look there."""
         wanted = self._wanted[id]
         await self._place(wanted, name)
-        await self._send(wanted)
+        if self._wanted.get(id) is wanted:
+            await self._send(wanted)
 
     def reject(self, id: int, message: str) -> None:
         """There is nothing in Python to stop at, as it turned out."""
@@ -191,7 +193,7 @@ class PythonBreakpoints:
 
     def _resolve(self, name: str) -> str | None:
         for folder in self._folders:
-            candidate = folder / Path(name).expanduser()
+            candidate = folder / expanded(name)
             if candidate.is_file():
                 return str(candidate.resolve())
         return None

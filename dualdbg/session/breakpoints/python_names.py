@@ -6,6 +6,7 @@ import os
 from functools import cached_property
 from pathlib import Path
 
+from ...places import here
 from ...symbols.cache import cache_directory
 from ...symbols.callables.native_entries import Resolved, find_entries
 from ...symbols.callables.python_functions import FunctionPlace, NoFunction, find_function
@@ -21,7 +22,7 @@ class PythonNames:
 
     @cached_property
     def _folder(self) -> Path:
-        return Path(self._what.cwd or ".").absolute()
+        return here() / (self._what.cwd or "")
 
     @cached_property
     def _environment(self) -> dict[str, str]:

@@ -76,6 +76,8 @@ class SharedTable(BreakpointTable):
         """Set a breakpoint in all processes."""
         self._next_id = self._shared.next_id
         row = await super().add_spec(spec)
+        if row.id not in self._rows:
+            return row
         self._shared.add(row)
         await self._shared.in_others(self, lambda other: other.copy(row))
         return row
@@ -92,7 +94,7 @@ class SharedTable(BreakpointTable):
             return
         self._next_id = row.id
         await super().add_spec(row.spec)
-        if not row.enabled:
+        if not row.enabled and row.id in self._rows:
             await super().enable(row.id, False)
 
     async def remove(self, id: int) -> None:
@@ -109,6 +111,8 @@ class SharedTable(BreakpointTable):
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off in all processes."""
         await super().enable(id, enabled)
+        if id not in self._rows:
+            return
         self._shared.add(self._rows[id])
         await self._shared.in_others(self, lambda other: other.switch(id, enabled))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ...backends import events as engine
@@ -20,6 +18,7 @@ from ...model import (
     Language,
     Notice,
 )
+from ...places import here
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.callables.native_entries import Resolved
 from ...symbols.locspec.breakpoint_spec import parse_spec, same_place
@@ -62,7 +61,11 @@ def condition_failed(id: int, condition: str, why: str) -> str:
 
 
 class BreakpointTable:
-    """Breakpoints, by the number that the user sees."""
+    """Breakpoints, by the number that the user sees.
+
+    A breakpoint may vanish whenever an engine is waited for, also while it is being added: a temporary one is hit, a
+    user or an editor deletes it. So behind every ``await`` its row is looked for again.
+    """
 
     def __init__(
         self,
@@ -102,6 +105,10 @@ class BreakpointTable:
             raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
         return self._rows[id]
 
+    def find(self, id: int) -> Breakpoint | None:
+        """The breakpoint, or None where it has been deleted meanwhile."""
+        return self._rows.get(id)
+
     def read(self, text: str) -> list[BreakpointSpec]:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
         return self._specs.read(text)
@@ -126,12 +133,13 @@ class BreakpointTable:
     async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
         """Set one breakpoint, and tell what the user may want to know about it.
 
-        Raises SpecError for a condition or a log text that would change the program.
+        Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
+        log text that would change the program.
         """
-        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(Path.cwd()))), None)
+        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
         id = self._next_id
         self._next_id += 1
-        self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
+        row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
         if spec.language is Language.PYTHON:
             await self._python.add(id, spec)
             await self._watch_throws()
@@ -141,8 +149,10 @@ class BreakpointTable:
             try:
                 await self._native.add(id, spec)
             except SpecError:
-                del self._rows[id]
+                self._rows.pop(id, None)
                 raise
+        if id not in self._rows:
+            return row
         self._settle(id, announce=True)
         self._tell_meanings(id, self.image.modules)
         self._tell_troubles()
@@ -165,7 +175,7 @@ class BreakpointTable:
         row = self._rows.get(id)
         if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
             return
-        names = await asyncio.to_thread(self._names_near, row.spec)
+        names = await in_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
             text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
             self._loop.tell(Notice("info", text, f"nearest names: {', '.join(names)}"))
@@ -184,6 +194,8 @@ class BreakpointTable:
             return
         if found.python is not None and found.python.name != name:
             await self._python.place_again(id, found.python.name)
+            if id not in self._rows:
+                return
         elif found.entries:
             self._python.reject(id, f"{name} is built in: it has no Python code")
             spec = found.operator.removeprefix("aten::") if found.operator else found.entries[0].spec
@@ -210,8 +222,9 @@ class BreakpointTable:
             await self._watch_throws()
         else:
             await self._native.enable(id, enabled)
-        self._rows[id] = replace(self._rows[id], enabled=enabled)
-        self._loop.tell(BreakpointChanged(self._rows[id]))
+        if id in self._rows:
+            self._rows[id] = replace(self._rows[id], enabled=enabled)
+            self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def _watch_throws(self) -> None:
         await self._origins.watch(bool(self._python.exception_owners()))
@@ -250,7 +263,8 @@ class BreakpointTable:
             await self._origins.take(event)
         changed = await self._native.operator_registered(number, thread)
         for id in changed or ():
-            self._settle(id, announce=True)
+            if id in self._rows:
+                self._settle(id, announce=True)
         return changed is not None
 
     def _tell_troubles(self) -> None:
@@ -313,26 +327,35 @@ class BreakpointTable:
 
     def on_exceptions(self) -> dict[int, BreakpointSpec]:
         """The enabled breakpoints on Python exceptions."""
-        return {id: self._rows[id].spec for id in self._python.exception_owners()}
+        return {id: self._rows[id].spec for id in self._python.exception_owners() if id in self._rows}
 
     def editor_wants(self, mode: str) -> bool:
         """Whether an editor's own choice of exceptions covers this mode of debugpy (always, unhandled)."""
         return self._python.editor_wants(mode)
 
-    async def count_python_hit(self, id: int) -> None:
-        """Count a stop of debugpy, which has looked at the suffixes. A temporary breakpoint is removed."""
+    def count_python_hit(self, id: int) -> None:
+        """Count a stop of debugpy, which has looked at the suffixes."""
         self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
-        if self._rows[id].spec.temporary:
-            await self.remove(id)
+
+    async def remove_temporary(self, hit: Sequence[int]) -> None:
+        """Remove the temporary ones of breakpoints that were hit."""
+        for id in hit:
+            row = self._rows.get(id)
+            if row is not None and row.spec.temporary:
+                await self.remove(id)
 
     async def count_passed_over(self, id: int) -> None:
         """To be called before :meth:`count_hit`: add the hits that only gdb has counted."""
+        if id not in self._rows:
+            return
         before = await self._native.hits_before(id)
-        if before > self._rows[id].hit_count:
+        if id in self._rows and before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)
 
     def count_hit(self, id: int) -> bool:
-        """Count a native hit. Returns whether the spec's ``hits`` or hit condition let it stop."""
+        """Count a native hit. Returns whether the spec's ``hits`` or hit condition let it stop; False for no row."""
+        if id not in self._rows:
+            return False
         row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
         if row.spec.hit_condition is not None:
             return hit_counts(row.spec.hit_condition, row.hit_count)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ...errors import CommandError, DualdbgError
+from ...in_thread import in_thread
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...stacks.merge import merge
@@ -87,7 +87,7 @@ class StackReader:
                 await self._native.load_library(module.path)
         elif load is Load.UNWIND:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
-                path = await asyncio.get_running_loop().run_in_executor(None, unwind_file, module.library)
+                path = await in_thread(unwind_file, module.library)
             if path is not None:
                 await self._native.add_symbols(path, module.bias)
 

@@ -58,7 +58,10 @@ class NativeHits:
         hit: list[int] = []
         description = None
         for id in ids:
-            spec = table.get(id).spec
+            row = table.find(id)
+            if row is None:
+                continue
+            spec = row.spec
             if spec.thread is not None and not await self._is_thread(event, spec.thread):
                 continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
@@ -84,7 +87,8 @@ class NativeHits:
                 continue
             hit.append(id)
         for id in hit:
-            if table.get(id).spec.temporary:
+            row = table.find(id)
+            if row is not None and row.spec.temporary:
                 await table.remove(id)
         return tuple(hit), description if hit else None
 

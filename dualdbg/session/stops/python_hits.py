@@ -43,7 +43,8 @@ class PythonHits:
         description = await self._switch_off(failed)
         owners = [id for id in owners if table.has(id)]  # one may have been removed while debugpy was asked
         for id in owners:
-            await table.count_python_hit(id)
+            table.count_python_hit(id)
+        await table.remove_temporary(owners)
         return tuple(owners), description
 
     async def _at_exception(self, hold: PythonHold) -> Met | None:
@@ -70,9 +71,7 @@ class PythonHits:
                 stopping.append(id)
         if not stopping and not table.editor_wants(exception.mode):
             return None
-        for id in stopping:
-            if table.get(id).spec.temporary:
-                await table.remove(id)
+        await table.remove_temporary(stopping)
         parts = [answers.exception_text(hold), origin, why]
         return tuple(stopping), ", ".join(part for part in parts if part) or None
 

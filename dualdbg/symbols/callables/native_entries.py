@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from ...in_thread import run
 from ...known.binding_layers import CASTER_OF_POINTER, FUNCTION_ARGUMENT
 from ...patience import patient
 from ...resources import resource_directory
+from ...shortage import shortage
 from ..elf.elf_file import ElfFile
 from ..objfile import Objfile, Symbol
 
@@ -98,7 +98,7 @@ def find_entries(
     """
     path = json.dumps(list(search_path))
     arguments = ["--path", path, *(["--setup", setup] if setup else []), *names]
-    with tempfile.TemporaryFile() as out:
+    with os.fdopen(os.memfd_create("answers"), "w+b") as out:
         command = [str(python), "-I", "-", "--out", str(out.fileno()), "--beside", _BESIDE, *arguments]
         _run(command, out.fileno(), directory, environment, seconds)
         out.seek(0)
@@ -126,8 +126,10 @@ def _run(
             timeout=seconds,
         )
     except OSError as error:
+        known = shortage(error)
         raise SymbolError(
-            f"cannot run {python}: {error.strerror}", "give another interpreter with --python"
+            f"cannot run {python}: {known.message if known else error.strerror}",
+            known.hint if known else "give another interpreter with --python",
         ) from error
     except subprocess.TimeoutExpired as error:
         raise SymbolError(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ...console.console import View
 from ...errors import CommandError
 from ...model import Breakpoint, Language
+from ...places import here
 from ..model.goto_target import understand
 from ..panes.breakpoints import BreakpointsView
 from ..panes.memory import MemoryView
@@ -100,7 +99,7 @@ class Looking(Following, Arranging):
         follower = self.follower
         if follower is None:
             return
-        spot = understand(text, self.views.source.source, follower.stack, (Path.cwd(),))
+        spot = understand(text, self.views.source.source, follower.stack, (here(),))
         if spot is None:
             spot = await follower.find_function(text)
         if spot.file is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import CommandError
 from ...model import Stack
+from ...places import expanded
 from .source_text import SourceText
 
 _DEFINITION = r"^\s*(?:async\s+def|def|class|struct|enum)\s+{name}\b|\b{name}\s*\([^;]*$"
@@ -51,7 +52,7 @@ def understand(
 
 def _find(name: str, shown: SourceText | None, folders: Sequence[Path]) -> str | None:
     places = [*folders, *([Path(shown.path).parent] if shown is not None else [])]
-    wanted = Path(name).expanduser()
+    wanted = expanded(name)
     for folder in places if not wanted.is_absolute() else [wanted.parent]:
         path = folder / wanted
         if path.is_file():

@@ -30,7 +30,11 @@ _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)
 
 
 def cache_folder():
-    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    """Where layouts are kept; without a home a place where nothing can be."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    except RuntimeError:
+        base = os.devnull
     return Path(base) / "dualdbg" / "layouts"
 
 

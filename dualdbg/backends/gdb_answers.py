@@ -1,0 +1,98 @@
+"""What our commands in gdb answer becomes facts. Pure: an answer of another form raises one of :data:`OTHER_FORM`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from ..model import NativeFrame
+from .native import HelperAnswer, MemoryPlace, ObjectPage, ObjectRow, ThrownObject
+
+OTHER_FORM = (
+    OSError,
+    ValueError,
+    RecursionError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    OverflowError,
+)
+"""What the reading of JSON and of files, and the functions below, raise for what is not the answer."""
+
+T = TypeVar("T")
+
+
+def nothing(_answer: Any) -> None:
+    """Of a command without an answer."""
+    return
+
+
+def one(kind: Callable[..., T]) -> Callable[[Any], T]:
+    """What has the fields of an answer as arguments."""
+    return lambda row: kind(**row)
+
+
+def rows(kind: Callable[..., T]) -> Callable[[Any], list[T]]:
+    """The same for each row of a list."""
+    return lambda rows: [kind(**row) for row in rows]
+
+
+def numbers(rows: Any) -> list[int]:
+    return [int(row) for row in rows]
+
+
+def number_or_none(answer: Any) -> int | None:
+    return None if answer is None else int(answer)
+
+
+def named_numbers(answer: Any) -> dict[str, int]:
+    return {str(name): int(number) for name, number in answer.items()}
+
+
+def texts(rows: Any) -> list[str]:
+    return [str(row) for row in rows]
+
+
+def threads(rows: Any) -> dict[int, int]:
+    return {int(row["number"]): int(row["tid"]) for row in rows}
+
+
+def frames(rows: Any) -> list[NativeFrame]:
+    return [NativeFrame(level=level, library=None, **row) for level, row in enumerate(rows)]
+
+
+def thrown_object(row: Any) -> ThrownObject:
+    return ThrownObject(tuple(row["types"]), row["text"])
+
+
+def memory_place(row: Any) -> MemoryPlace:
+    return MemoryPlace(int(row["address"]), int(row["size"]))
+
+
+def helper_answer(answer: Any) -> HelperAnswer:
+    if "error" in answer:
+        return HelperAnswer(None, str(answer["error"]), str(answer["hint"] or ""))
+    return HelperAnswer(_object_row(answer["value"]))
+
+
+def object_rows(rows: Any) -> list[ObjectRow]:
+    return [_object_row(row) for row in rows]
+
+
+def object_page(answer: Any) -> ObjectPage:
+    return ObjectPage(tuple(object_rows(answer["rows"])), int(answer["total"]))
+
+
+def _object_row(row: Mapping[str, Any]) -> ObjectRow:
+    children = row["children"]
+    return ObjectRow(
+        name=row["name"],
+        type=row["type"] or "",
+        value=row["value"],
+        address=row["address"],
+        total=row["total"],
+        data=row["data"],
+        kind=row.get("kind", ""),
+        layout=row["layout"],
+        children=None if children is None else tuple(_object_row(child) for child in children),
+    )

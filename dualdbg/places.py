@@ -1,0 +1,59 @@
+"""The user's folders, any of which may be missing: a home, the working directory, a place for temporary files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from .errors import TargetError
+
+_REMOVED = (
+    " (deleted)"  # what the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd)
+)
+
+NOWHERE = Path(os.devnull, "dualdbg")
+"""A path at which nothing can be and nothing can be made."""
+
+
+def expanded(name: str | Path) -> Path:
+    """``name`` with a leading ``~`` replaced. Where there is no such home it stays: a file may be called so."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError:
+        return Path(name)
+
+
+def user_folder(variable: str, below_home: str) -> Path:
+    """dualdbg's folder of one kind (XDG Base Directory Specification); :data:`NOWHERE` without a home."""
+    for base in (Path(os.environ.get(variable, "")), expanded(f"~/{below_home}")):
+        if base.is_absolute():  # the specification: a relative path is to be ignored
+            return base / "dualdbg"
+    return NOWHERE
+
+
+def here() -> Path:
+    """The working directory; where that was removed, the path that it had."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(str(Path("/proc/self/cwd").readlink()).removesuffix(_REMOVED))
+
+
+def temporary_folder() -> Path | None:
+    """Where temporary files can be made; None where there is no such place."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return None
+
+
+def new_temporary_folder(purpose: str) -> Path:
+    """A new folder that only the user may enter. Raises TargetError, which says ``purpose``."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="dualdbg-"))
+    except OSError as error:
+        raise TargetError(
+            f"no folder for {purpose} could be made: {error.strerror}",
+            "TMPDIR=DIR names a folder that can be written to",
+        ) from error
