@@ -100,14 +100,20 @@ class GdbEngine(GdbHelpers):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int) -> None:
-        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event)."""
+    async def attach(self, pid: int, index: Path | None) -> None:
+        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
+
+        gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
+        threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
+        """
         self._attached = asyncio.get_running_loop().create_future()
+        await self.keep_index(index)
         try:
             await self._process.command(f"-target-attach {pid}")
             await asyncio.wait_for(self._attached, DEADLINE)
         finally:
             self._attached = None
+        await self.keep_index(None)
 
     async def stop_at_program_changes(self) -> None:
         """From now on stop when a library is loaded or unloaded, and when the program replaces itself."""

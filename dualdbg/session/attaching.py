@@ -21,7 +21,7 @@ from ..model import Reason
 from ..resources import resource_directory
 from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
-from ..symbols.cache import cache_directory
+from ..symbols.cache import cache_directory, index_folder
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
@@ -129,7 +129,7 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
 async def _hold(session: Session, native: GdbEngine) -> None:
     """gdb stops the process."""
     try:
-        await native.attach(session.pid)
+        await native.attach(session.pid, index_folder())
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
     if not Path(f"/proc/{session.pid}").exists():

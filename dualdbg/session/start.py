@@ -19,7 +19,7 @@ from ..errors import CommandError, EngineError, EngineTimeout, TargetError
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
-from ..symbols.cache import cache_directory
+from ..symbols.cache import cache_directory, index_folder
 from ..symbols.locspec.presets import Preset, expand, only_in_debug_builds, shipped
 from ..symbols.nearest_names import nearest_names
 from ..symbols.torch.operator_functions import behind_binding
@@ -269,7 +269,7 @@ async def _start_gdb(
     except (EngineError, CommandError) as error:
         raise gdb_unusable(find_gdb(options.gdb), error) from error
     try:
-        await native.attach(session.pid)
+        await native.attach(session.pid, index_folder())
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
     await native.stop_at_program_changes()
