@@ -94,7 +94,7 @@ def _native_facts(facts: NativeFacts) -> str:
 def _python_hold(hold: PythonHold) -> str:
     """``breakpoint in 5551 at train.py:12``, as far as it was read; a decided one comes with what is shown of it."""
     thread = hold.tid if hold.tid is not None else f"debugpy's thread {hold.event.debugpy_thread}"
-    held = f"{hold.event.reason} in {thread}"
+    held = f"{hold.event.cause.value} in {thread}"
     if hold.verdict is not None:
         return held
     at = f" at {brief(hold.top)}" if hold.top is not None else ""

@@ -519,7 +519,7 @@ class TargetState:
         if isinstance(verdict, Need):
             return [ReadPython(hold, verdict)]
         self.entry_expected = False
-        if hold.event.reason == "pause":
+        if hold.event.cause is engine.PythonCause.PAUSED:
             self.pause_owed = False
         if isinstance(verdict, GoOn):
             self.reading = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.backends.events import NativeStopped, PythonStopped, StopCause
+from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session.effects import (
@@ -30,7 +30,7 @@ PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
-PYTHON = PythonStopped("breakpoint", 1, breakpoints=(0,))
+PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
 
 
 def running() -> TargetState:
@@ -225,7 +225,7 @@ def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     state.native_ready(hit(state), PICTURE)  # a native breakpoint serves the user as well
     state.leave_natively(None, False, None, False)
     state.departed()
-    late = one(state.python_stopped(PythonStopped("pause", 1)), ReadPython)
+    late = one(state.python_stopped(PythonStopped(PythonCause.PAUSED, 1)), ReadPython)
     assert isinstance(late, ReadPython)
     late.hold.read = True
     post = one(state.python_fact_read(late.hold), Post)

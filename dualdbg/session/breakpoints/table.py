@@ -304,7 +304,7 @@ class BreakpointTable:
         None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
         came first: nothing was counted then, and this is asked again.
         """
-        if hold.event.reason == "exception":
+        if hold.event.cause is engine.PythonCause.EXCEPTION:
             return await self._at_exception(hold)
         owners = self._python.owners(hold.event.breakpoints)
         failed = await self._failed_conditions(owners, hold)

@@ -284,7 +284,7 @@ class Inspector:
     def _was_left(self, tid: int) -> bool:
         """Whether debugpy shows an exception's traceback for the thread, at the end of the thread's own code."""
         holds = self._loop.state.python_holds.values()
-        return any(hold.tid == tid and hold.event.reason == "exception" for hold in holds)
+        return any(hold.tid == tid and hold.event.cause is engine.PythonCause.EXCEPTION for hold in holds)
 
     def _python_only(self, tid: int, named: list[PythonFrame], note: str | None) -> Stack:
         return Stack(tid, tuple(assign_roles(list(named), self.reader.rules)), Quality.PYTHON_ONLY, note)

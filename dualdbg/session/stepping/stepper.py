@@ -213,7 +213,7 @@ class Stepper:
                 return hold
         await self._inspector.thread_list.all()  # which of debugpy's numbers is which thread
         number = self._inspector.debugpy_thread(tid)
-        hold = PythonHold(engine.PythonStopped("step", number or 0), tid, shown=True)
+        hold = PythonHold(engine.PythonStopped(engine.PythonCause.STEPPED, number or 0), tid, shown=True)
         visible = (await self._inspector.stack(tid)).visible()
         if number is None or not visible or not isinstance(visible[0], PythonFrame):
             raise WrongState(
