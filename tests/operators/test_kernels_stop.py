@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Layer
+from dualdbg.symbols.names.symbol import Symbol
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
 from dualdbg.symbols.torch.operators import OperatorTable
@@ -127,6 +128,6 @@ def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: L
 
 
 @functools.cache
-def _functions(path: Path, name: str) -> list[FunctionSymbol]:
+def _functions(path: Path, name: str) -> list[Symbol]:
     """The tests look the same names up: each takes some milliseconds in a library of PyTorch."""
     return Objfile.open(path).find_functions(name)

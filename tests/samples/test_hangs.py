@@ -77,7 +77,10 @@ def test_gloo_collective() -> None:
         ranks = ready["ranks"]
         assert len(ranks) == 4
         assert {psutil.Process(rank).ppid() for rank in ranks} == {process.pid}
-        assert {psutil.Process(rank).status() for rank in ranks} == {psutil.STATUS_SLEEPING}
+        wait_until(
+            lambda: {psutil.Process(rank).status() for rank in ranks} == {psutil.STATUS_SLEEPING},
+            what="all ranks wait",
+        )
     all_end(ranks)
 
 
