@@ -34,7 +34,7 @@ hypothesis.settings.register_profile("dualdbg", deadline=None)
 hypothesis.settings.load_profile("dualdbg")
 
 # A process that has been killed needs a moment until it is gone.
-_GRACE_SECONDS = 3.0
+_GRACE_SECONDS = 10.0
 
 # Audit events (PEP 578) of everything that makes a process, or replaces ours.
 _STARTS = {

@@ -40,7 +40,7 @@ def thread_states(pid: int) -> list[tuple[str, str]]:
 
 
 def all_end(pids: list[int]) -> None:
-    wait_until(lambda: not any(is_running(pid) for pid in pids), 10, f"{pids} end with their parent")
+    wait_until(lambda: not any(is_running(pid) for pid in pids), 60, f"{pids} end with their parent")
 
 
 def test_gil_deadlock(native_samples: Path) -> None:
