@@ -45,7 +45,7 @@ def require(component: T | None, reason: str, *, outside: bool = False) -> T:
     pytest.skip(OUTSIDE + reason if outside else reason)
 
 
-def wait_until(predicate: Callable[[], T], seconds: float = 10.0, what: str = "") -> T:
+def wait_until(predicate: Callable[[], T], seconds: float = 60.0, what: str = "") -> T:
     """The first true answer of ``predicate``, asked again and again; fails after ``seconds``.
 
     For conditions that can be seen but not waited for: a file, a process state, a line in a log.

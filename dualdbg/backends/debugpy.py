@@ -23,6 +23,7 @@ from .events import (
     EngineEnded,
     EngineEvent,
     PythonBreakpoint,
+    PythonCause,
     PythonContinued,
     PythonEnded,
     PythonOutput,
@@ -292,7 +293,7 @@ class DebugpyEngine:
     def _on_stopped(self, body: dict[str, Any]) -> None:
         self._on_event(
             PythonStopped(
-                reason=str(body.get("reason")),
+                cause=_CAUSES.get(str(body.get("reason")), PythonCause.OTHER),
                 debugpy_thread=int(body["threadId"]),
                 description=body.get("description"),
                 text=body.get("text"),
@@ -319,6 +320,16 @@ class DebugpyEngine:
     def _on_terminated(self, body: dict[str, Any]) -> None:
         self._on_event(PythonEnded(None))
 
+
+_CAUSES = {  # the protocol's words, of which pydevd says these
+    "breakpoint": PythonCause.BREAKPOINT,
+    "function breakpoint": PythonCause.FUNCTION,
+    "step": PythonCause.STEPPED,
+    "goto": PythonCause.MOVED,
+    "pause": PythonCause.PAUSED,
+    "exception": PythonCause.EXCEPTION,
+    "entry": PythonCause.ENTRY,
+}
 
 _EVENTS: dict[str, Callable[[DebugpyEngine, dict[str, Any]], None]] = {
     "initialized": DebugpyEngine._on_initialized,

@@ -78,11 +78,24 @@ class NativeLog:
     text: str
 
 
+class PythonCause(Enum):
+    """Why debugpy holds a thread. The value is for people."""
+
+    BREAKPOINT = "breakpoint"
+    FUNCTION = "function breakpoint"
+    STEPPED = "step"
+    MOVED = "goto"  # to the statement that was to be the next one
+    PAUSED = "pause"
+    EXCEPTION = "exception"
+    ENTRY = "entry"
+    OTHER = "other"  # none that is known here
+
+
 @dataclass(frozen=True)
 class PythonStopped:
-    """debugpy holds a thread. ``reason`` is DAP's word; ``debugpy_thread`` is debugpy's own thread number."""
+    """debugpy holds a thread. ``debugpy_thread`` is debugpy's own thread number."""
 
-    reason: str
+    cause: PythonCause
     debugpy_thread: int
     description: str | None = None
     text: str | None = None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +25,7 @@ _MOST_TROUBLES = 20  # are told
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
+_SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
@@ -64,6 +67,8 @@ class GdbEngine(GdbHelpers):
         self._on_event = on_event
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
+        self._target = 0  # the process that was attached to
+        self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self.version: str | None = None
@@ -102,14 +107,21 @@ class GdbEngine(GdbHelpers):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int) -> None:
-        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event)."""
+    async def attach(self, pid: int, index: Path | None) -> None:
+        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
+
+        gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
+        threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
+        """
         self._attached = asyncio.get_running_loop().create_future()
+        self._target = pid
+        await self.keep_index(index)
         try:
             await self._process.command(f"-target-attach {pid}")
             await asyncio.wait_for(self._attached, DEADLINE)
         finally:
             self._attached = None
+        await self.keep_index(None)
 
     async def stop_at_program_changes(self) -> None:
         """From now on stop when a library is loaded or unloaded, and when the program replaces itself."""
@@ -145,8 +157,26 @@ class GdbEngine(GdbHelpers):
         await self._process.command(" ".join(words))
 
     async def resume_with_signal(self, name: str) -> None:
-        """Let every thread run; the selected one gets this signal."""
+        """Let every thread run, with the signal that the target was stopped for.
+
+        One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
+        signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
+        """
+        taker = self._taker
+        if taker is not None:
+            await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
         await self._process.console(f"signal {name}")
+
+    async def _receiver(self, taker: int, number: int) -> int:
+        """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""
+        threads = await self.threads()
+        main = next((one for one, tid in threads.items() if tid == self._target), taker)
+        if main == taker or _blocks(self._target, number):
+            return taker
+        await self._process.console(f"thread {taker}")
+        with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
+            return taker if await self._number("$_siginfo.si_code") == _SI_TKILL else main
+        return taker
 
     async def interrupt(self) -> None:
         """Ask for a stop of every thread; it arrives as an event."""
@@ -303,6 +333,8 @@ class GdbEngine(GdbHelpers):
         if not isinstance(event, NativeExited) and self._attached is not None and not self._attached.done():
             self._attached.set_result(None)
             return
+        if isinstance(event, NativeStopped) and event.signal is not None:
+            self._taker = event.gdb_thread
         self._on_event(event)
 
 
@@ -311,6 +343,18 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
     "running": GdbEngine._on_running,
     "thread-created": GdbEngine._on_thread_created,
 }
+
+
+def _blocks(tid: int, number: int) -> bool:
+    """Whether the thread has this signal wait, for example for a thread that takes all signals (proc(5), SigBlk)."""
+    try:
+        status = Path(f"/proc/{tid}/status").read_text()
+    except OSError:
+        return False  # it has ended, and gdb will say so
+    return any(
+        line.startswith("SigBlk:") and int(line.split()[1], 16) >> (number - 1) & 1
+        for line in status.splitlines()
+    )
 
 
 def _checked_version(executable: str, text: str) -> str:

@@ -24,7 +24,7 @@ from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
 from ..symbols.address_space import AddressSpace
-from ..symbols.cache import cache_directory
+from ..symbols.cache import cache_directory, index_folder
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
@@ -152,7 +152,7 @@ async def _guarded_attach(session: Session, native: GdbEngine, was_stopped: bool
     session.repair = partial(repair, session.pid, was_stopped, file)
     session.at_close.append(_guard(session.pid, native, was_stopped, file).release)
     try:
-        await native.attach(session.pid)
+        await native.attach(session.pid, index_folder())
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
 

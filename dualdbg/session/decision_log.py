@@ -97,7 +97,7 @@ def _python_hold(hold: PythonHold) -> str:
     A hold that is decided comes with what is shown of it, which says the place.
     """
     thread = hold.tid if hold.tid is not None else f"debugpy's thread {hold.event.debugpy_thread}"
-    held = f"{hold.event.reason} in {thread}"
+    held = f"{hold.event.cause.value} in {thread}"
     if hold.verdict is not None:
         return held
     at = f" at {brief(hold.top)}" if hold.top is not None else ""

@@ -13,10 +13,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec
 
 from ..errors import DualdbgError, WrongState
-from ..model import Event, Notice
+from ..model import Event, Notice, Output
 from .decision_log import decision
 from .effects import Effect, Effects, Tell
 from .state import TargetState, described_transition
+
+# Events that wait for one front end. Beyond it the target's texts are left out: log points write without end, and
+# debugpy would keep in the target what is not read here. Everything else is told: it is little, and must not be lost.
+MOST_UNREAD = 100_000
 
 P = ParamSpec("P")
 Transition = Callable[Concatenate[TargetState, P], Effects]
@@ -38,6 +42,9 @@ class Loop:
         self._open = False
         self._over = False
         self._subscribers: list[asyncio.Queue[Event]] = []
+        self._left_out: dict[
+            asyncio.Queue[Event], int
+        ] = {}  # texts that a front end which does not read has missed
         self._background: set[asyncio.Task[bool]] = set()
         self.ended = asyncio.Event()  # nothing follows any more
         self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then
@@ -135,7 +142,7 @@ class Loop:
     # -- events -----------------------------------------------------------------------------------
 
     def subscribe(self) -> asyncio.Queue[Event]:
-        """A queue that gets every event from now on."""
+        """A queue that gets every event from now on; one that is not read misses texts beyond ``MOST_UNREAD``."""
         queue: asyncio.Queue[Event] = asyncio.Queue()
         self._subscribers.append(queue)
         return queue
@@ -143,6 +150,15 @@ class Loop:
     def tell(self, event: Event) -> None:
         """Every subscriber gets the event."""
         for queue in self._subscribers:
+            if isinstance(event, Output) and queue.qsize() >= MOST_UNREAD:
+                self._left_out[queue] = self._left_out.get(queue, 0) + 1
+                continue
+            if missed := self._left_out.pop(queue, 0):
+                queue.put_nowait(
+                    Notice(
+                        "warning", f"{missed} texts are left out here: they came faster than they were read"
+                    )
+                )
             queue.put_nowait(event)
 
     # -- work beside the loop ---------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..patience import patient
 from ..places import here
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
-from ..symbols.cache import cache_directory
+from ..symbols.cache import cache_directory, index_folder
 from ..symbols.locspec.presets import Preset, expand, only_in_debug_builds, shipped
 from ..symbols.nearest_names import nearest_names
 from ..symbols.torch.operator_functions import behind_binding
@@ -314,7 +314,7 @@ async def _start_gdb(
     except (EngineError, CommandError) as error:
         raise gdb_unusable(find_gdb(options.gdb), error) from error
     try:
-        await native.attach(session.pid)
+        await native.attach(session.pid, index_folder())
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error, launched=True) from error
     await native.stop_at_program_changes()

@@ -28,6 +28,20 @@ def cache_directory() -> Path:
     return _directory(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", ""))
 
 
+def index_folder() -> Path | None:
+    """The folder in it where gdb keeps its indexes of debug info, one for each build of a file.
+
+    Its oldest files go as those of the cache itself do. None where it cannot be made: gdb then does without.
+    """
+    folder = cache_directory() / "gdb-index"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return None
+    _prune(folder)
+    return folder
+
+
 @lru_cache(maxsize=8)
 def _directory(cache_home: str, home: str) -> Path:
     for base in _bases(cache_home, home):
@@ -138,7 +152,7 @@ def look_up(name: str, size: int) -> Path | None:
     return _in_memory.get(name)
 
 
-def _prune(folder: Path, keep: str) -> None:
+def _prune(folder: Path, keep: str | None = None) -> None:
     """Remove the files that were used longest ago, until the rest is within the limit."""
     files = []
     for path in folder.iterdir():

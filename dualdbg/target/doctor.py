@@ -23,7 +23,7 @@ from .interpreter import Interpreter
 from .launcher import debugpy_package, naming_us_as_tracer
 from .preload import COMPILERS
 
-GDB_OLDEST, GDB_NEWEST = 12, 17  # what dualdbg is made for
+GDB_OLDEST, GDB_NEWEST = 12, 18  # what dualdbg is made for
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
 CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
 SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer

@@ -32,15 +32,23 @@ def require_inferior(formatting=False):
 
 def mappings(inferior):
     """The :class:`Mappings` of ``inferior``; kept while the list of its mapped files stays the same."""
-    rows = parse_proc_mappings(_quietly("info proc mappings"))
+    text = _quietly("info proc mappings")
+    origin = (inferior.num, inferior.pid, gdb.parameter("sysroot"), text)
+    if _mappings.get("origin") != origin:  # reading some hundred rows takes longer than most commands
+        _mappings.update(origin=origin, value=_read_mappings(inferior, parse_proc_mappings(text)))
+    return _mappings["value"]
+
+
+def _read_mappings(inferior, rows):
     roots = [f"/proc/{inferior.pid}/root"] if inferior.pid else []
     sysroot = gdb.parameter("sysroot")
     if sysroot and not sysroot.startswith("target:"):
         roots.append(sysroot)
-    key = (inferior.num, inferior.pid, tuple(row for row in rows if row.path.startswith("/")))
-    if _mappings.get("key") != key:
-        _mappings.update(key=key, value=Mappings(rows, roots, deleted_files(inferior.pid, rows)))
-    return _mappings["value"]
+    key = (inferior.num, inferior.pid, roots, [row for row in rows if row.path.startswith("/")])
+    if _mappings.get("key") == key:
+        return _mappings["value"]
+    _mappings["key"] = key
+    return Mappings(rows, roots, deleted_files(inferior.pid, rows))
 
 
 _mappings = {}

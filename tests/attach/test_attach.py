@@ -148,15 +148,15 @@ def test_any_death_on_our_side(victim: str) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         ) as session:
             pid = process.pid
-            wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
-            wait_until(lambda: state_of(pid) == "S" and traps_in(pid), 20, "it runs with breakpoints in it")
+            wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
+            wait_until(lambda: state_of(pid) == "S" and traps_in(pid), 60, "it runs with breakpoints in it")
             gdb = tracer_of(pid)
             if victim in ("dualdbg", "both"):
                 session.kill()
             if victim in ("gdb", "both"):
                 os.kill(gdb, signal.SIGKILL)
             session.wait()
-            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 20, "its code is as it was")
+            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 60, "its code is as it was")
         assert "left" in answer_of(process)
 
 
@@ -209,8 +209,8 @@ def test_our_death_while_threads_meet_a_breakpoint() -> None:
                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             ) as session:
                 pid = process.pid
-                wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
-                wait_until(lambda: traps_in(pid), 20, "the breakpoint is in it")
+                wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
+                wait_until(lambda: traps_in(pid), 60, "the breakpoint is in it")
                 session.kill()
                 wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 30, "its code is as it was")
             assert answer_of(process) == "left []\n"
@@ -261,13 +261,13 @@ def test_refusals() -> None:
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         ) as first:
             try:
-                wait_until(lambda: tracer_of(process.pid) != 0, 20, "the first one is attached")
+                wait_until(lambda: tracer_of(process.pid) != 0, 60, "the first one is attached")
                 second = attach(process.pid)
                 assert second.returncode == 3
                 assert f"is traced by process {tracer_of(process.pid)} (gdb)" in second.stderr
             finally:
                 first.send_signal(signal.SIGTERM)
-        wait_until(lambda: tracer_of(process.pid) == 0, 20, "let go")
+        wait_until(lambda: tracer_of(process.pid) == 0, 60, "let go")
     gone = attach(process.pid)
     assert gone.returncode == 3
     assert f"process {process.pid}" in gone.stderr

@@ -74,7 +74,7 @@ def family_of(run: JsonRun) -> list[psutil.Process]:
 
 
 def all_end(family: list[psutil.Process]) -> None:
-    wait_until(lambda: not any(_lives(process) for process in family), 20, f"the end of {family}")
+    wait_until(lambda: not any(_lives(process) for process in family), 60, f"the end of {family}")
 
 
 def _lives(process: psutil.Process) -> bool:

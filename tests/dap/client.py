@@ -340,7 +340,7 @@ class StdioAdapter:
         assert self.process.stdin and self.process.stdout
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -191,7 +191,7 @@ def test_the_end_of_the_program_ends_its_children(
     child.wait_end()
     for pid in pids:
         gone(pid)
-    assert adapter.process.wait(20) == 0
+    assert adapter.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("who", ["child", "program"])
@@ -317,5 +317,5 @@ def test_children_of_a_server_come_to_its_own_port(loader: Callable[[str], Path]
     assert is_running(process_id(client))
     client.request("disconnect")
     client.wait_end()
-    assert server.process.wait(20) == 0 or server.process.returncode == 137
+    assert server.process.wait(60) == 0 or server.process.returncode == 137
     assert server.close()[1] == ""

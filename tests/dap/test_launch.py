@@ -179,7 +179,7 @@ class Terminals:
 
     def close(self) -> None:
         for process in self.processes:
-            process.wait(10)
+            process.wait(60)
         os.close(self.master)
         os.close(self._slave)
 
@@ -214,7 +214,7 @@ def test_in_a_terminal_of_the_editor(client: Client, program: Write, terminals: 
     assert "hello Zoë True True".encode() in terminals.text
     terminals.write(b"\x03")  # the program's own, as without a debugger
     assert finish(client) == 7
-    assert terminals.processes[0].wait(10) == 7
+    assert terminals.processes[0].wait(60) == 7
     assert client.output == ""
 
 
@@ -244,7 +244,7 @@ def test_a_program_that_cannot_start_in_the_terminal(
     client.reverse["runInTerminal"] = without_the_folder
     arguments = {"program": str(program("pass")), "cwd": str(folder), "console": "integratedTerminal"}
     assert str(folder) in client.refused("launch", arguments)
-    assert terminals.processes[0].wait(10) == 3
+    assert terminals.processes[0].wait(60) == 3
 
 
 def test_an_editor_without_terminals(adapter: StdioAdapter) -> None:

@@ -261,7 +261,7 @@ class Server:
         """End it; its status and what it wrote to stderr after the first line."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(20)
+        status = self.process.wait(60)
         self._reader.join(5)
         return status, self._rest
 
@@ -309,7 +309,7 @@ def test_the_status_says_which_signal_ended_the_adapter(
     pid = process_id(client)
     client.wait_output("running")
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(60) == 128 + number
     gone(pid)
     client.wait_end()
     errors = server.close()[1] if listening else adapter.close()
@@ -355,7 +355,7 @@ def test_attach_to_a_server_with_a_program_as_vs_code_does(program: Write) -> No
     assert client.event("exited")["exitCode"] == 4
     client.event("terminated")
     client.request("disconnect")
-    assert server.process.wait(20) == 4, "the server ends with its program, and as it did"
+    assert server.process.wait(60) == 4, "the server ends with its program, and as it did"
     server.close()
     assert server.process.stdout and "'--one', 'two'" in server.process.stdout.read()
 
@@ -369,7 +369,7 @@ def test_a_client_that_restarts_by_coming_again(program: Write) -> None:
         client.stopped()
         client.request("disconnect", {"restart": restart})
         client.wait_end()
-    server.process.wait(20)
+    server.process.wait(60)
     server.close()
 
 

@@ -235,13 +235,13 @@ def impostor(folder: Path, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(60)
     try:
         yield path, heard
     finally:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
-        thread.join(10)
+        thread.join(60)
 
 
 @as_root

@@ -19,6 +19,12 @@ PROGRAM = [sys.executable, HERE / "targets" / "one_tensor.py"]
 TABLE = Path("dualdbg_helpers", "layout", "tables", "torch-2.13.0.json")
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A cache for the tests that need compiled types, so that these are compiled once."""
+    return {"XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the helpers, to be changed."""
@@ -103,7 +109,7 @@ def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_table_is_what_the_compiler_says(tmp_path: Path) -> None:
+def test_the_table_is_what_the_compiler_says(tmp_path: Path, compiled: dict[str, str]) -> None:
     """The table in the package was made by the tool, and nothing in it was forgotten."""
     commands = [
         "set dualdbg layouts types-object",
@@ -112,7 +118,7 @@ def test_the_table_is_what_the_compiler_says(tmp_path: Path) -> None:
         "records = [chain.record(r) for part in PARTS.values() for r in part.records]; "
         "print(json.dumps({r.name: [r.size, r.offsets] for r in records}))",
     ]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, timeout=300)
+    outcome = run_gdb(PROGRAM, commands, tmp_path, env=compiled, timeout=300)
     found = json.loads(outcome.output(1).splitlines()[-1])
     table = json.loads((ENTRY.parent / TABLE).read_text())["records"]
     expected = {
@@ -122,9 +128,9 @@ def test_the_table_is_what_the_compiler_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_types_for_gdb_itself(tmp_path: Path) -> None:
+def test_types_for_gdb_itself(tmp_path: Path, compiled: dict[str, str]) -> None:
     commands = ["set language c++", "torch-types", "print *(c10::TensorImpl*){tensor}"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, timeout=300)
+    outcome = run_gdb(PROGRAM, commands, tmp_path, env=compiled, timeout=300)
     assert "gdb knows the types of torch-2.13.0-core-" in outcome.output(1)
     assert outcome.output(2).split(" = ", 1)[1] == outcome.published["more"]["repr"] + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Layer
+from dualdbg.symbols.names.symbol import Symbol
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
 from dualdbg.symbols.torch.operators import OperatorTable
@@ -19,9 +21,9 @@ from tests.operators.counting import run, run_with_stacks
 
 HERE = Path(__file__).parent
 SEED = 20240611
-WANTED = 300  # operators that one line of Python can call
+WANTED = 180  # operators that one line of Python can call
 REACHED = 0.95  # of them: some operators may change their ways between the trial and the run
-DRAWN = 460  # about four fifths of the operators can be called
+DRAWN = 280  # about four fifths of the operators can be called
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -85,7 +87,7 @@ def test_one_stop_a_call(
         stops[name] = _reported(mine, own, mapped)
     wrong = {once[name]: count for name, count in stops.items() if count != 1}
     print(f"{several} of {len(once)} calls came by several kernels; not reported once: {wrong}")
-    assert several > 20
+    assert several > 10
     assert len(wrong) <= 0.02 * len(once), wrong
 
 
@@ -120,6 +122,12 @@ def _places(table: OperatorTable, torch_directory: Path, operator: str, layer: L
     for candidate in table.symbols_for(operator, layer):
         path = torch_directory / "lib" / f"{candidate.library}.so"
         if path.exists():
-            functions = Objfile.open(path).find_functions(f"::{candidate.name}")
+            functions = _functions(path, f"::{candidate.name}")
             found |= {f"{path}+{one.address:#x}" for one in candidate.pick(functions)}
     return found
+
+
+@functools.cache
+def _functions(path: Path, name: str) -> list[Symbol]:
+    """The tests look the same names up: each takes some milliseconds in a library of PyTorch."""
+    return Objfile.open(path).find_functions(name)

@@ -40,7 +40,7 @@ def thread_states(pid: int) -> list[tuple[str, str]]:
 
 
 def all_end(pids: list[int]) -> None:
-    wait_until(lambda: not any(is_running(pid) for pid in pids), 10, f"{pids} end with their parent")
+    wait_until(lambda: not any(is_running(pid) for pid in pids), 60, f"{pids} end with their parent")
 
 
 def test_gil_deadlock(native_samples: Path) -> None:
@@ -77,7 +77,10 @@ def test_gloo_collective() -> None:
         ranks = ready["ranks"]
         assert len(ranks) == 4
         assert {psutil.Process(rank).ppid() for rank in ranks} == {process.pid}
-        assert {psutil.Process(rank).status() for rank in ranks} == {psutil.STATUS_SLEEPING}
+        wait_until(
+            lambda: {psutil.Process(rank).status() for rank in ranks} == {psutil.STATUS_SLEEPING},
+            what="all ranks wait",
+        )
     all_end(ranks)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.events import NativeStopped, PythonCause, StopCause
 from dualdbg.errors import WrongState
 from dualdbg.session.decision_log import brief, decision
 from dualdbg.session.effects import AnswerHalt, Halt, ReadNative, Resume
@@ -34,7 +34,7 @@ def a_life(seed: int) -> list[str]:
         machine._at(machine.world.end_native_step)
     machine.time_passes(2.0)
     machine.resume()
-    machine._at(lambda: machine.world.stop_in_python(1, "breakpoint", counts=True))
+    machine._at(lambda: machine.world.stop_in_python(1, PythonCause.BREAKPOINT, counts=True))
     machine.time_passes(2.0)
     machine.look_at_everything(0.002)
     machine.time_passes(2.0)

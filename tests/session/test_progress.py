@@ -35,7 +35,7 @@ def test_what_is_slow_is_told_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> 
 
         with pytest.raises(ValueError):
             async with progress(tell, "reading"):
-                await asyncio.wait_for(first.wait(), 10)
+                await asyncio.wait_for(first.wait(), 60)
                 raise ValueError("the end of it")
         return told
 

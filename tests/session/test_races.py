@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from dualdbg.backends.events import PythonCause
 from dualdbg.errors import DualdbgError
 from dualdbg.model import Detached, Exit, Exited, Language, Notice, Resumed, State, Stopped
 from dualdbg.session.session import Session
@@ -144,23 +145,23 @@ class Races(RuleBasedStateMachine):
     @precondition(_python_runs)
     @rule(number=st.sampled_from([MAIN, 2]))
     def python_breakpoint(self, number: int) -> None:
-        self._at(lambda: self.world.stop_in_python(number, "breakpoint", counts=True))
+        self._at(lambda: self.world.stop_in_python(number, PythonCause.BREAKPOINT, counts=True))
 
     @precondition(_python_runs)
     @rule()
     def python_exception_that_nobody_asked_for(self) -> None:
-        self._at(lambda: self.world.stop_in_python(MAIN, "exception", counts=False))
+        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.EXCEPTION, counts=False))
 
     @precondition(lambda self: self._python_runs() and self.world.python_step is not None)
     @rule()
     def python_step_ends(self) -> None:
-        self._at(lambda: self.world.stop_in_python(MAIN, "step", counts=False))
+        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.STEPPED, counts=False))
 
     @precondition(lambda self: self._python_runs() and self.session.python.pausing)  # type: ignore[union-attr]
     @rule()
     def python_pauses(self) -> None:
         self.session.python.pausing = False  # type: ignore[union-attr]
-        self._at(lambda: self.world.stop_in_python(MAIN, "pause", counts=False))
+        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.PAUSED, counts=False))
 
     @precondition(lambda self: self.world.alive)
     @rule(luck=SELDOM)

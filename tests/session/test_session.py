@@ -131,7 +131,7 @@ def test_a_pause_is_a_python_stop_where_the_thread_waits_for_the_gil(tmp_path: P
         await driver.session.breakpoints.remove(1)
         for _ in range(4):
             await driver.session.resume()
-            wait_until(lambda: _system_call(driver.session.pid) in FUTEX, 10, "it waits for the GIL")
+            wait_until(lambda: _system_call(driver.session.pid) in FUTEX, 60, "it waits for the GIL")
             await driver.session.pause()
             stop = await driver.stop()
             assert (stop.reason, stop.origin) == (Reason.PAUSE, Language.PYTHON), await driver.stack()
@@ -143,7 +143,7 @@ def test_a_pause_in_native_code_shows_the_python_line_that_called_it(tmp_path: P
     async def work(driver: Driver) -> None:
         await driver.stop()
         await driver.session.resume()
-        wait_until(lambda: _system_call(driver.session.pid) in NANOSLEEP, 10, "the program sleeps")
+        wait_until(lambda: _system_call(driver.session.pid) in NANOSLEEP, 60, "the program sleeps")
         await driver.session.pause()
         stop = await driver.stop()
         assert stop.reason is Reason.PAUSE and stop.origin is Language.NATIVE
@@ -256,7 +256,7 @@ def test_detach_leaves_a_program_that_runs_to_its_end(tmp_path: Path, env: Env) 
         await driver.stop()
         await driver.session.detach()
         assert driver.session.state is State.DETACHED
-        wait_until(lambda: result.exists() and result.read_text(), 10, "the program has ended by itself")
+        wait_until(lambda: result.exists() and result.read_text(), 60, "the program has ended by itself")
 
     run_session(work, script(tmp_path, text), "capi_add", env=env)
     assert result.read_text() == "15.0"

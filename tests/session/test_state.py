@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from dualdbg.backends.events import NativeStopped, PythonStopped, StopCause
+from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session import state as state_module
@@ -49,7 +49,7 @@ PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
-PYTHON = PythonStopped("breakpoint", 1, breakpoints=(0,))
+PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
 
 
 def running() -> TargetState:
@@ -244,7 +244,7 @@ def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     native_ready(state, hit(state), PICTURE)  # a native breakpoint serves the user as well
     leave_natively(state, None, False, None, False)
     departed(state)
-    late = one(python_stopped(state, PythonStopped("pause", 1)), ReadPython)
+    late = one(python_stopped(state, PythonStopped(PythonCause.PAUSED, 1)), ReadPython)
     assert isinstance(late, ReadPython)
     late.hold.read = True
     post = one(python_fact_read(state, late.hold), Post)

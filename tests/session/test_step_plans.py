@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.backends.events import NativeStopped, PythonStopped, StopCause
+from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
 from dualdbg.backends.native import Move
 from dualdbg.errors import WrongState
 from dualdbg.model import Language, NativeFrame, PythonFrame, Quality, Reason, Role, Stack, Stop, Thread
@@ -223,7 +223,7 @@ def test_continue_from_a_native_stop(row: tuple[NativeGround, NativePlan | Groun
 
 # -- leaving a Python stop ------------------------------------------------------------------------
 
-HOLD = PythonHold(PythonStopped("breakpoint", 5), TID, depth=2, top=PYTHON)
+HOLD = PythonHold(PythonStopped(PythonCause.BREAKPOINT, 5), TID, depth=2, top=PYTHON)
 PYTHON_STEP = Step("next", TID, THREAD, origin=PYTHON, depth=2)
 
 

@@ -124,7 +124,7 @@ def test_who_may_not_be_frozen_and_nobody_is_after_detaching(counting: Path, env
         return driver.session.pid
 
     pid = run_session(work, counting, "capi_add", env=env, launch_options={"env": {**env, "ROUNDS": "100"}})
-    support.wait_until(lambda: not support.is_running(pid), 20, "the end of the program")
+    support.wait_until(lambda: not support.is_running(pid), 60, "the end of the program")
 
 
 # One thread is blocked in C++ without the GIL; the main one lets it go on.

@@ -79,7 +79,7 @@ def test_gloo_collective() -> None:
             text = findings[0]["text"] if findings and findings[0]["kind"] == "collective" else ""
             return text if "3 processes are in the collective all_reduce" in text else None
 
-        text = wait_until(all_there, 20, "three ranks are in the collective")
+        text = wait_until(all_there, 60, "three ranks are in the collective")
         assert "train_step" in text
         assert ", ".join(map(str, others)) in text
         assert f"process {missing} of the same program is not" in text

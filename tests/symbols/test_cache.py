@@ -90,6 +90,7 @@ def test_a_full_disk_moves_the_file_elsewhere(own_cache: Path, monkeypatch: pyte
     path = cache.store("elsewhere", [b"x"])
     assert path.read_bytes() == b"x" and not path.is_relative_to(own_cache)
     assert cache.look_up("elsewhere", 1) == path
+    assert cache.index_folder() is None
 
 
 def test_the_oldest_files_go_first(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,3 +102,15 @@ def test_the_oldest_files_go_first(own_cache: Path, monkeypatch: pytest.MonkeyPa
             assert cache.look_up(name, 10) == path
     cache.store("new", [b"0123456789"])
     assert {path.name for path in own_cache.iterdir()} == {"older file in use", "new"}
+
+
+def test_old_indexes_of_gdb_go_too(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = cache.index_folder()
+    assert folder is not None and folder.parent == own_cache
+    for age, name in ((200, "old"), (100, "young")):
+        path = folder / name
+        path.write_bytes(b"0123456789")
+        os.utime(path, (path.stat().st_atime - age, path.stat().st_mtime - age))
+    monkeypatch.setattr(cache, "LIMIT", 15)
+    assert cache.index_folder() == folder
+    assert [path.name for path in folder.iterdir()] == ["young"]

@@ -15,8 +15,8 @@ from tests.symbols.conftest import run, torch_library
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("binutils")]
 
 SEED = 20240503
-SEARCHED = 150
-COMPARED = 30_000
+SEARCHED = 60
+COMPARED = 8_000
 
 
 @pytest.fixture(scope="module")

@@ -88,7 +88,7 @@ def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
             run("-u", "new-session", "-d", "-s", str(number), *size, "-e", "LC_ALL=C.UTF-8", script)
             run("set-option", "-t", str(number), "status", "off")
             run("resize-window", "-t", str(number), *size)
-            support.wait_until(done.exists, 10, f"tmux has drawn {name}")
+            support.wait_until(done.exists, 60, f"tmux has drawn {name}")
             result[name] = _settled(lambda number=number: run("capture-pane", "-p", "-t", str(number)))
     finally:
         keep.touch()

@@ -25,10 +25,13 @@ def work(number):
 
 
 children = []
+joined, join = os.pipe()
 for number in (1, 2):
     pid = os.fork()
     if not pid:
+        os.write(join, b"1")
         os._exit(work(number))
+    os.read(joined, 1)  # processes are numbered in the order in which they join
     children.append(pid)
 for pid in children:
     os.waitpid(pid, 0)
@@ -76,11 +79,11 @@ def test_a_child_that_stops_is_shown_and_processes_are_chosen(tmp_path: Path) ->
         await screen.command("process 3")
         await screen.until(lambda: "process 3: stopped" in screen.text(), "the second child")
         await screen.stopped()
-        assert "number = 2" in screen.text()
+        await screen.until(lambda: "number = 2" in screen.text(), "the second child's variables")
         await screen.press("escape", "f5")
         await screen.until(lambda: "process 2: stopped" in screen.text(), "the other that still stands")
         await screen.stopped()
-        assert "number = 1" in screen.text()
+        await screen.until(lambda: "number = 1" in screen.text(), "the first child's variables")
         await screen.press("f5")
         await screen.until(lambda: set(states().values()) == {State.EXITED}, "the end of all")
 

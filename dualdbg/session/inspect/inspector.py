@@ -173,7 +173,7 @@ class Inspector:
                 return hold
         await self.thread_list.all()  # it learns debugpy's number of each thread
         number = self.debugpy_thread(tid)
-        hold = PythonHold(engine.PythonStopped("step", number or 0), tid, shown=True)
+        hold = PythonHold(engine.PythonStopped(engine.PythonCause.STEPPED, number or 0), tid, shown=True)
         visible = (await self.stack(tid)).visible()
         if number is None or not visible or not isinstance(visible[0], PythonFrame):
             raise WrongState(
@@ -314,7 +314,7 @@ class Inspector:
     def _was_left(self, tid: int) -> bool:
         """Whether debugpy shows the traceback of an exception that has left all of the thread's own code."""
         holds = self._loop.state.python_holds.values()
-        return any(hold.tid == tid and hold.event.reason == "exception" for hold in holds)
+        return any(hold.tid == tid and hold.event.cause is engine.PythonCause.EXCEPTION for hold in holds)
 
     def _python_only(self, tid: int, named: list[PythonFrame], note: str | None) -> Stack:
         return Stack(tid, tuple(assign_roles(list(named), self.reader.rules)), Quality.PYTHON_ONLY, note)

@@ -94,7 +94,7 @@ class StackReader:
     async def _keep_index(self, wanted: bool) -> None:
         """Let gdb keep its index of a big library's debug info, by build-id: it need not be made the next time."""
         if wanted:
-            await self._native.keep_index(cache.cache_directory() / "gdb-index")
+            await self._native.keep_index(cache.index_folder())
         else:
             await self._native.keep_index(None)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...backends import events as engine
-from ...backends.events import StopCause
+from ...backends.events import PythonCause, StopCause
 from ...model import Reason
 from ..stepping.step import Step
 from ..stepping.step_frames import is_not_below
@@ -33,13 +33,14 @@ _INTERNAL = {StopCause.LIBRARIES: Need.LIBRARIES, StopCause.EXEC: Need.PROGRAM}
 _HIT_CAUSES = {StopCause.BREAKPOINT, StopCause.WATCHPOINT}
 _STEP_CAUSES = {StopCause.STEPPED, StopCause.RETURNED, StopCause.LOCATION_REACHED}
 _PYTHON_REASONS = {
-    "breakpoint": Reason.BREAKPOINT,
-    "function breakpoint": Reason.BREAKPOINT,
-    "step": Reason.STEP,
-    "goto": Reason.STEP,
-    "pause": Reason.PAUSE,
-    "exception": Reason.EXCEPTION,
-    "entry": Reason.ENTRY,
+    PythonCause.BREAKPOINT: Reason.BREAKPOINT,
+    PythonCause.FUNCTION: Reason.BREAKPOINT,
+    PythonCause.STEPPED: Reason.STEP,
+    PythonCause.MOVED: Reason.STEP,
+    PythonCause.PAUSED: Reason.PAUSE,
+    PythonCause.EXCEPTION: Reason.EXCEPTION,
+    PythonCause.ENTRY: Reason.ENTRY,
+    PythonCause.OTHER: Reason.BREAKPOINT,
 }
 _GONE = "the function of gdb's watchpoint was left, and it is gone"
 
@@ -161,14 +162,14 @@ def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
         return Need.PLACE
     if hold.shown:
         return Show(Reason.PAUSE, (), "back where Python had stopped")
-    stepped = hold.event.reason == "step"
+    stepped = hold.event.cause is PythonCause.STEPPED
     if stepped and now.leaving is not None and _is_on_the_way(hold, now.leaving):
         return _towards(hold, now.leaving)
     if stepped and _repeats(hold, now.step):
         return GoOn("next")
     reason = Reason.ENTRY
     if not now.entry_expected:
-        if hold.event.reason == "pause" and now.pause_owed and not now.paused_in_python:
+        if hold.event.cause is PythonCause.PAUSED and now.pause_owed and not now.paused_in_python:
             return GoOn("continue")  # another stop has served the user's pause
         if hold.removed or (stepped and not _ends_step(hold, now)):
             return GoOn("continue")
@@ -184,7 +185,7 @@ def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
 
 
 def _python_reason(hold: PythonHold) -> Reason:
-    return _PYTHON_REASONS.get(hold.event.reason, Reason.BREAKPOINT)
+    return _PYTHON_REASONS[hold.event.cause]
 
 
 def _towards(hold: PythonHold, step: Step) -> GoOn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...backends.events import PythonCause
 from ...model import Output
 from ..breakpoints import python_answers as answers
 from ..breakpoints.table import condition_failed
@@ -34,7 +35,7 @@ class PythonHits:
         None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
         came first. Nothing was counted then, and this is asked again.
         """
-        if hold.event.reason == "exception":
+        if hold.event.cause is PythonCause.EXCEPTION:
             return await self._at_exception(hold)
         table = self._breakpoints
         owners = table.python_owners(hold.event.breakpoints)

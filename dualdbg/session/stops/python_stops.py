@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...backends.events import PythonCause
 from ...errors import CommandError, WrongState
 from ...model import Language, Location, Notice
 from ..effects import PreparePython, ReadPython
@@ -65,7 +66,7 @@ class PythonStops:
         decides.
         """
         top = hold.top
-        if hold.event.reason != "breakpoint" or not hold.event.breakpoints or top is None:
+        if hold.event.cause is not PythonCause.BREAKPOINT or not hold.event.breakpoints or top is None:
             return False
         places = [
             location

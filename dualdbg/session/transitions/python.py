@@ -100,7 +100,7 @@ def _decide_python(state: TargetState, hold: PythonHold) -> Effects:
     if isinstance(verdict, Need):
         return [ReadPython(hold, verdict)]
     state.entry_expected = False
-    if hold.event.reason == "pause":
+    if hold.event.cause is engine.PythonCause.PAUSED:
         state.pause_owed = False
     if isinstance(verdict, GoOn):
         state.reading = None

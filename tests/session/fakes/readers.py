@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.events import NativeStopped, PythonCause, StopCause
 from dualdbg.backends.python import stack_trace
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import (
@@ -192,7 +192,7 @@ class FakePythonHits:
     async def at_stop(self, hold: PythonHold) -> Met | None:
         await asyncio.sleep(self.world.delay())
         mark = hold.event.description or ""
-        if hold.event.reason == "exception" and not mark:
+        if hold.event.cause is PythonCause.EXCEPTION and not mark:
             return None
         self.asked[mark] = self.asked.get(mark, 0) + 1
         if mark and self.asked[mark] > 1:

@@ -15,6 +15,7 @@ from dualdbg.backends.events import (
     EngineEvent,
     NativeExited,
     NativeStopped,
+    PythonCause,
     PythonStopped,
     StopCause,
 )
@@ -29,7 +30,7 @@ MAIN = 1  # gdb's number of the main thread, and debugpy's
 class Held:
     """A thread that debugpy holds. ``counts``: the user is to see it."""
 
-    reason: str
+    cause: PythonCause
     counts: bool
     mark: str
     told: bool = False
@@ -116,11 +117,11 @@ class World:
         self.interrupt_sender = sender
         self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
 
-    def stop_in_python(self, number: int, reason: str, counts: bool) -> None:
+    def stop_in_python(self, number: int, cause: PythonCause, counts: bool) -> None:
         mark = self.new_mark("python") if counts else ""
-        self.python[number] = Held(reason, counts, mark)
+        self.python[number] = Held(cause, counts, mark)
         self.python_step = None
-        self.report(PythonStopped(reason, number, description=mark, breakpoints=(1,) if counts else ()))
+        self.report(PythonStopped(cause, number, description=mark, breakpoints=(1,) if counts else ()))
 
     def exit(self) -> None:
         self.alive = False
