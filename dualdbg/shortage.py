@@ -32,6 +32,7 @@ def can_start_a_thread() -> bool:
 
 
 def no_threads() -> DualdbgError:
+    """The error of a process that can start no thread: the limit, and what to type."""
     return DualdbgError(f"dualdbg can start no thread: {_processes()}", _SHORT[errno.EAGAIN][1])
 
 
