@@ -15,7 +15,7 @@ from dualdbg.snapshot.linux.repair import find_traps
 
 from .yama_commands import DUALDBG, ENVIRONMENT, SCOPE, answer, start_ticks
 
-_SECONDS = 300  # for anything here
+_SECONDS = 900  # for anything here
 _QUIET = 5  # seconds
 
 

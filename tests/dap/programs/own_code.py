@@ -127,6 +127,8 @@ Slots = make("Slots", __slots__=("one", "two"))
 HidesItsFields = make("HidesItsFields", __dict__=property(hostile("__dict__")))
 Tensor = make("Tensor")  # a name that is known of a library
 Failure = make("Failure", ValueError, meta=type)
+if sys.version_info >= (3, 12):  # pydevd asks each exception that is raised for its traceback: docs/values.md
+    del Failure.__getattribute__, Failure.__traceback__
 BASES = (list, dict, tuple, set, frozenset, str, bytes, bytearray, int, float, complex, collections.deque)
 BASES += (collections.OrderedDict, collections.defaultdict)
 
