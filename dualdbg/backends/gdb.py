@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, ProtocolError
 from ..protocol import mi
+from ..shared import quiet_signal
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
@@ -62,6 +63,9 @@ class GdbEngine(GdbHelpers):
         self._on_event = on_event
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
+        self._pid = 0  # of the target
+        self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
+        self._stopping_signals: set[str] = set()  # which the user wants to see
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self.version: str | None = None
@@ -102,6 +106,7 @@ class GdbEngine(GdbHelpers):
 
     async def attach(self, pid: int) -> None:
         """Attach to the process. Returns once every thread of it is stopped (its stop is not an event)."""
+        self._pid = pid
         self._attached = asyncio.get_running_loop().create_future()
         try:
             await self._process.command(f"-target-attach {pid}")
@@ -147,19 +152,22 @@ class GdbEngine(GdbHelpers):
         await self._process.console(f"signal {name}")
 
     async def interrupt(self) -> None:
-        """Ask for a stop of every thread; it arrives as an event."""
-        await self._process.command("-exec-interrupt --all")
+        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
+        try:
+            name = quiet_signal.choose(self._pid, self._stopping_signals)
+        except OSError as error:
+            raise CommandError(f"process {self._pid} has ended") from error
+        self._interrupted_by = name
+        await self.interrupt_by(name)
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Whether the target stops when this signal arrives; the target gets it in either case."""
+        (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
         await self._process.console(f"handle {name} {'stop print' if stops else 'nostop noprint'} pass")
 
-    async def signal_sender(self) -> int | None:
-        """The process that sent the signal of this stop; None when the kernel sent it, 0 when it has no number here."""
-        pid = await self._number("$_siginfo._sifields._kill.si_pid")
-        if pid:
-            return pid
-        return None if await self._number("$_siginfo.si_code") == _SI_KERNEL else 0
+    async def sent_by_terminal(self) -> bool:
+        """Whether the kernel itself sent the signal of this stop."""
+        return await self._number("$_siginfo.si_code") == _SI_KERNEL
 
     async def _number(self, expression: str) -> int:
         value = (await self._process.command(f"-data-evaluate-expression {expression}")).text("value") or ""
@@ -294,10 +302,11 @@ class GdbEngine(GdbHelpers):
         self.running = False
         event: NativeStopped | NativeExited
         try:
-            event = stop_event(payload, self._threads)
+            event = stop_event(payload, self._threads, self._interrupted_by)
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
+        self._interrupted_by = None
         if not isinstance(event, NativeExited) and self._attached is not None and not self._attached.done():
             self._attached.set_result(None)
             return

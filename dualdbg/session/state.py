@@ -87,7 +87,6 @@ from .stops.facts import (
     PauseInPython,
     Picture,
     PythonHold,
-    Sender,
     Show,
 )
 
@@ -154,7 +153,6 @@ class TargetState:
     pause: Pause = field(default_factory=Pause)
     pause_owed: bool = False  # debugpy was asked to pause, and has not stopped for it yet
     interrupt_sent: bool = False  # since the target last ran
-    interrupt_owed: bool = False  # its SIGINT has not been seen yet
     signal_owed: bool = False  # a SIGINT of the program's own, which it gets when it runs on
     interrupt_pauses: bool = True  # Ctrl-C in the target's terminal is meant for us
     entry_expected: bool = False
@@ -216,7 +214,6 @@ class TargetState:
             pause_refused=pause.refused,
             pause_owed=self.pause_owed,
             looks=pause.looks,
-            interrupting=self.interrupt_owed,
             interrupt_pauses=self.interrupt_pauses,
             entry_expected=self.entry_expected,
             step=self.step,
@@ -293,8 +290,6 @@ class TargetState:
         verdict = classify_native(facts, self._situation())
         if isinstance(verdict, Need):
             return [ReadNative(facts, verdict)]
-        if facts.sender in (Sender.GDB, Sender.UNKNOWN):
-            self.interrupt_owed = False
         self.signal_owed = self.signal_owed or verdict.signal
         if isinstance(verdict, Show):
             return self._show_natively(facts, verdict)
@@ -421,7 +416,7 @@ class TargetState:
 
     def interrupt_failed(self, error: DualdbgError) -> Effects:
         """gdb refused to interrupt the target."""
-        self.interrupt_sent = self.interrupt_owed = False
+        self.interrupt_sent = False
         effects = self._answer_halts(error)
         if self.pause.natively and not self.is_over:
             self.pause.natively = False
@@ -432,7 +427,7 @@ class TargetState:
         """A stop is wanted, and gdb lets the target run: interrupt it, once."""
         if self.grip is not Grip.FREE or self.interrupt_sent or not (self.halts or self.pause.natively):
             return []
-        self.interrupt_sent = self.interrupt_owed = True
+        self.interrupt_sent = True
         return [Interrupt()]
 
     def _pause_in_python(self) -> Effects:

@@ -33,7 +33,7 @@ def sent() -> dict[str, tuple[str, int]]:
         for call in ast.walk(method):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
                 continue
-            if call.func.attr in ("_helper", "_tell"):
+            if call.func.attr in ("_helper", "_tell", "_order"):
                 name, *arguments = call.args
                 assert isinstance(name, ast.Constant), f"{method.name}: the name is computed"
                 assert not any(isinstance(one, ast.Starred) for one in arguments), (

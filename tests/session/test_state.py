@@ -29,6 +29,7 @@ THREAD = Thread(PID, "python")
 PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
+INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
 PYTHON = PythonStopped("breakpoint", 1, breakpoints=(0,))
 
@@ -74,6 +75,11 @@ def decided(state: TargetState) -> PythonHold:
     read.hold.met = (2,), None
     assert isinstance(one(state.python_fact_read(read.hold), PreparePython), PreparePython)
     return read.hold
+
+
+def interrupted(state: TargetState) -> Effects:
+    _, *effects = state.native_stopped(INTERRUPTED)  # the first says that the loop has met it
+    return effects
 
 
 def sigint(state: TargetState, sender: Sender) -> Effects:
@@ -180,7 +186,7 @@ def test_a_second_halt_is_given_without_a_run_between() -> None:
     first, second = Halt(), Halt()
     assert state.halt_wanted(first) == [Interrupt()]
     assert state.halt_wanted(second) == []
-    assert sigint(state, Sender.GDB) == [AnswerHalt(first, True)]
+    assert interrupted(state) == [AnswerHalt(first, True)]
     assert state.halt_done(first) == [AnswerHalt(second, True)]
     assert state.halt_done(second) == [Resume()]
 
@@ -190,7 +196,7 @@ def test_a_halt_that_was_given_up_ends_whenever_it_comes() -> None:
     halt = Halt()
     state.halt_wanted(halt)
     state.halt_done(halt)
-    assert sigint(state, Sender.GDB) == [Resume()]
+    assert interrupted(state) == [Resume()]
 
 
 def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
@@ -205,7 +211,7 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     state = running()
     halt = Halt()
     state.halt_wanted(halt)
-    sigint(state, Sender.GDB)
+    interrupted(state)
     assert state.pause_wanted() == []
     read = one(state.halt_done(halt), ReadNative)
     assert isinstance(read, ReadNative) and read.need is Need.PAUSE
@@ -217,7 +223,7 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     state = running()
     state.pause_wanted()
-    read = sigint(state, Sender.GDB)[0]
+    read = interrupted(state)[0]
     assert isinstance(read, ReadNative)
     read.facts.can_pause, read.facts.thread = True, (1, PID)
     effects = state.native_fact_read(read.facts)

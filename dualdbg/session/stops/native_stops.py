@@ -70,10 +70,8 @@ class NativeStops:
     async def _sender(self, facts: NativeFacts) -> None:
         facts.sender = Sender.TERMINAL
         with contextlib.suppress(CommandError):  # not known: as if somebody at the terminal had asked for it
-            pid = await self.native.signal_sender()
-            if pid is not None:
-                named = Sender.UNKNOWN if pid == 0 else Sender.OTHER
-                facts.sender = Sender.GDB if pid == self.native.pid else named
+            if not await self.native.sent_by_terminal():
+                facts.sender = Sender.OTHER
 
     async def _step(self, facts: NativeFacts) -> None:
         facts.ends_step = await self.stepper.ends_at(facts.stop)
