@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import afterwards
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..protocol import mi
@@ -50,7 +51,8 @@ _SETTINGS = (
 class GdbOptions:
     """How gdb is started: its path, the folder of our helpers, and where to log.
 
-    ``dies_with_us``: the kernel ends gdb when this process dies, and gdb lets go of the target at that moment.
+    ``dies_with_us``: when this process dies the kernel asks gdb to end, and gdb lets go of the target at that moment;
+    a gdb that cannot is killed some seconds later.
     ``environment``: variables that gdb gets in addition to ours.
     """
 
@@ -93,6 +95,7 @@ class GdbProcess:
         self._printed = 0  # characters of the command's text so far
         self._console_lock = asyncio.Lock()
         self._stderr_tail = b""
+        self._insistence: afterwards.Duty | None = None
         self.closing = False
 
     @property
@@ -147,6 +150,8 @@ class GdbProcess:
                 f"gdb could not be started: {self._options.executable}: {error.strerror}",
                 "install it (apt-get install gdb), or name another with --gdb PATH",
             ) from error
+        if self._options.dies_with_us:
+            self._insistence = afterwards.end(self._process.pid)
         self._tasks = [
             asyncio.create_task(self._read_output(), name="gdb output"),
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
@@ -171,6 +176,8 @@ class GdbProcess:
         # A process that gdb started may hold the other ends of the pipes.
         await _within(_KILL_DEADLINE, asyncio.gather(*self._tasks, return_exceptions=True))
         process._transport.close()  # type: ignore[attr-defined]  # there is no other way to close such pipes
+        if self._insistence is not None and process.returncode is not None:
+            self._insistence.drop()
         self._pending.fail_all("the session is over")
         self._log.close()
 

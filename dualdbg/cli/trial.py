@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import time
 from pathlib import Path
 
+from .. import session_folders
 from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
 from ..session.session import Session
@@ -23,8 +23,8 @@ _DEADLINE = 60.0  # seconds; a cold machine reads gdb and the interpreter from d
 async def try_session(python: str, gdb: str | None) -> Finding:
     """Stop on the first line of a small program, then in a C function that it calls, and look at the stack."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="dualdbg-doctor-") as folder:
-        script = Path(folder) / "trial.py"
+    with session_folders.temporary() as folder:
+        script = folder / "trial.py"
         script.write_text(_PROGRAM)
         try:
             stack = await asyncio.wait_for(_stack_in_both(python, gdb, script), _DEADLINE)

@@ -7,13 +7,12 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import sys
-import tempfile
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from .. import session_folders
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
 from ..protocol.dap_types import RunInTerminalRequestArguments
@@ -46,7 +45,7 @@ class ClientTerminal:
         self._connection = connection
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
-        self._folder = Path(tempfile.mkdtemp(prefix="dualdbg-"))  # only we may enter it
+        self._folder = session_folders.make()  # only we may enter it
         self._token = secrets.token_hex(16)
 
     def launch(self, what: Launch) -> Launch:
@@ -59,7 +58,7 @@ class ClientTerminal:
         """Nothing to do: the program writes to the terminal itself."""
 
     def close(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        session_folders.remove(self._folder)
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None

@@ -28,7 +28,6 @@ from ..target.guard import Guard
 from ..target.launcher import Launch
 from . import preloads
 from .announcement import announce_start
-from .attach.injection import file_prefix
 from .attach.python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
@@ -43,7 +42,7 @@ _REPAIR = (
     "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
     "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
     'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; '
-    'kill -9 "$gdb"; {repair} "$pid" {state}; rm -rf {files}'
+    'kill -9 "$gdb"; {repair} "$pid" {state}'
 )
 
 
@@ -119,7 +118,6 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
     script = _REPAIR.format(
         repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
         state="stopped" if was_stopped else "running",
-        files=shlex.quote(file_prefix()) + "*",
     )
     guard = Guard(script, native.input)
     os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())

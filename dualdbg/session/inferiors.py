@@ -28,7 +28,6 @@ from ..symbols.torch.operators import OperatorTable
 from ..target import joiner, preload
 from ..target.calls import UnixPlace
 from ..target.child import Child
-from ..target.guard import Guard
 from ..target.launcher import Launch, Meeting, settings_for
 from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_of, started_at
 from ..target.permission import yama_scope
@@ -43,8 +42,6 @@ from .state import TargetState
 ENVIRONMENT = "DUALDBG_FOLLOW"  # the name that dualdbg_follow.py knows
 EVERY_PYTHON = "python"
 EVERYTHING = "children"
-# When dualdbg is gone, however it went.
-_REMOVE = 'read -r folder || exit 0; read released && exit 0; rm -rf -- "$folder"'
 _LONGEST_LINE = 1 << 16
 # Python's own helpers of multiprocessing, which run nothing of the program's.
 _HELPERS = ("multiprocessing.resource_tracker import main", "multiprocessing.semaphore_tracker import main")
@@ -117,7 +114,6 @@ class Group:
         self._subscribe = subscribe
         self._token = secrets.token_hex(32)
         self._place: UnixPlace | None = None
-        self._guard: Guard | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._told: set[int] = set()  # users whose processes were turned away
         self._leader: Session | None = None
@@ -138,8 +134,6 @@ class Group:
             why = f"child processes cannot call dualdbg: no folder for a socket: {error.strerror or error}"
             raise TargetError(why, "TMPDIR names a folder that can be written to") from error
         try:
-            self._guard = Guard(_REMOVE)
-            os.write(self._guard.pipe, os.fsencode(self._place.folder) + b"\n")
             return await self._launched_with(self._place, what)
         except BaseException:
             self.close()
@@ -191,8 +185,6 @@ class Group:
         """No process joins any more; those on their way run on without us."""
         if self._place is not None:
             self._place.close()
-        if self._guard is not None:
-            self._guard.release()
         for call in self._calls:
             call.cancel()
 

@@ -6,13 +6,12 @@ import asyncio
 import json
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
+from dualdbg import session_folders
 from dualdbg.errors import TargetError
 
 from .launcher import Meeting
@@ -44,7 +43,7 @@ class Folder:
         for base in _bases():
             outside = _seen_by(pid, base)
             try:
-                here = Path(tempfile.mkdtemp(prefix=f"dualdbg-{os.getpid()}-", dir=outside))
+                here = session_folders.make(outside)
             except OSError as error:
                 trouble = error
                 continue
@@ -64,15 +63,12 @@ class Folder:
             os.chown(path, user, -1, follow_symlinks=False)
 
     def remove(self) -> None:
-        shutil.rmtree(self.here, ignore_errors=True)
+        session_folders.remove(self.here)
 
 
 def _bases() -> list[Path]:
     """Where a folder for a socket may be, best first: paths that leave room for a name."""
-    wanted = [tempfile.gettempdir(), "/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", "")]
-    return [
-        Path(base) for base in dict.fromkeys(wanted) if base and len(os.fsencode(base)) < _LONGEST_PATH - 50
-    ]
+    return [base for base in session_folders.bases() if len(os.fsencode(base)) < _LONGEST_PATH - 50]
 
 
 def _seen_by(pid: int | None, base: Path) -> Path:

@@ -8,10 +8,7 @@ of the C library is held. Code is never run at any other place.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ...errors import TargetError
@@ -72,11 +69,6 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
         folder.remove()
         raise
     return Injection(address, len(data), folder, [Write(address, data)])
-
-
-def file_prefix() -> str:
-    """What the paths of our files begin with, so that they are found when we are gone."""
-    return str(Path(tempfile.gettempdir()) / f"dualdbg-{os.getpid()}-")
 
 
 def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
