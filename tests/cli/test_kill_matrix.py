@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import signal
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cli.driver import JsonRun, json_run
+from tests.cli.driver import JsonRun, json_run, terminal
 from tests.support import wait_until
 
 pytestmark = pytest.mark.slow
@@ -138,3 +139,14 @@ def test_ctrl_c_without_a_terminal_pauses_first(program: Path) -> None:
         assert run.next("stopped")["reason"] == "pause"
         run.process.send_signal(signal.SIGINT)
         assert run.finish() == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_the_terminal_is_as_it_was_before_the_prompt(number: signal.Signals, program: Path) -> None:
+    with terminal("run", "--stop-on-entry", program) as one:
+        before = termios.tcgetattr(one.child.child_fd)
+        one.prompt()
+        assert termios.tcgetattr(one.child.child_fd) != before
+        one.child.kill(number)
+        one.child.expect_exact("\x1b[?2004l")
+        wait_until(lambda: termios.tcgetattr(one.child.child_fd) == before, 20, "the modes as they were")

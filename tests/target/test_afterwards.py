@@ -52,7 +52,10 @@ def guard_of(process: subprocess.Popen[str]) -> psutil.Process:
     return next(one for one in psutil.Process(process.pid).children() if "dualdbg-guard" in one.cmdline())
 
 
-MAKES = "folder = session_folders.make(); (folder / 'sub').mkdir(); (folder / 'sub' / 'x').write_text('x'); print(folder)"
+MAKES = (
+    "folder = session_folders.make(); (folder / 'sub').mkdir(); (folder / 'sub' / 'x').write_text('x');"
+    "print(folder)"
+)
 
 
 def test_a_folder_goes_with_its_process(tmp_path: Path) -> None:
@@ -84,9 +87,7 @@ def test_the_guard_ends_when_nothing_is_left_to_do(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_somebody_ended_is_replaced(tmp_path: Path) -> None:
-    process, folder = start(
-        f"{MAKES}\nsys.stdin.readline(); session_folders.make(); print(flush=True)", tmp_path
-    )
+    process, _ = start(f"{MAKES}\nsys.stdin.readline(); session_folders.make(); print(flush=True)", tmp_path)
     guard = guard_of(process)
     guard.kill()
     support.wait_until(lambda: guard.status() == psutil.STATUS_ZOMBIE, DEADLINE, "the guard is dead")
