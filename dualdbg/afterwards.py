@@ -15,22 +15,28 @@ from pathlib import Path
 
 from .errors import TargetError
 
+# For other scripts too: `lives PID START`. START is when the process began, field 22 of /proc/PID/stat (proc(5)):
+# another process may have got the number. What has ended and was not collected yet has no /proc/PID/exe.
+LIVES = r"""
+lives() {
+    [ -e "/proc/$1/exe" ] && read -r line 2> /dev/null < "/proc/$1/stat" || return
+    wanted=$2
+    set -- ${line##*") "}
+    [ "${20}" = "$wanted" ]
+}
+"""
+
 # A line is a duty: NUMBER VERB ARGUMENTS. A later line of the same number takes its place.
-#   end PID START   end this process if it has not ended within five seconds. START is when it began, field 22 of
-#                   /proc/PID/stat (proc(5)): another process may have got the number.
+#   end PID START   end this process if it has not ended within five seconds
 #   remove PATH     remove a folder
 #   drop            nothing
-_SCRIPT = r"""
-trap '' PIPE
-began() {
-    read -r line 2> /dev/null < "/proc/$1/stat" || return
-    set -- ${line##*") "}
-    echo "${20}"
-}
+_SCRIPT = (
+    LIVES
+    + r"""
 end() {
     tries=0
-    while [ "$(began "$1")" = "$2" ] && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
-    if [ "$(began "$1")" = "$2" ]; then kill -s KILL "$1"; fi
+    while lives "$1" "$2" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+    if lives "$1" "$2"; then kill -s KILL "$1"; fi
 }
 last=0
 while read -r number verb arguments; do
@@ -48,6 +54,7 @@ while [ $number -lt $last ]; do
 done
 wait
 """
+)
 
 
 @dataclass(frozen=True)

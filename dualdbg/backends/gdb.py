@@ -88,9 +88,13 @@ class GdbEngine(GdbHelpers):
         self.version = _checked_version(self._process.executable, await self.gdb_version())
         await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
-    async def close(self, grace: float = 2.0) -> None:
-        """End gdb: ask it first, so that it detaches what it holds, then insist."""
-        await self._process.close(grace)
+    def wake(self) -> None:
+        """Let gdb itself go on when somebody has stopped it."""
+        self._process.wake()
+
+    async def close(self, grace: float = 2.0) -> bool:
+        """End gdb: ask it first, so that it detaches what it holds, then insist. Returns whether it ended by itself."""
+        return await self._process.close(grace)
 
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb itself, and return what gdb printed."""

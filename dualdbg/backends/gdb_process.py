@@ -157,19 +157,27 @@ class GdbProcess:
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
         ]
 
-    async def close(self, grace: float) -> None:
+    def wake(self) -> None:
+        """A gdb that somebody has stopped (SIGSTOP) goes on, so that it can let go of what it holds."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGCONT)
+
+    async def close(self, grace: float) -> bool:
         """End gdb: ask it first, so that it detaches what it holds, then insist. ``grace``: seconds for each.
 
-        Returns within twice ``grace`` and some seconds, whatever gdb does.
+        Returns within twice ``grace`` and some seconds, whatever gdb does: whether it has ended by itself.
         """
         self.closing = True
         process = self._process
+        by_itself = True
         if process is None:
-            return
+            return by_itself
         if process.returncode is None:
+            self.wake()
             with contextlib.suppress(OSError, CommandError, EngineError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
             if not await _within(grace, process.wait()):
+                by_itself = False
                 with contextlib.suppress(ProcessLookupError):  # gdb has just ended
                     process.kill()
                 await _within(_KILL_DEADLINE, process.wait())
@@ -180,6 +188,7 @@ class GdbProcess:
             self._insistence.drop()
         self._pending.fail_all("the session is over")
         self._log.close()
+        return by_itself
 
     # -- requests -----------------------------------------------------------------------------
 

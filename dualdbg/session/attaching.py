@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from ..afterwards import LIVES, began_at
 from ..backends.debugpy import DebugpyEngine
 from ..backends.events import NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
@@ -39,10 +40,18 @@ from .stops.facts import NativeHold, Picture
 # met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are taken out.
 # Standard output is what gdb reads. A third line calls it off.
 _REPAIR = (
-    "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
-    "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
-    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done; '
-    'kill -9 "$gdb"; {repair} "$pid" {state}'
+    LIVES
+    + """
+trap '' PIPE
+read -r pid && read -r gdb began || exit 0
+read -r released && exit 0
+kill -s CONT "$gdb"
+echo 'dualdbg-engine ["leave"]'
+tries=0
+while lives "$gdb" "$began" && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
+if lives "$gdb" "$began"; then kill -s KILL "$gdb"; fi
+{repair} "$pid" {state}
+"""
 )
 
 
@@ -115,12 +124,12 @@ async def attach(
 
 def _guard(pid: int, native: GdbEngine, was_stopped: bool) -> Guard:
     """Sees to the process when we are gone, however we went."""
-    script = _REPAIR.format(
-        repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
-        state="stopped" if was_stopped else "running",
-    )
+    repairing = shlex.join(own_module("dualdbg.snapshot.linux.repair"))
+    script = _REPAIR.replace("{repair}", repairing)
+    script = script.replace("{state}", "stopped" if was_stopped else "running")
     guard = Guard(script, native.input)
-    os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
+    assert native.pid is not None
+    os.write(guard.pipe, f"{pid}\n{native.pid} {began_at(native.pid)}\n".encode())
     return guard
 
 

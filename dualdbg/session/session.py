@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
+LEAVE_DEADLINE = 10.0  # in which gdb lets go of an attached target; the target is repaired where it cannot
 END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
@@ -254,8 +255,13 @@ class Session:
 
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self.repair)
+            await self._attempt_repair()
         self.loop.put(TargetState.repaired, detail)
+
+    async def _attempt_repair(self) -> None:
+        assert self.repair is not None
+        work = asyncio.get_running_loop().run_in_executor(None, self.repair)
+        await self.loop.guarded(work)
 
     # -- commands -----------------------------------------------------------------------------------
 
@@ -372,8 +378,12 @@ class Session:
 
     async def _wait_for_end(self, deadline: float) -> None:
         """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
+        await self._within(deadline, self.ended.wait())
+
+    @staticmethod
+    async def _within(deadline: float, work: Awaitable[object]) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.ended.wait(), deadline)
+            await asyncio.wait_for(work, deadline)
 
     async def close(self) -> None:
         """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
@@ -381,8 +391,11 @@ class Session:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
-            await self.loop.guarded(self.detach())
-        await self.native.close()
+            self.native.wake()
+            await self._within(LEAVE_DEADLINE, self.loop.guarded(self.detach()))
+        by_itself = await self.native.close()
+        if not by_itself and self.end_target is None and self.repair is not None:
+            await self._attempt_repair()
         if self.python is not None:
             await self.python.close()
         if self.end_target is not None and self.loop.is_open:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg import python_versions
@@ -158,6 +159,48 @@ def test_any_death_on_our_side(victim: str) -> None:
             session.wait()
             wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 20, "its code is as it was")
         assert "left" in answer_of(process)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("stuck", ["stopped", "busy"])
+def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: signal.Signals) -> None:
+    """gdb is stopped by somebody (SIGSTOP), or busy for ever: what it held is let go of all the same."""
+    sleep = ["-x", "gdb python import time; time.sleep(600)"]
+    commands = {"stopped": ["-x", "continue"], "busy": sleep}
+    with in_state("native_without_gil") as process:
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
+                *("-b", "PyNumber_Add", "-b", "PyLong_FromLong", *commands[stuck]),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as session:
+            pid = process.pid
+            if stuck == "stopped":
+                wait_until(
+                    lambda: state_of(pid) == "S" and traps_in(pid), 20, "it runs with breakpoints in it"
+                )
+                os.kill(tracer_of(pid), signal.SIGSTOP)
+            else:
+                wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
+                gdb = psutil.Process(tracer_of(pid))
+                wait_until(
+                    lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 20, "gdb is busy"
+                )
+            session.send_signal(number)
+            session.communicate(timeout=60)
+            assert session.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 40, "its code is as it was")
+            wait_until(lambda: state_of(pid) == "S", 20, "it runs")
+        assert "left" in answer_of(process)
+
+
+def sleeps(pid: int) -> bool:
+    """Whether the main thread is in clock_nanosleep, which gdb itself never uses."""
+    return Path(f"/proc/{pid}/wchan").read_text() in ("hrtimer_nanosleep", "common_nsleep")
 
 
 # Its threads call the function all the time, and compare what it says.

@@ -12,6 +12,7 @@ import signal
 import struct
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...errors import DualdbgError
@@ -151,7 +152,8 @@ def repair(pid: int, was_stopped: bool) -> list[Trap]:
         if facts is None:
             break
         if facts.state == "T":
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGCONT)
             break
         time.sleep(0.002)
     return traps
@@ -160,9 +162,9 @@ def repair(pid: int, was_stopped: bool) -> list[Trap]:
 def main(words: list[str]) -> int:
     try:
         repair(int(words[0]), was_stopped=words[1] == "stopped")
-    except (DualdbgError, ProcessLookupError) as error:
+    except DualdbgError as error:
         print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
-        return error.exit_status if isinstance(error, DualdbgError) else 0
+        return error.exit_status
     return 0
 
 

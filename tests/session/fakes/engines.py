@@ -95,7 +95,10 @@ class FakeGdb:
 
         await self._command(let_go)
 
-    async def close(self, grace: float = 2.0) -> None:
+    def wake(self) -> None:
+        pass
+
+    async def close(self, grace: float = 2.0) -> bool:
         self.closed = True
         self._world.held = None
         self._world.thawed.set()
