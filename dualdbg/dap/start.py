@@ -147,6 +147,7 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     async def end() -> None:
         target.kill()
         await target.wait()
+        await target.cleared()
         streams.close()
 
     async def watch() -> None:

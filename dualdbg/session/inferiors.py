@@ -269,7 +269,7 @@ class Group:
             launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
         ) -> Child:
             assert meeting is not None
-            child = Child(caller.pid)
+            child = Child(caller.pid, leader.target)
             if started_at(caller.pid) != caller.started:  # the number is another's by now
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:

@@ -37,6 +37,9 @@ T = TypeVar("T")
 
 HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
+CLEAR_DEADLINE = (
+    12.0  # for the keeper, which gives up a process that the kernel does not end (target/keeper.py)
+)
 END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
@@ -372,12 +375,22 @@ class Session:
 
     async def _wait_for_end(self, deadline: float) -> None:
         """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
+        await self._wait_for(self.ended.wait(), deadline)
+
+    @staticmethod
+    async def _wait_for(end: Awaitable[object], deadline: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.ended.wait(), deadline)
+            await asyncio.wait_for(end, deadline)
 
     async def close(self) -> None:
-        """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
-        if self.end_target is not None:
+        """End the session: the engines go. A target that was attached to runs on.
+
+        A launched target ends with all that descends from it, unless it was detached.
+        """
+        ours = self.target is not None and self.state is not State.DETACHED
+        if ours:
+            self.target.kill()  # also when it has ended: what it has started may live
+        elif self.end_target is not None:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
@@ -387,6 +400,8 @@ class Session:
             await self.python.close()
         if self.end_target is not None and self.loop.is_open:
             await self._wait_for_end(END_DEADLINE)
+        if ours:
+            await self._wait_for(self.target.cleared(), CLEAR_DEADLINE)
         await self.end_tasks()
         for release in self.at_close:
             release()

@@ -60,6 +60,9 @@ class StartedTarget(Protocol):
 
     def kill(self) -> None: ...
 
+    async def cleared(self) -> None:
+        """Wait until everything has ended that :meth:`kill` ends."""
+
     def detach(self) -> None: ...
 
 
@@ -175,6 +178,8 @@ async def launch(
             target.kill()
         await native.close(grace=0.5)
         await python.close()
+        if target is not None:
+            await target.cleared()
         await session.end_tasks()
         raise
     return session
