@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..config import Asked, configuration, working_directory
-from ..errors import UsageError
+from ..errors import TargetError, UsageError
 from ..in_thread import in_thread
 from ..model import State
 from ..session import configured
@@ -93,6 +93,9 @@ async def start(
             streams.close()
 
     adapter.end_session = end
+    if session.state is State.EXITED and not adapter.configured.is_set():
+        await adapter.caught_up()
+        raise TargetError("the program has ended before it was let run")
 
 
 async def start_attached(
@@ -156,6 +159,7 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
         adapter.exited(exit)
 
     adapter.end_session = end
+    adapter.kill_plain = target.kill
     adapter.background(watch())
 
 

@@ -302,6 +302,8 @@ class Group:
         except BaseException:
             self._give_up(caller.pid)
             raise
+        if session.ended.is_set():  # it ended while it joined
+            return
         child: Child = session.target
         child.joined()
 
