@@ -66,6 +66,7 @@ class Session:
         self.after_stop: list[Callable[[], None]] = []
         self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
         self.at_close: list[Callable[[], None]] = []
+        self.at_end: list[Callable[[], Awaitable[None]]] = []  # once the target is killed, or let go of
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
@@ -395,6 +396,8 @@ class Session:
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
             await self.loop.guarded(self.detach())
+        for end in self.at_end:
+            await end()
         await self.native.close()
         if self.python is not None:
             await self.python.close()

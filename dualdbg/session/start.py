@@ -191,6 +191,7 @@ async def launch(
             return session
         point.close()
         gdb_ready.cancel()
+        await asyncio.gather(gdb_ready, return_exceptions=True)
         if target is not None:
             target.kill()
         await native.close(grace=0.5)
@@ -203,8 +204,14 @@ async def launch(
 
 
 async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError) -> bool:
-    """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told."""
-    if isinstance(trouble, (UsageError, PermissionRefused)) or session.state is State.LOST:
+    """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told.
+
+    Where gdb was lost, that has been told, and the process ends because of it.
+    """
+    if session.state is State.LOST:
+        await session.ended.wait()
+        return True
+    if isinstance(trouble, (UsageError, PermissionRefused)):
         return False
     reported = asyncio.ensure_future(target.wait())
     try:
