@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import CommandError, EngineError, EngineLost, ProtocolError
+from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..protocol import mi
 from ..shared import quiet_signal
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
@@ -109,12 +109,17 @@ class GdbEngine(GdbHelpers):
     # -- taking hold and letting go -----------------------------------------------------------
 
     async def attach(self, pid: int) -> None:
-        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event)."""
+        """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
+
+        Raises TargetGone when it ends meanwhile.
+        """
         self._pid = pid
         self._attached = asyncio.get_running_loop().create_future()
         try:
             await self._process.command(f"-target-attach {pid}")
             await asyncio.wait_for(self._attached, DEADLINE)
+        except asyncio.TimeoutError:
+            raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:
             self._attached = None
 
@@ -311,10 +316,12 @@ class GdbEngine(GdbHelpers):
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
         self._interrupted_by = None
-        if not isinstance(event, NativeExited) and self._attached is not None and not self._attached.done():
+        if self._attached is None or self._attached.done():
+            self._on_event(event)
+        elif isinstance(event, NativeExited):
+            self._attached.set_exception(TargetGone("the process ended while gdb attached to it"))
+        else:
             self._attached.set_result(None)
-            return
-        self._on_event(event)
 
 
 _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {

@@ -110,7 +110,7 @@ async def _leave(
     interaction: Interaction,
 ) -> None:
     for task in (starting, driving):
-        if task is not None and not task.done():
+        if task is not None:  # one that has failed already, too: what has ended the other has been told
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
     if console is None:

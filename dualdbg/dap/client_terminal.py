@@ -130,29 +130,44 @@ class ClientTerminal:
 
 
 class TerminalTarget:
-    """A program that the helper started. It is the helper's child, so the helper tells how it ended."""
+    """A program that the helper started. It is the helper's descendant, so the helper tells how it ended."""
 
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = pid
         self._reader, self._writer = reader, writer
         self._end = asyncio.create_task(self._wait_for_end())
+        self._over = asyncio.create_task(self._wait_for_helper())
 
     async def _wait_for_end(self) -> Exit:
         last = await _receive(self._reader)
-        self._writer.close()
-        if "code" not in last:  # the terminal was closed: the helper is gone, and its guard ends the program
+        if "code" not in last:  # the terminal was closed: the helper is gone, and the keeper ends the program
             return Exit(signal=9)
         return Exit(last["code"], last["signal"])
+
+    async def _wait_for_helper(self) -> None:
+        await self._end
+        await _receive(self._reader)
+        self._writer.close()
 
     async def wait(self) -> Exit:
         return await asyncio.shield(self._end)
 
     def kill(self) -> None:
-        _send(self._writer, {"kill": True})
+        _send(self._writer, {"order": "kill"})
+
+    async def cleared(self) -> None:
+        """The helper ends when nothing descends from it any more."""
+        await asyncio.shield(self._over)
 
     def detach(self) -> None:
         """From now on the program outlives dualdbg, and so does the helper."""
-        _send(self._writer, {"detach": True})
+        _send(self._writer, {"order": "detach"})
+
+    def spare(self, pid: int) -> None:
+        _send(self._writer, {"order": "spare", "pid": pid})
+
+    def keep(self, pid: int) -> None:
+        _send(self._writer, {"order": "keep", "pid": pid})
 
 
 async def _receive(reader: asyncio.StreamReader) -> dict[str, Any]:

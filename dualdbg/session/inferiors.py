@@ -136,7 +136,7 @@ class Group:
         try:
             return await self._launched_with(self._place, what)
         except BaseException:
-            self.close()
+            await self.close()
             raise
 
     async def _launched_with(self, place: UnixPlace, what: Launch) -> Launch:
@@ -181,19 +181,24 @@ class Group:
         if self._trouble is not None:
             session.emit(Notice("warning", self._trouble.message, "Python processes join all the same"))
 
-    def close(self) -> None:
-        """No process joins any more; those on their way run on without us."""
+    async def close(self) -> None:
+        """No process joins any more. Those on their way are let go of: they run on unless the program is ended."""
         if self._place is not None:
             self._place.close()
-        for call in self._calls:
+        calls = list(self._calls)
+        for call in calls:
             call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
 
     # -- a process calls ------------------------------------------------------------------------
 
-    async def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        call = asyncio.current_task()
-        assert call is not None
+    def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Our own task: the one that asyncio makes would print a traceback when it is cancelled (3.11, streams.py).
+        call = asyncio.create_task(self._serve(reader, writer), name="a process calls")
         self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             peer = of_unix_socket(writer.get_extra_info("socket"))
             if self._is_stranger(peer):
@@ -212,7 +217,6 @@ class Group:
         except Exception as error:  # a defect of ours must not leave a process waiting without a word
             self._tell(f"internal error, {type(error).__name__}: {error}", "run again with --log-dir DIR")
         finally:
-            self._calls.discard(call)
             writer.close()
 
     def _is_stranger(self, peer: Peer) -> bool:
@@ -261,7 +265,7 @@ class Group:
             launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
         ) -> Child:
             assert meeting is not None
-            child = Child(caller.pid)
+            child = Child(caller.pid, leader.target)
             if started_at(caller.pid) != caller.started:  # the number is another's by now
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:
@@ -294,6 +298,8 @@ class Group:
         except BaseException:
             self._give_up(caller.pid)
             raise
+        if session.ended.is_set():  # it ended while it joined
+            return
         child: Child = session.target
         child.joined()
 
@@ -361,12 +367,12 @@ async def launch_group(
     group = Group(wanted, options, operators, subscribe)
 
     def lead(session: Session) -> None:
-        session.at_close.append(group.close)
+        session.at_end.append(group.close)
         subscribe(session)
         group.lead(session)
 
     try:
         return await launch(await group.listen(what), group.options, operators, started, lead)
     except BaseException:
-        group.close()
+        await group.close()
         raise

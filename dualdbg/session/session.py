@@ -38,6 +38,9 @@ T = TypeVar("T")
 HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
 LEAVE_DEADLINE = 10.0  # in which gdb lets go of an attached target; the target is repaired where it cannot
+CLEAR_DEADLINE = (
+    12.0  # for the keeper, which gives up a process that the kernel does not end (target/keeper.py)
+)
 END_LOOK = 0.2  # between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # waiting; an engine makes no more until some are taken
 HANG_UP_DEADLINE = 3.0  # for what debugpy does when it is let go of
@@ -64,6 +67,7 @@ class Session:
         self.after_stop: list[Callable[[], None]] = []
         self.repair: Callable[[], object] | None = None  # of an attached target, when gdb died over it
         self.at_close: list[Callable[[], None]] = []
+        self.at_end: list[Callable[[], Awaitable[None]]] = []  # once the target is killed, or let go of
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
@@ -378,21 +382,29 @@ class Session:
 
     async def _wait_for_end(self, deadline: float) -> None:
         """Until the end of a target that was killed is reported; only a kernel that is busy with it takes long."""
-        await self._within(deadline, self.ended.wait())
+        await self._wait_for(self.ended.wait(), deadline)
 
     @staticmethod
-    async def _within(deadline: float, work: Awaitable[object]) -> None:
+    async def _wait_for(end: Awaitable[object], deadline: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(work, deadline)
+            await asyncio.wait_for(end, deadline)
 
     async def close(self) -> None:
-        """End the session: the engines go, a launched target too unless it was detached; an attached one runs on."""
-        if self.end_target is not None:
+        """End the session: the engines go. A target that was attached to runs on.
+
+        A launched target ends with all that descends from it, unless it was detached.
+        """
+        ours = self.target is not None and self.state is not State.DETACHED
+        if ours:
+            self.target.kill()  # also when it has ended: what it has started may live
+        elif self.end_target is not None:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
             self.native.wake()
-            await self._within(LEAVE_DEADLINE, self.loop.guarded(self.detach()))
+            await self._wait_for(self.loop.guarded(self.detach()), LEAVE_DEADLINE)
+        for end in self.at_end:
+            await end()
         by_itself = await self.native.close()
         if not by_itself and self.end_target is None and self.repair is not None:
             await self._attempt_repair()
@@ -400,6 +412,8 @@ class Session:
             await self.python.close()
         if self.end_target is not None and self.loop.is_open:
             await self._wait_for_end(END_DEADLINE)
+        if ours:
+            await self._wait_for(self.target.cleared(), CLEAR_DEADLINE)
         await self.end_tasks()
         for release in self.at_close:
             release()

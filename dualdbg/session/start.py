@@ -15,7 +15,15 @@ from typing import Any, Protocol
 from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..errors import CommandError, EngineError, EngineTimeout, TargetError
+from ..errors import (
+    CommandError,
+    DualdbgError,
+    EngineError,
+    EngineTimeout,
+    PermissionRefused,
+    TargetError,
+    UsageError,
+)
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
@@ -33,6 +41,7 @@ from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable, SpecReader
+from .death_watch import is_dead
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
@@ -47,6 +56,11 @@ from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 
+END_GRACE = (
+    3.0  # seconds from the first sign of the end of a process, which breaks what is under way, to its end
+)
+END_LOOK = 0.02  # between two looks whether a process has ended
+END_DEADLINE = 5.0  # for a process that has ended to be reported by its parent, once gdb has let go of it
 CONNECT_DEADLINE = 60.0  # seconds from the start of the interpreter to debugpy's call
 
 
@@ -59,6 +73,9 @@ class StartedTarget(Protocol):
     async def wait(self) -> Exit: ...
 
     def kill(self) -> None: ...
+
+    async def cleared(self) -> None:
+        """Wait until everything has ended that :meth:`kill` ends."""
 
     def detach(self) -> None: ...
 
@@ -126,7 +143,8 @@ async def launch(
     engines are ready and before the first line of the program runs. ``start_target`` may start the process
     elsewhere, in a terminal that someone else owns. A program that is no Python waits, before its main, for ``let_go``,
     which is awaited once gdb has it. ``user`` is whose the process is, where it is not ours. The interpreter and gdb
-    start side by side. Raises TargetError or EngineError; whatever was started is ended then.
+    start side by side. Raises TargetError or EngineError; whatever was started is ended then. When the process ends
+    while it starts, that is the end of the session, as later: it is told, and the session is returned.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -168,16 +186,51 @@ async def launch(
             await _run_natively(session, native, options, configure, let_go)
         else:
             await _start_python(session, native, python, meeting, point.failure, options, configure)
-    except BaseException:
+    except BaseException as error:
+        if target is not None and isinstance(error, DualdbgError) and await _ended(session, target, error):
+            return session
         point.close()
         gdb_ready.cancel()
+        await asyncio.gather(gdb_ready, return_exceptions=True)
         if target is not None:
             target.kill()
         await native.close(grace=0.5)
         await python.close()
+        if target is not None:
+            await target.cleared()
         await session.end_tasks()
         raise
     return session
+
+
+async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError) -> bool:
+    """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told.
+
+    Where gdb was lost, that has been told, and the process ends because of it.
+    """
+    if session.state is State.LOST:
+        await session.ended.wait()
+        return True
+    if isinstance(trouble, (UsageError, PermissionRefused)):
+        return False
+    reported = asyncio.ensure_future(target.wait())
+    try:
+        end = time.monotonic() + END_GRACE
+        while not (reported.done() or is_dead(target.pid)):
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(END_LOOK)
+        if not reported.done():
+            await session.native.close(grace=0.5)  # it hears of the end first, and may not pass it on
+            await asyncio.wait({reported}, timeout=END_DEADLINE)
+        exit = reported.result() if reported.done() else Exit()
+    finally:
+        reported.cancel()
+    session.log(f"it ended while it started: {trouble.message}")
+    session.loop.open()
+    session.loop.put(TargetState.exited, exit)
+    await session.ended.wait()
+    return True
 
 
 def keep_log(session: Session, options: Options) -> None:
