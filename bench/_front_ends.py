@@ -69,7 +69,7 @@ class FrontEnd:
     @classmethod
     def run(cls, place: Place, program: list[str]) -> FrontEnd:
         words = ["run", *cls.options, "-b", "PyNumber_Power"]
-        words += ["--follow"] if place.kill.start == "followed" else []
+        words += ["--follow", "python"] if place.kill.start == "followed" else []
         words += ["--stop-on-entry"] if place.kill.stopped else []
         return cls(place, [*words, *program], cls.on_terminal)
 
@@ -126,6 +126,14 @@ class FrontEnd:
             last = dict(_MODES.findall(self._written))
         now = termios.tcgetattr(self._master)
         return now == self._before and all(_CLEAN[mode] == state for mode, state in last.items())
+
+    def abort(self) -> None:
+        """One that hangs says where, see PYTHONFAULTHANDLER."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGABRT)
+            self.process.wait()
+            self._reader.join(1)
 
     def close(self) -> None:
         assert self.process is not None

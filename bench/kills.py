@@ -1,9 +1,9 @@
 """Random kills: a process of a session gets KILL, TERM, HUP, or STOP and later CONT, and nothing may be left behind.
 
-``python -m bench.kills --count N --seed S --jobs J``. Each number from S on is one session, and decides by itself what is
-started, who is killed, how and when; a failure is printed with its number, which repeats it: ``--seed NUMBER
---count 1``. After each session there must be no process of it, no file, no terminal in another mode than before, no
-harm to a program that was attached to, no traceback, and the exit status that docs/command-line.md promises.
+``python -m bench kills --count N --seed S --jobs J``. Each number from S on is one session, and decides by itself what
+is started, who is killed, how and when. A failure is printed with its number, which repeats it: ``--seed NUMBER --count
+1``. After each session there must be no process of it, no file, no terminal in another mode than before, no harm to a
+program that was attached to, no traceback, and the exit status that docs/command-line.md promises.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from bench._front_ends import FRONT_ENDS, FrontEnd
 from dualdbg.snapshot.linux.repair import find_traps
@@ -139,6 +137,7 @@ class Scene:
             "XDG_STATE_HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home),
             "TERM": "xterm-256color",
+            "PYTHONFAULTHANDLER": "1",  # says where one stands that hangs
         }
 
     def begin(self) -> FrontEnd:
@@ -146,41 +145,22 @@ class Scene:
         kill = self.kill
         if kill.start == "attached":
             words = [sys.executable, str(self.attached), str(self.home), str(self.child)]
-            own = {**self.environment, MARK: "attached " + self.mark, "TMPDIR": "/tmp"}
+            own = {**self.environment, "TMPDIR": str(self.home)}
             self.target = subprocess.Popen(words, env=own, stdin=subprocess.DEVNULL, cwd=self.home)
             self.until(lambda: (self.home / "beat").exists(), "the program beats")
             return FRONT_ENDS[kill.front_end].attach(self, self.target.pid)
         return FRONT_ENDS[kill.front_end].run(self, [str(self.program), str(self.child)])
 
-    def find(self, dualdbg: int) -> Callable[[], psutil.Process | None]:
-        """Looks for the victim."""
-
-        def is_victim(process: psutil.Process) -> bool:
-            with_script = {"target": str(self.program), "child": str(self.child)}
-            if self.kill.victim == "gdb":
-                return process.name() == "gdb"
-            return process.cmdline()[1:2] == [with_script[self.kill.victim]]
-
-        def look() -> psutil.Process | None:
-            try:
-                us = psutil.Process(dualdbg)
-                if self.kill.victim == "dualdbg":
-                    return us
-                if self.target is not None and self.kill.victim == "target":
-                    return psutil.Process(self.target.pid)
-                over = psutil.Process(self.target.pid) if self.target and self.kill.victim == "child" else us
-                processes = over.children(recursive=True)
-            except psutil.NoSuchProcess:
-                return None
-            for process in processes:
-                try:
-                    if is_victim(process):
-                        return process
-                except psutil.Error:
-                    continue
-            return None
-
-        return look
+    def find(self, dualdbg: int) -> int | None:
+        """The process id of the victim, once it is there."""
+        if self.kill.victim == "dualdbg":
+            return dualdbg
+        if self.target is not None and self.kill.victim == "target":
+            return self.target.pid
+        if self.kill.victim == "gdb":
+            return next((pid for pid, words in self.processes() if Path(words[0]).name == "gdb"), None)
+        script = str({"target": self.program, "child": self.child}[self.kill.victim])
+        return next((pid for pid, words in self.processes() if words[1:2] == [script]), None)
 
     def until(self, condition: Callable[[], bool], what: str, seconds: float = DEADLINE) -> None:
         end = time.monotonic() + seconds
@@ -208,17 +188,23 @@ class Scene:
                 raise Harm(f"it wrote {word}")
 
     def left(self) -> list[str]:
+        """The processes that are there but for those that dualdbg was attached to."""
+        others = {str(self.attached), str(self.child)} if self.target is not None else set()
+        return [
+            f"{pid} {' '.join(words)[:200]}" for pid, words in self.processes() if not others & set(words)
+        ]
+
+    def processes(self) -> list[tuple[int, list[str]]]:
+        """The processes of this session by their mark, with their command lines; zombies do not run any more."""
         found = []
         mark = f"{MARK}={self.mark}".encode()
         for path in Path("/proc").iterdir():
             try:
                 if path.name.isdigit() and mark in (path / "environ").read_bytes().split(b"\0"):
-                    state = (path / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-                    if state not in "ZX":
-                        found.append(
-                            f"{path.name} " + (path / "cmdline").read_text().replace("\0", " ")[:200]
-                        )
-            except OSError:
+                    words = (path / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+                    if words != [""]:
+                        found.append((int(path.name), words))
+            except OSError:  # it has ended, or is another user's
                 continue
         return found
 
@@ -249,16 +235,13 @@ class Scene:
 
     def clear(self) -> None:
         """End whatever is left, so that one failure does not lead to another."""
-        if self.target is not None:
-            for child in psutil.Process(self.target.pid).children(recursive=True):
-                child.kill()
-            self.target.kill()
-            self.target.wait()
-        for line in self.left():
+        for pid, _ in self.processes():
             try:
-                os.kill(int(line.split()[0]), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+        if self.target is not None:
+            self.target.wait()
 
 
 @contextmanager
@@ -279,23 +262,23 @@ def play(kill: Kill) -> str:
         try:
             _play(kill, one, front_end)
         except Harm as harm:
-            return f"{harm}\n    {front_end.text()[-600:]!r}"
+            front_end.abort()
+            return f"{harm}\n    {front_end.text()[-3000:]!r}"
         finally:
             front_end.close()
     return ""
 
 
 def _play(kill: Kill, one: Scene, front_end: FrontEnd) -> None:
-    look = one.find(front_end.pid)
-    one.until(lambda: front_end.has_ended() or look() is not None, f"the {kill.victim}")
+    one.until(lambda: front_end.has_ended() or one.find(front_end.pid) is not None, f"the {kill.victim}")
     time.sleep(kill.delay)
-    victim = look()
-    if victim is None:
+    victim = one.find(front_end.pid)
+    if victim is None or (kill.victim == "dualdbg" and front_end.has_ended()):
         raise Harm(f"no {kill.victim}: dualdbg has ended with {front_end.status()}")
-    victim.send_signal(kill.number)
+    os.kill(victim, kill.number)
     if kill.number is signal.SIGSTOP:
         time.sleep(kill.pause)
-        victim.send_signal(signal.SIGCONT)
+        os.kill(victim, signal.SIGCONT)
     allowed = kill.ends_session
     by_itself = kill.victim == "dualdbg" and bool(allowed)
     try:
