@@ -132,6 +132,16 @@ def test_dualdbg_is_asked_to_end(state: str, number: signal.Signals, program: Pa
         all_end(family)
 
 
+def test_dualdbg_is_killed_and_gdb_does_not_end(program: Path) -> None:
+    """Here somebody has stopped it; one that waited on a futex for ever was seen."""
+    with json_run(program) as run:
+        running(run)
+        family = family_of(run)
+        run.gdb().send_signal(signal.SIGSTOP)
+        run.process.kill()
+        all_end(family)
+
+
 def test_ctrl_c_without_a_terminal_pauses_first(program: Path) -> None:
     with json_run(program) as run:
         running(run)
