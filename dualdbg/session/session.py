@@ -37,6 +37,7 @@ T = TypeVar("T")
 
 HALT_DEADLINE = 10.0
 END_DEADLINE = 5.0
+GDB_GRACE = 2.0  # for a gdb that has nothing to let go of
 LEAVE_DEADLINE = 10.0  # in which gdb lets go of an attached target; the target is repaired where it cannot
 CLEAR_DEADLINE = (
     12.0  # for the keeper, which gives up a process that the kernel does not end (target/keeper.py)
@@ -395,6 +396,7 @@ class Session:
         A launched target ends with all that descends from it, unless it was detached.
         """
         ours = self.target is not None and self.state is not State.DETACHED
+        grace = GDB_GRACE
         if ours:
             self.target.kill()  # also when it has ended: what it has started may live
         elif self.end_target is not None:
@@ -403,9 +405,11 @@ class Session:
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
             self.native.wake()
             await self._wait_for(self.loop.guarded(self.detach()), LEAVE_DEADLINE)
+        elif self.state is not State.DETACHED:
+            grace = LEAVE_DEADLINE  # gdb may be in the middle of a call in the target
         for end in self.at_end:
             await end()
-        by_itself = await self.native.close()
+        by_itself = await self.native.close(grace)
         if not by_itself and self.end_target is None and self.repair is not None:
             await self._attempt_repair()
         if self.python is not None:

@@ -274,6 +274,34 @@ def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
         process.send_signal(signal.SIGCONT)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_end_of_such_a_stop_is_no_signal_for_the_program(threads: int) -> None:
+    from dualdbg.snapshot.linux.repair import repair
+
+    code = (
+        "import signal, sys, threading, time\n"
+        "signal.signal(signal.SIGCONT, lambda number, frame: print('got SIGCONT', flush=True))\n"
+        f"for _ in range({threads} - 1): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read(1)\n"
+        "print('left', flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            for _ in range(3):
+                process.send_signal(signal.SIGSTOP)
+                wait_until(lambda: state_of(process.pid) == "T", what="stopped")
+                repair(process.pid, False)
+                wait_until(lambda: state_of(process.pid) == "S", what="it runs")
+                assert tracer_of(process.pid) == 0
+            assert answer_of(process) == "left\n"
+        finally:
+            process.kill()
+
+
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 

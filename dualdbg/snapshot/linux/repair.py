@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ...errors import DualdbgError
+from ...errors import DualdbgError, TargetGone
 from ...terminal_text import visible_text
 from .memory import PAGE, ProcessMemory
 from .procfs import read_process
@@ -152,11 +152,30 @@ def repair(pid: int, was_stopped: bool) -> list[Trap]:
         if facts is None:
             break
         if facts.state == "T":
-            with suppress(ProcessLookupError):  # it has just ended
-                os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError, TargetGone):  # it has just ended
+                _wake(pid)
             break
         time.sleep(0.002)
     return traps
+
+
+def _wake(pid: int) -> None:
+    """End a stop by SIGCONT; a program that handles this signal does not get to see it."""
+    mask = 1 << signal.SIGCONT - 1
+    if not _mask(pid, "SigCgt") & mask or _mask(pid, "SigBlk") & mask:
+        os.kill(pid, signal.SIGCONT)
+        return
+    with Hold(pid) as hold:
+        os.kill(pid, signal.SIGCONT)
+        hold.swallow(signal.SIGCONT, pid)
+
+
+def _mask(pid: int, name: str) -> int:
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return next(int(line.split()[1], 16) for line in file if line.startswith(f"{name}:"))
+    except (OSError, StopIteration):
+        return 0
 
 
 def main(words: list[str]) -> int:
