@@ -261,6 +261,56 @@ def test_our_death_while_threads_meet_a_breakpoint() -> None:
             process.kill()
 
 
+TWO_THREADS = """\
+import sys, threading, time
+beats = 0
+def beat():
+    global beats
+    print(threading.get_native_id(), flush=True)
+    while True:
+        beats += 1
+        time.sleep(0.05)
+threading.Thread(target=beat, daemon=True).start()
+for line in sys.stdin:
+    print(beats, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="threads are frozen on x86-64 only")
+def test_our_death_while_a_thread_is_frozen() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdin is not None
+            pid, tid = process.pid, int(process.stdout.readline())
+            with subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--batch"),
+                    *("-x", f"freeze {tid}", "-x", "continue"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            ) as session:
+                call = Path(f"/proc/{pid}/task/{tid}/syscall")
+                wait_until(lambda: call.read_text().startswith("271 "), 60, "the thread waits in ppoll")
+                session.kill()
+            wait_until(lambda: tracer_of(pid) == 0, 30, "it is let go of")
+
+            def beats() -> int:
+                assert process.stdout is not None and process.stdin is not None
+                process.stdin.write("\n")
+                process.stdin.flush()
+                return int(process.stdout.readline())
+
+            first = beats()
+            wait_until(lambda: beats() > first, 20, "the thread goes on")
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("was_stopped", [False, True])
 def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
     """gdb's own SIGSTOP, not yet taken when gdb dies, would stop the process for good."""
