@@ -93,7 +93,7 @@ class GdbEngine(GdbHelpers):
         self._process.wake()
 
     async def close(self, grace: float = 2.0) -> bool:
-        """End gdb: ask it first, so that it detaches what it holds, then insist. Returns whether it ended by itself."""
+        """End gdb: ask it first, so that it detaches what it holds, then insist. Whether it did what it was asked."""
         return await self._process.close(grace)
 
     async def user_command(self, text: str) -> str:

@@ -165,19 +165,18 @@ class GdbProcess:
     async def close(self, grace: float) -> bool:
         """End gdb: ask it first, so that it detaches what it holds, then insist. ``grace``: seconds for each.
 
-        Returns within twice ``grace`` and some seconds, whatever gdb does: whether it has ended by itself.
+        Returns within twice ``grace`` and some seconds, whatever gdb does: whether it ended because it was asked to.
         """
         self.closing = True
         process = self._process
-        by_itself = True
         if process is None:
-            return by_itself
+            return True
+        asked = process.returncode is None
         if process.returncode is None:
             self.wake()
             with contextlib.suppress(OSError, CommandError, EngineError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
             if not await _within(grace, process.wait()):
-                by_itself = False
                 with contextlib.suppress(ProcessLookupError):  # gdb has just ended
                     process.kill()
                 await _within(_KILL_DEADLINE, process.wait())
@@ -188,7 +187,7 @@ class GdbProcess:
             self._insistence.drop()
         self._pending.fail_all("the session is over")
         self._log.close()
-        return by_itself
+        return asked and process.returncode == 0
 
     # -- requests -----------------------------------------------------------------------------
 

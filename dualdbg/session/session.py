@@ -409,8 +409,8 @@ class Session:
             grace = LEAVE_DEADLINE  # gdb may be in the middle of a call in the target
         for end in self.at_end:
             await end()
-        by_itself = await self.native.close(grace)
-        if not by_itself and self.end_target is None and self.repair is not None:
+        orderly = await self.native.close(grace)
+        if not orderly and self.end_target is None and self.repair is not None:
             await self._attempt_repair()
         if self.python is not None:
             await self.python.close()
