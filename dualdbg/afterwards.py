@@ -10,6 +10,7 @@ import itertools
 import os
 import subprocess
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,9 @@ wait
 )
 
 
+_LAST_DEADLINE = 60  # seconds; longer than all that may take its time at the end
+
+
 @dataclass(frozen=True)
 class Duty:
     """One thing that is to be done when we are gone; ``drop`` takes it back."""
@@ -76,6 +80,22 @@ def end(pid: int) -> Duty | None:
 def remove(folder: Path) -> Duty:
     """``folder`` is removed with all that is in it. Its path must have no newline."""
     return _LIST.add(f"remove {folder}")
+
+
+def end_us_at_last(status: int) -> None:
+    """Called when a signal has asked us to end. We end in any case: what is not done by then others do, as above.
+
+    A thread does it, because a defect by which we do not end may be one of the event loop.
+    """
+    timer = threading.Timer(_LAST_DEADLINE, _end_us, [status])
+    timer.daemon = True
+    timer.start()
+
+
+def _end_us(status: int) -> None:
+    with suppress(OSError):  # there may be nobody who reads it
+        os.write(2, b"dualdbg: it did not end within %d s of the signal, and is ended\n" % _LAST_DEADLINE)
+    os._exit(status)
 
 
 def began_at(pid: int) -> int | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from .. import afterwards
 from ..errors import UsageError
 from ..model import State
 from ..terminal_text import cleaned
@@ -82,6 +83,7 @@ def _terminal_given_back(leave: Callable[[], None]) -> Iterator[list[int]]:
 
     def receive(number: int) -> None:
         received.append(number)
+        afterwards.end_us_at_last(exit_status(None, number))
         if is_gone(descriptor):
             _abandon_terminal()
         leave()

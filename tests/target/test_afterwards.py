@@ -159,3 +159,15 @@ def test_a_number_that_is_anothers_by_now_is_left_alone(tmp_path: Path) -> None:
     support.wait_until(lambda: not guard.is_running(), DEADLINE, "the guard has done its duties")
     assert support.is_running(child)
     os.killpg(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("hang", ["sys.stdin.read()", "import threading; threading.Event().wait()"])
+def test_a_dualdbg_that_does_not_end_is_ended_and_others_clear_up(hang: str, tmp_path: Path) -> None:
+    code = MAKES.replace(
+        "print", f"afterwards._LAST_DEADLINE = 1; afterwards.end_us_at_last(143); print(folder); {hang} #"
+    )
+    process, folder = start(code, tmp_path)
+    assert Path(folder).exists()
+    with process:
+        assert process.wait(DEADLINE) == 143
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
