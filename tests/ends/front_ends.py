@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,12 +25,14 @@ SECONDS = 90.0
 class Started:
     """``pid`` is dualdbg's. ``finish`` waits for its end, and returns what it wrote and its status.
 
-    ``client`` is that of a debug adapter.
+    ``client`` is that of a debug adapter. ``type`` types on its terminal; ``written`` is what came there so far.
     """
 
     pid: int
     finish: Callable[[], tuple[str, int | None]]
     client: Client | None = None
+    type: Callable[[str], object] = lambda text: None
+    written: Callable[[], str] = lambda: ""
 
 
 Start = Callable[..., AbstractContextManager[Started]]
@@ -74,15 +79,23 @@ def on_a_terminal(*options: str) -> Start:
             dimensions=(40, 100),
         )
 
+        log = child.logfile_read = io.StringIO()
+        reader = threading.Thread(
+            target=child.expect, args=(pexpect.EOF,)
+        )  # a terminal that nobody reads is full
+        reader.start()
+
         def finish() -> tuple[str, int | None]:
-            child.expect(pexpect.EOF)
-            child.close()
-            return str(child.before), None if child.exitstatus is None else int(child.exitstatus)
+            reader.join(SECONDS)
+            child.wait()
+            return log.getvalue(), child.exitstatus
 
         try:
-            yield Started(child.pid, finish)
+            yield Started(child.pid, finish, type=child.send, written=log.getvalue)
         finally:
-            child.close(force=True)
+            child.kill(signal.SIGKILL)
+            reader.join(SECONDS)
+            child.close()
 
     return start
 
