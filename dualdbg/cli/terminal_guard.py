@@ -22,9 +22,13 @@ def guard_terminal(descriptor: int, sequences: str = "") -> Guard:
 
     It uses the descriptor, because another terminal may have got the name of one that is gone.
     """
-    stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
+    try:
+        stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
+        restore = f"stty {stty.stdout.strip()} <&1"
+    except FileNotFoundError:  # a bare container: the sequences are all that can be done
+        restore = ":"
     text = sequences.replace("\x1b", "\\033").replace("\r\n", "\\r\\n")
-    return Guard(f"read released && exit 0; stty {stty.stdout.strip()} <&1; printf '{text}'", descriptor)
+    return Guard(f"read released && exit 0; {restore}; printf '{text}'", descriptor)
 
 
 def is_gone(descriptor: int) -> bool:
