@@ -6,8 +6,6 @@ import os
 import tempfile
 from pathlib import Path
 
-from .errors import TargetError
-
 _REMOVED = (
     " (deleted)"  # what the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd)
 )
@@ -46,14 +44,3 @@ def temporary_folder() -> Path | None:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:
         return None
-
-
-def new_temporary_folder(purpose: str) -> Path:
-    """A new folder that only the user may enter. Raises TargetError, which says ``purpose``."""
-    try:
-        return Path(tempfile.mkdtemp(prefix="dualdbg-"))
-    except OSError as error:
-        raise TargetError(
-            f"no folder for {purpose} could be made: {error.strerror}",
-            "TMPDIR=DIR names a folder that can be written to",
-        ) from error

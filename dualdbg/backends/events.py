@@ -19,6 +19,7 @@ class StopCause(Enum):
     RETURNED = auto()  # the function that was to be finished is left
     LOCATION_REACHED = auto()
     SIGNAL = auto()
+    INTERRUPTED = auto()  # we asked for a stop
     LIBRARIES = auto()  # a library was loaded or unloaded
     EXEC = auto()  # the program replaced itself with another
     UNSAID = auto()  # gdb gives no reason: it has attached, or a step by gdb's own command line is done

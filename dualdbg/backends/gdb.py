@@ -9,9 +9,10 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from ..errors import CommandError, EngineError, EngineLost, ProtocolError
+from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..patience import patient
 from ..protocol import mi
+from ..shared import quiet_signal
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
@@ -69,6 +70,8 @@ class GdbEngine(GdbHelpers):
         self._attached: asyncio.Future[None] | None = None
         self._target = 0  # the process that was attached to
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
+        self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
+        self._stopping_signals: set[str] = set()  # which the user wants to see
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self.version: str | None = None
@@ -91,9 +94,13 @@ class GdbEngine(GdbHelpers):
         self.version = _checked_version(self._process.executable, await self.gdb_version())
         await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
-    async def close(self, grace: float = _GRACE) -> None:
-        """End gdb: ask it first, so that it detaches what it holds, then insist."""
-        await self._process.close(grace)
+    def wake(self) -> None:
+        """Let gdb itself go on when somebody has stopped it."""
+        self._process.wake()
+
+    async def close(self, grace: float = _GRACE) -> bool:
+        """End gdb: ask it first, so that it detaches what it holds, then insist. Whether it did what it was asked."""
+        return await self._process.close(grace)
 
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb itself, and return what gdb printed."""
@@ -112,6 +119,7 @@ class GdbEngine(GdbHelpers):
 
         gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
+        Raises TargetGone when the process ends meanwhile.
         """
         self._attached = asyncio.get_running_loop().create_future()
         self._target = pid
@@ -119,6 +127,8 @@ class GdbEngine(GdbHelpers):
         try:
             await self._process.command(f"-target-attach {pid}")
             await asyncio.wait_for(self._attached, DEADLINE)
+        except asyncio.TimeoutError:
+            raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:
             self._attached = None
         await self.keep_index(None)
@@ -179,19 +189,22 @@ class GdbEngine(GdbHelpers):
         return taker
 
     async def interrupt(self) -> None:
-        """Ask for a stop of every thread; it arrives as an event."""
-        await self._process.command("-exec-interrupt --all")
+        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
+        try:
+            name = quiet_signal.choose(self._target, self._stopping_signals)
+        except OSError as error:
+            raise CommandError(f"process {self._target} has ended") from error
+        self._interrupted_by = name
+        await self.interrupt_by(name)
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Whether the target stops when this signal arrives; the target gets it in either case."""
+        (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
         await self._process.console(f"handle {name} {'stop print' if stops else 'nostop noprint'} pass")
 
-    async def signal_sender(self) -> int | None:
-        """The process that sent the signal of this stop; None when the kernel sent it, 0 when it has no number here."""
-        pid = await self._number("$_siginfo._sifields._kill.si_pid")
-        if pid:
-            return pid
-        return None if await self._number("$_siginfo.si_code") == _SI_KERNEL else 0
+    async def sent_by_terminal(self) -> bool:
+        """Whether the kernel itself sent the signal of this stop."""
+        return await self._number("$_siginfo.si_code") == _SI_KERNEL
 
     async def _number(self, expression: str) -> int:
         value = (await self._process.command(f"-data-evaluate-expression {expression}")).text("value") or ""
@@ -326,16 +339,19 @@ class GdbEngine(GdbHelpers):
         self.running = False
         event: NativeStopped | NativeExited
         try:
-            event = stop_event(payload, self._threads)
+            event = stop_event(payload, self._threads, self._interrupted_by)
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
-        if not isinstance(event, NativeExited) and self._attached is not None and not self._attached.done():
-            self._attached.set_result(None)
-            return
-        if isinstance(event, NativeStopped) and event.signal is not None:
+        self._interrupted_by = None
+        if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:
             self._taker = event.gdb_thread
-        self._on_event(event)
+        if self._attached is None or self._attached.done():
+            self._on_event(event)
+        elif isinstance(event, NativeExited):
+            self._attached.set_exception(TargetGone("the process ended while gdb attached to it"))
+        else:
+            self._attached.set_result(None)
 
 
 _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {

@@ -44,9 +44,12 @@ def text_event(record: mi.Stream) -> NativeLog | NativeConsole | None:
     return NativeConsole(record.text) if record.channel == "target" else None
 
 
-def stop_event(payload: mi.Results, threads: dict[int, int]) -> NativeStopped | NativeExited:
+def stop_event(
+    payload: mi.Results, threads: dict[int, int], interrupt: str | None = None
+) -> NativeStopped | NativeExited:
     """The event of a ``*stopped`` record; ``threads`` has the OS thread ids by gdb's numbers.
 
+    ``interrupt`` is the signal by which the target was to be stopped for us.
     Raises ProtocolError for a record with other fields than gdb writes.
     """
     reason = payload.text("reason", which=0) or ""
@@ -61,15 +64,18 @@ def stop_event(payload: mi.Results, threads: dict[int, int]) -> NativeStopped | 
     gdb_thread = payload.number("thread-id") if payload.text("thread-id") != "all" else None
     watchpoint = triggered_watchpoint(payload)
     value = payload.results("value")
+    cause, signal = _CAUSES.get(reason, StopCause.OTHER), payload.text("signal-name")
+    if cause is StopCause.SIGNAL and signal == interrupt:
+        cause = StopCause.INTERRUPTED
     expression = watchpoint.text("exp")
     new = value.text("new") if "new" in value else value.text("value")
     return NativeStopped(
-        cause=_CAUSES.get(reason, StopCause.OTHER),
+        cause=cause,
         thread=threads.get(gdb_thread) if gdb_thread is not None else None,
         gdb_thread=gdb_thread,
         pc=payload.results("frame").address("addr"),
         gdb_breakpoint=payload.number("bkptno") or watchpoint.number("number"),
-        signal=payload.text("signal-name"),
+        signal=signal,
         signal_meaning=payload.text("signal-meaning"),
         return_value=payload.text("return-value"),
         watched=WatchedValue(expression, value.text("old"), new) if expression is not None else None,

@@ -42,6 +42,11 @@ _LONG_DEADLINE = patient(600.0)
 T = TypeVar("T")
 
 
+def _without_answer(name: str, arguments: Sequence[object]) -> str:
+    words = json.dumps([name, *arguments], ensure_ascii=True)
+    return f"-interpreter-exec console {mi.quote(f'dualdbg-engine-tell {words}')}"
+
+
 class GdbHelpers:
     """The client of the commands in gdb."""
 
@@ -81,8 +86,11 @@ class GdbHelpers:
 
     def _tell(self, name: str, *arguments: object) -> None:
         """Run a command without an answer. It runs after all earlier requests, and nobody waits for it."""
-        words = json.dumps([name, *arguments], ensure_ascii=True)
-        self._process.post(f"-interpreter-exec console {mi.quote(f'dualdbg-engine-tell {words}')}")
+        self._process.post(_without_answer(name, arguments))
+
+    async def _order(self, name: str, *arguments: object) -> None:
+        """Run a command without an answer, also while the answer of another is awaited."""
+        await self._process.command(_without_answer(name, arguments))
 
     # -- gdb and the target -------------------------------------------------------------------
 
@@ -100,6 +108,10 @@ class GdbHelpers:
     async def threads(self) -> dict[int, int]:
         """gdb's number of each thread -> its OS thread id, read afresh."""
         return await self._helper(shapes.threads, "threads")
+
+    async def interrupt_by(self, name: str) -> None:
+        """Stop the target by this signal, which it does not notice."""
+        await self._order("interrupt-by", name)
 
     async def load_library(self, path: str) -> None:
         """Let gdb read the whole symbols of a library of the process."""

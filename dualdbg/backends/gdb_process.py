@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .. import afterwards
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..patience import patient
@@ -53,7 +54,8 @@ _SETTINGS = (
 class GdbOptions:
     """How gdb is started: its path, the folder of our helpers, and where to log.
 
-    ``dies_with_us``: the kernel ends gdb when this process dies, and gdb lets go of the target at that moment.
+    ``dies_with_us``: when this process dies the kernel asks gdb to end, and gdb lets go of the target at that moment;
+    a gdb that cannot is killed some seconds later.
     ``environment``: variables that gdb gets in addition to ours.
     """
 
@@ -96,6 +98,7 @@ class GdbProcess:
         self._printed = 0  # characters of the command's text so far
         self._console_lock = asyncio.Lock()
         self._stderr_tail = b""
+        self._insistence: afterwards.Duty | None = None
         self.closing = False
 
     @property
@@ -153,21 +156,30 @@ class GdbProcess:
                 f"gdb could not be started: {why}",
                 known.hint if known else "install it (apt-get install gdb), or name another with --gdb PATH",
             ) from error
+        if self._options.dies_with_us:
+            self._insistence = afterwards.end(self._process.pid)
         self._tasks = [
             asyncio.create_task(self._read_output(), name="gdb output"),
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
         ]
 
-    async def close(self, grace: float) -> None:
+    def wake(self) -> None:
+        """A gdb that somebody has stopped (SIGSTOP) goes on, so that it can let go of what it holds."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(signal.SIGCONT)
+
+    async def close(self, grace: float) -> bool:
         """End gdb: ask it first, so that it detaches what it holds, then insist. ``grace``: seconds for each.
 
-        Returns within twice ``grace`` and some seconds, whatever gdb does.
+        Returns within twice ``grace`` and some seconds, whatever gdb does: whether it ended because it was asked to.
         """
         self.closing = True
         process = self._process
         if process is None:
-            return
+            return True
+        asked = process.returncode is None
         if process.returncode is None:
+            self.wake()
             with contextlib.suppress(OSError, CommandError, EngineError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
             if not await _within(grace, process.wait()):
@@ -177,8 +189,11 @@ class GdbProcess:
         # A process that gdb started may hold the other ends of the pipes.
         await _within(_KILL_DEADLINE, asyncio.gather(*self._tasks, return_exceptions=True))
         process._transport.close()  # type: ignore[attr-defined]  # there is no other way to close such pipes
+        if self._insistence is not None and process.returncode is not None:
+            self._insistence.drop()
         self._pending.fail_all("the session is over")
         self._log.close()
+        return asked and process.returncode == 0
 
     # -- requests -----------------------------------------------------------------------------
 

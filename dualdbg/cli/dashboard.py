@@ -5,27 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from .. import afterwards
 from ..errors import UsageError
 from ..model import State
-from ..target.guard import Guard
 from ..terminal_text import cleaned
 from .front_end import TROUBLE_STATUS, StartRun, exit_status
+from .terminal_guard import LEAVE_DASHBOARD, guard_terminal, is_gone
 
 if TYPE_CHECKING:
     from ..tui.app import Dashboard, Wishes
     from ..tui.terminal.pty import ProgramTerminal
 
-# What Textual's driver has switched on: the keyboard protocol, the other screen, the hidden cursor, focus and mouse
-# reports, bracketed paste, no line wrap, resize reports; and the colours of whatever was being written.
-_LEAVE = (
-    "\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
-    "\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?2026l\x1b[0m"
-)
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -67,7 +62,40 @@ async def choose_process() -> int | None:
             one.refusal or "",
         )
 
-    return await ProcessPicker(lambda: [candidate(one) for one in cleaned(python_processes())]).run_async()
+    picker = ProcessPicker(lambda: [candidate(one) for one in cleaned(python_processes())])
+    with _terminal_given_back(picker.exit) as received:
+        chosen = await picker.run_async()
+    if received:
+        signal.raise_signal(received[0])
+    return chosen
+
+
+@contextmanager
+def _terminal_given_back(leave: Callable[[], None]) -> Iterator[list[int]]:
+    """The terminal is as it was at the end of the block, and also when we are killed in it.
+
+    A signal that is to end us calls ``leave``; it is in the list then.
+    """
+    descriptor = sys.stderr.fileno()  # Textual puts something else into sys.stderr
+    guard = guard_terminal(descriptor, LEAVE_DASHBOARD)
+    loop = asyncio.get_running_loop()
+    received: list[int] = []
+
+    def receive(number: int) -> None:
+        received.append(number)
+        afterwards.end_us_at_last(exit_status(None, number))
+        if is_gone(descriptor):
+            _abandon_terminal()
+        leave()
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, receive, number)
+    try:
+        yield received
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        guard.release()
 
 
 async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
@@ -82,32 +110,17 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
         "LINES",
     ):  # exported by some shells; with them no change of the size would be seen
         os.environ.pop(name, None)
-    guard = Guard(_restoring(sys.stderr.fileno()), sys.stderr.fileno())
     app = Dashboard(start, terminal, wishes)
-    loop = asyncio.get_running_loop()
-    received: list[int] = []
-
-    def leave(number: int) -> None:
-        received.append(number)
-        if number == signal.SIGHUP:
-            _abandon_terminal()
-        app.exit()
-
-    for number in _SIGNALS:
-        loop.add_signal_handler(number, leave, number)
     status = TROUBLE_STATUS
-    try:
-        await app.run_async()
-        status = _status(
-            app
-        )  # the state at which the user left: the end of the target after that does not count
-    finally:
-        for number in _SIGNALS:
-            loop.remove_signal_handler(number)
-        await app.close_session()
-        if terminal is not None:
-            terminal.close()
-        guard.release()
+    with _terminal_given_back(app.exit) as received:
+        try:
+            await app.run_async()
+            # The state at which the user left: the end of the target after that does not count.
+            status = _status(app)
+        finally:
+            await app.close_session()
+            if terminal is not None:
+                terminal.close()
     if app.failure is not None:
         raise app.failure
     if received:
@@ -121,16 +134,6 @@ def _abandon_terminal() -> None:
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
     os.close(nowhere)
-
-
-def _restoring(descriptor: int) -> str:
-    """A shell script that restores the terminal, its standard output, when we are killed and cannot do it ourselves.
-
-    It uses the descriptor, because another terminal may have got the name of one that is gone.
-    """
-    stty = subprocess.run(["stty", "-g"], stdin=descriptor, capture_output=True, text=True, check=False)
-    sequences = _LEAVE.replace("\x1b", "\\033")
-    return f"read released && exit 0; stty {stty.stdout.strip()} <&1; printf '{sequences}'"
 
 
 def _status(app: Dashboard) -> int:

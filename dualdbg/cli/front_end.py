@@ -15,8 +15,10 @@ from ..in_thread import begin
 from ..model import State
 from ..session.inferiors import Process
 from ..session.session import Session
+from ..target.guard import Guard
 from .interrupts import Interrupts
 from .sinks import Sink
+from .terminal_guard import LEAVE_PROMPT, guard_terminal
 
 TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
@@ -68,6 +70,7 @@ async def converse(
         else:
             subscribed.set_result(Console(one, show, before_event))
 
+    guard = _guard_of_terminal(interaction)
     starting = asyncio.ensure_future(start(subscribe))
     driving: asyncio.Future[int] | None = None
     try:
@@ -90,6 +93,15 @@ async def converse(
         return await driving
     finally:
         await _leave(starting, driving, subscribed.result() if subscribed.done() else None, interaction)
+        if guard is not None:
+            guard.release()
+
+
+def _guard_of_terminal(interaction: Interaction) -> Guard | None:
+    """The prompt changes the terminal's modes, and so may a program that has the terminal."""
+    if interaction.has_prompt:
+        return guard_terminal(sys.stdout.fileno(), LEAVE_PROMPT)
+    return guard_terminal(sys.stdin.fileno()) if sys.stdin is not None and sys.stdin.isatty() else None
 
 
 async def _leave(
@@ -99,7 +111,7 @@ async def _leave(
     interaction: Interaction,
 ) -> None:
     for task in (starting, driving):
-        if task is not None and not task.done():
+        if task is not None:  # one that has failed already, too: what has ended the other has been told
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
     if console is None:

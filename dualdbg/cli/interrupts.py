@@ -7,6 +7,7 @@ import signal
 from collections.abc import Coroutine
 from typing import Any
 
+from .. import afterwards
 from ..console.console import Console
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -49,4 +50,5 @@ class Interrupts:
 
     def _end(self, task: asyncio.Task[int], number: signal.Signals) -> None:
         self._received = number
+        afterwards.end_us_at_last(_SIGNAL_BASE + number)
         task.cancel()

@@ -57,6 +57,7 @@ class Adapter:
         self.ending = False  # we end the program, so its end is not reported
         self.started_from: StartedFrom | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
+        self.kill_plain: Callable[[], None] | None = None  # ends a program that has no debugger in it
         self.cancel: Callable[[int], None] = lambda seq: None  # takes back the request of that number
         self._serve = serve
         self._prompt: Prompt | None = None

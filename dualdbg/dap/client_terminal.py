@@ -7,15 +7,15 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import sys
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
+from .. import session_folders
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
 from ..patience import patient
-from ..places import here, new_temporary_folder
+from ..places import here
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal
 from ..target.launcher import Launch, Meeting
@@ -46,7 +46,7 @@ class ClientTerminal:
         self._connection = connection
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
-        self._folder = new_temporary_folder("the program's terminal")
+        self._folder = session_folders.make_for("the program's terminal")  # only we may enter it
         self._token = secrets.token_hex(16)
 
     def launch(self, what: Launch) -> Launch:
@@ -59,7 +59,7 @@ class ClientTerminal:
         """Nothing to do: the program writes to the terminal itself."""
 
     def close(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        session_folders.remove(self._folder)
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
@@ -131,29 +131,44 @@ class ClientTerminal:
 
 
 class TerminalTarget:
-    """A program that the helper started. It is the helper's child, so the helper tells how it ended."""
+    """A program that the helper started. It is the helper's descendant, so the helper tells how it ended."""
 
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = pid
         self._reader, self._writer = reader, writer
         self._end = asyncio.create_task(self._wait_for_end())
+        self._over = asyncio.create_task(self._wait_for_helper())
 
     async def _wait_for_end(self) -> Exit:
         last = await _receive(self._reader)
-        self._writer.close()
-        if "code" not in last:  # the terminal was closed: the helper is gone, and its guard ends the program
+        if "code" not in last:  # the terminal was closed: the helper is gone, and the keeper ends the program
             return Exit(signal=9)
         return Exit(last["code"], last["signal"])
+
+    async def _wait_for_helper(self) -> None:
+        await self._end
+        await _receive(self._reader)
+        self._writer.close()
 
     async def wait(self) -> Exit:
         return await asyncio.shield(self._end)
 
     def kill(self) -> None:
-        _send(self._writer, {"kill": True})
+        _send(self._writer, {"order": "kill"})
+
+    async def cleared(self) -> None:
+        """The helper ends when nothing descends from it any more."""
+        await asyncio.shield(self._over)
 
     def detach(self) -> None:
         """From now on the program outlives dualdbg, and so does the helper."""
-        _send(self._writer, {"detach": True})
+        _send(self._writer, {"order": "detach"})
+
+    def spare(self, pid: int) -> None:
+        _send(self._writer, {"order": "spare", "pid": pid})
+
+    def keep(self, pid: int) -> None:
+        _send(self._writer, {"order": "keep", "pid": pid})
 
 
 async def _receive(reader: asyncio.StreamReader) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from socket import AF_INET, AF_INET6
 from typing import Any
 
+from .. import afterwards
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
 from ..target.peers import is_loopback
@@ -158,6 +159,7 @@ async def _until_signalled(work: Coroutine[Any, Any, object]) -> signal.Signals 
     def end(number: signal.Signals) -> None:
         if task.cancel():
             came.append(number)
+            afterwards.end_us_at_last(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         loop.add_signal_handler(number, end, number)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..config import Asked, configuration, working_directory
-from ..errors import PermissionRefused, UsageError
+from ..errors import PermissionRefused, TargetError, UsageError
 from ..in_thread import in_thread
 from ..model import State
 from ..places import expanded, here
@@ -60,7 +60,7 @@ async def start(
     def subscribe(session: Session) -> None:
         if group is not None:
             group.lead(session)
-            session.at_close.append(group.close)
+            session.at_end.append(group.close)
         adapter.debuggee.name = what.script or (f"-m {what.module}" if what.module else "-c")
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
@@ -78,7 +78,7 @@ async def start(
         )
     except BaseException:
         if group is not None:
-            group.close()
+            await group.close()
         if children is not None:
             await children.close(kill=True)
         adapter.forget()
@@ -88,7 +88,7 @@ async def start(
     async def end() -> None:
         try:
             if group is not None and children is not None:
-                group.close()
+                await group.close()
                 await children.close(kill=session.state is not State.DETACHED)
             await session.close()
             await adapter.caught_up()
@@ -96,6 +96,9 @@ async def start(
             streams.close()
 
     adapter.end_session = end
+    if session.exit is not None and not adapter.configured.is_set():
+        await adapter.caught_up()
+        raise TargetError("the program has ended before it was let run")
 
 
 async def start_attached(
@@ -170,6 +173,7 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     async def end() -> None:
         target.kill()
         await target.wait()
+        await target.cleared()
         streams.close()
 
     async def watch() -> None:
@@ -178,6 +182,7 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
         adapter.exited(exit)
 
     adapter.end_session = end
+    adapter.kill_plain = target.kill
     adapter.background(watch())
 
 

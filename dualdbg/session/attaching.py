@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from ..afterwards import LIVES, began_at
 from ..backends.debugpy import DebugpyEngine
 from ..backends.events import NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
@@ -32,7 +33,6 @@ from ..target.launcher import Launch
 from ..target.scope import Lowering
 from . import preloads
 from .announcement import announce_start
-from .attach.injection import file_prefixes
 from .attach.python_control import ControlOptions, PythonControl
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
@@ -46,10 +46,18 @@ _TO_LEAVE = patient(10.0)  # seconds for gdb to let go of the process when we ar
 # has just met a breakpoint would go on in the middle of an instruction. Where gdb is gone too, its breakpoints are
 # taken out. The script reads two lines, the process and gdb; a third calls it off. gdb reads its standard output.
 _REPAIR = (
-    "trap '' PIPE; read pid || exit 0; read gdb || exit 0; read released && exit 0; "
-    "echo 'dualdbg-engine [\"leave\"]'; tries=0; "
-    'while [ -e "/proc/$gdb/exe" ] && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done; '
-    'kill -9 "$gdb"; {repair} "$pid" {state} {memory}; rm -rf {files}'
+    LIVES
+    + """
+trap '' PIPE
+read -r pid && read -r gdb began || exit 0
+read -r released && exit 0
+kill -s CONT "$gdb"
+echo 'dualdbg-engine ["leave"]'
+tries=0
+while lives "$gdb" "$began" && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done
+if lives "$gdb" "$began"; then kill -s KILL "$gdb"; fi
+{repair} "$pid" {state} {memory}
+"""
 )
 
 
@@ -159,15 +167,18 @@ async def _guarded_attach(session: Session, native: GdbEngine, was_stopped: bool
 
 def _guard(pid: int, native: GdbEngine, was_stopped: bool, memory_file: int | None) -> Guard:
     """Takes care of the process when dualdbg is gone, whatever ended dualdbg."""
-    script = _REPAIR.format(
-        repair=shlex.join(own_module("dualdbg.snapshot.linux.repair")),
-        state="stopped" if was_stopped else "running",
-        memory="" if memory_file is None else memory_file,
-        tries=round(_TO_LEAVE / 0.1),
-        files=" ".join(shlex.quote(prefix) + "*" for prefix in file_prefixes()),
-    )
+    values = {
+        "repair": shlex.join(own_module("dualdbg.snapshot.linux.repair")),
+        "state": "stopped" if was_stopped else "running",
+        "memory": "" if memory_file is None else str(memory_file),
+        "tries": str(round(_TO_LEAVE / 0.1)),
+    }
+    script = _REPAIR
+    for name, value in values.items():  # the script has braces of its own
+        script = script.replace(f"{{{name}}}", value)
     guard = Guard(script, native.input, () if memory_file is None else (memory_file,))
-    os.write(guard.pipe, f"{pid}\n{native.pid}\n".encode())
+    assert native.pid is not None
+    os.write(guard.pipe, f"{pid}\n{native.pid} {began_at(native.pid)}\n".encode())
     return guard
 
 

@@ -28,7 +28,6 @@ from ..symbols.torch.operators import OperatorTable
 from ..target import joiner, preload
 from ..target.calls import UnixPlace
 from ..target.child import Child
-from ..target.guard import Guard
 from ..target.launcher import Launch, Meeting, settings_for
 from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_of, started_at
 from ..target.permission import yama_scope
@@ -43,8 +42,6 @@ from .transitions.ending import detached
 ENVIRONMENT = "DUALDBG_FOLLOW"  # dualdbg_follow.py reads it
 EVERY_PYTHON = "python"
 EVERYTHING = "children"
-# What the guard does when dualdbg is gone, whatever ended it.
-_REMOVE = 'read -r folder || exit 0; read released && exit 0; rm -rf -- "$folder"'
 _LONGEST_LINE = 1 << 16
 # Helper processes of Python's multiprocessing, which run no code of the program.
 _HELPERS = ("multiprocessing.resource_tracker import main", "multiprocessing.semaphore_tracker import main")
@@ -121,7 +118,6 @@ class Group:
         self._subscribe = subscribe
         self._token = secrets.token_hex(32)
         self._place: UnixPlace | None = None
-        self._guard: Guard | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._told: set[int] = set()  # users whose processes were turned away
         self._leader: Session | None = None
@@ -142,11 +138,9 @@ class Group:
             why = f"child processes cannot call dualdbg: no folder for a socket: {error.strerror or error}"
             raise TargetError(why, "TMPDIR names a folder that can be written to") from error
         try:
-            self._guard = Guard(_REMOVE)
-            os.write(self._guard.pipe, os.fsencode(self._place.folder) + b"\n")
             return await self._launched_with(self._place, what)
         except BaseException:
-            self.close()
+            await self.close()
             raise
 
     async def _launched_with(self, place: UnixPlace, what: Launch) -> Launch:
@@ -191,21 +185,24 @@ class Group:
         if self._trouble is not None:
             session.emit(Notice("warning", self._trouble.message, "Python processes join all the same"))
 
-    def close(self) -> None:
-        """No process joins any more. Those that are about to join run on without us."""
+    async def close(self) -> None:
+        """No process joins any more. Those on their way are let go of: they run on unless the program is ended."""
         if self._place is not None:
             self._place.close()
-        if self._guard is not None:
-            self._guard.release()
-        for call in self._calls:
+        calls = list(self._calls)
+        for call in calls:
             call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
 
     # -- a process calls ------------------------------------------------------------------------
 
-    async def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        call = asyncio.current_task()
-        assert call is not None
+    def _called(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Our own task: the one that asyncio makes would print a traceback when it is cancelled (3.11, streams.py).
+        call = asyncio.create_task(self._serve(reader, writer), name="a process calls")
         self._calls.add(call)
+        call.add_done_callback(self._calls.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             peer = of_unix_socket(writer.get_extra_info("socket"))
             if self._is_stranger(peer):
@@ -224,7 +221,6 @@ class Group:
         except Exception as error:  # a defect of ours must not leave a process waiting without a word
             self._tell(f"internal error, {type(error).__name__}: {error}", "run again with --log-dir DIR")
         finally:
-            self._calls.discard(call)
             writer.close()
 
     def _is_stranger(self, peer: Peer) -> bool:
@@ -274,7 +270,7 @@ class Group:
             launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
         ) -> Child:
             assert meeting is not None
-            child = Child(caller.pid)
+            child = Child(caller.pid, leader.target)
             if started_at(caller.pid) != caller.started:  # another process has this number by now
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:
@@ -307,6 +303,8 @@ class Group:
         except BaseException:
             self._give_up(caller.pid)
             raise
+        if session.ended.is_set():  # it ended while it joined
+            return
         child: Child = session.target
         child.joined()
 
@@ -375,12 +373,12 @@ async def launch_group(
     group = Group(wanted, options, operators, subscribe)
 
     def lead(session: Session) -> None:
-        session.at_close.append(group.close)
+        session.at_end.append(group.close)
         subscribe(session)
         group.lead(session)
 
     try:
         return await launch(await group.listen(what), group.options, operators, started, lead)
     except BaseException:
-        group.close()
+        await group.close()
         raise

@@ -54,12 +54,17 @@ T = TypeVar("T")
 
 HALT_DEADLINE = patient(10.0)
 END_DEADLINE = patient(5.0)
+GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
+LEAVE_DEADLINE = patient(
+    10.0
+)  # seconds for gdb to let go of an attached target, which is repaired where it cannot
+# Seconds for the keeper, which gives up a process that the kernel does not end (target/keeper.py).
+CLEAR_DEADLINE = patient(12.0)
 END_LOOK = 0.2  # seconds between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # when so many wait, an engine makes no more until some are taken
 HANG_UP_DEADLINE = patient(3.0)  # seconds for debugpy to clean up when it is disconnected
-DEBUGPY_GRACE = patient(
-    3.0
-)  # seconds for the process to end after debugpy's connection did; then the user is told
+# Seconds for the process to end after debugpy's connection did; then the user is told.
+DEBUGPY_GRACE = patient(3.0)
 
 
 class Session:
@@ -84,6 +89,7 @@ class Session:
         self.after_stop: list[Callable[[], None]] = []
         self.repair: Callable[[], object] | None = None  # when gdb died over a process that was attached to
         self.at_close: list[Callable[[], None]] = []
+        self.at_end: list[Callable[[], Awaitable[None]]] = []  # once the target is killed, or let go of
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.log: Callable[[str], None] = lambda text: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
@@ -278,8 +284,12 @@ class Session:
 
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
-            await in_thread(self.repair)
+            await self._attempt_repair()
         self.loop.put(repaired, detail)
+
+    async def _attempt_repair(self) -> None:
+        assert self.repair is not None
+        await self.loop.guarded(in_thread(self.repair))
 
     # -- commands -----------------------------------------------------------------------------------
 
@@ -402,21 +412,41 @@ class Session:
 
         That takes long only where the kernel is busy with it.
         """
+        await self._wait_for(self.ended.wait(), deadline)
+
+    @staticmethod
+    async def _wait_for(end: Awaitable[object], deadline: float) -> None:
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.ended.wait(), deadline)
+            await asyncio.wait_for(end, deadline)
 
     async def close(self) -> None:
-        """End the session and its engines. A launched target ends too; one that was detached or attached to runs on."""
-        if self.end_target is not None:
+        """End the session and its engines. A target that was attached to runs on.
+
+        A launched target ends with all that descends from it, unless it was detached.
+        """
+        ours = self.target is not None and self.state is not State.DETACHED
+        grace = GDB_GRACE
+        if ours:
+            self.target.kill()  # also when it has ended: what it has started may live
+        elif self.end_target is not None:
             if self.state not in (State.EXITED, State.DETACHED):
                 self.end_target()
         elif self.state in (State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED):
-            await self.loop.guarded(self.detach())
-        await self.native.close()
+            self.native.wake()
+            await self._wait_for(self.loop.guarded(self.detach()), LEAVE_DEADLINE)
+        elif self.state is not State.DETACHED:
+            grace = LEAVE_DEADLINE  # gdb may be in the middle of a call in the target
+        for end in self.at_end:
+            await end()
+        orderly = await self.native.close(grace)
+        if not orderly and self.end_target is None and self.repair is not None:
+            await self._attempt_repair()
         if self.python is not None:
             await self.python.close()
         if self.end_target is not None and self.loop.is_open:
             await self._wait_for_end(END_DEADLINE)
+        if ours:
+            await self._wait_for(self.target.cleared(), CLEAR_DEADLINE)
         await self.end_tasks()
         for release in self.at_close:
             release()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import time
@@ -16,7 +15,15 @@ from typing import Any, Protocol
 from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..errors import CommandError, EngineError, EngineTimeout, TargetError
+from ..errors import (
+    CommandError,
+    DualdbgError,
+    EngineError,
+    EngineTimeout,
+    PermissionRefused,
+    TargetError,
+    UsageError,
+)
 from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..patience import patient
@@ -38,6 +45,7 @@ from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable, SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
+from .death_watch import is_dead
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
@@ -59,12 +67,15 @@ from .stops.python_hits import PythonHits
 from .stops.python_stops import PythonStops
 from .stops.scene import Scene
 from .transitions.beginning import begin, expect_entry
+from .transitions.ending import exited
 
 SHORT_GRACE = patient(0.5)  # seconds for a gdb that is given up
 CONNECT_DEADLINE = patient(60.0)  # seconds from the start of the interpreter until debugpy calls
-
-
-_SECONDS_TO_END = patient(5.0)  # for a process that was killed
+# Seconds from the first sign of the end of a process, which breaks what is under way, to its end.
+END_GRACE = patient(3.0)
+END_LOOK = 0.02  # seconds between two looks whether a process has ended
+# Seconds for a process that has ended to be reported by its parent, once gdb has let go of it.
+END_DEADLINE = patient(5.0)
 
 
 class StartedTarget(Protocol):
@@ -76,6 +87,9 @@ class StartedTarget(Protocol):
     async def wait(self) -> Exit: ...
 
     def kill(self) -> None: ...
+
+    async def cleared(self) -> None:
+        """Wait until everything has ended that :meth:`kill` ends."""
 
     def detach(self) -> None: ...
 
@@ -145,7 +159,8 @@ async def launch(
     gdb has it. ``user`` is the user of the process, where that is another one. The interpreter and gdb start side by
     side.
 
-    Raises TargetError or EngineError; whatever was started is ended then.
+    Raises TargetError or EngineError; whatever was started is ended then. When the process ends while it starts, that
+    is the end of the session, as later: it is told, and the session is returned.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -187,19 +202,51 @@ async def launch(
             await _run_natively(session, native, options, configure, let_go)
         else:
             await _start_python(session, native, python, meeting, point.failure, options, configure)
-    except BaseException:
+    except BaseException as error:
+        if target is not None and isinstance(error, DualdbgError) and await _ended(session, target, error):
+            return session
         point.close()
         gdb_ready.cancel()
+        await asyncio.gather(gdb_ready, return_exceptions=True)
         if target is not None:
             target.kill()
         await native.close(grace=SHORT_GRACE)
         await python.close()
+        if target is not None:
+            await target.cleared()
         await session.end_tasks()
-        if target is not None:  # it is gone when we say so
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(target.wait(), _SECONDS_TO_END)
         raise
     return session
+
+
+async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError) -> bool:
+    """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told.
+
+    Where gdb was lost, that has been told, and the process ends because of it.
+    """
+    if session.state is State.LOST:
+        await session.ended.wait()
+        return True
+    if isinstance(trouble, (UsageError, PermissionRefused)):
+        return False
+    reported = asyncio.ensure_future(target.wait())
+    try:
+        end = time.monotonic() + END_GRACE
+        while not (reported.done() or is_dead(target.pid)):
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(END_LOOK)
+        if not reported.done():
+            await session.native.close(grace=SHORT_GRACE)  # it hears of the end first, and may not pass it on
+            await asyncio.wait({reported}, timeout=END_DEADLINE)
+        exit = reported.result() if reported.done() else Exit()
+    finally:
+        reported.cancel()
+    session.log(f"it ended while it started: {trouble.message}")
+    session.loop.open()
+    session.loop.put(exited, exit)
+    await session.ended.wait()
+    return True
 
 
 def keep_log(session: Session, options: Options) -> None:

@@ -151,7 +151,6 @@ class TargetState:
     pause: Pause = field(default_factory=Pause)
     pause_owed: bool = False  # debugpy was asked to pause, and has not stopped for it yet
     interrupt_sent: bool = False  # gdb was asked to interrupt the target since that last ran
-    interrupt_owed: bool = False  # the SIGINT of that has not been seen yet
     interrupt_pauses: bool = True  # Ctrl-C in the target's terminal is meant for us
     signal_owed: bool = False  # the program was sent a SIGINT, and gets it when it runs on
     # The step under way.
@@ -213,7 +212,6 @@ class TargetState:
             pause_refused=pause.refused,
             pause_owed=self.pause_owed,
             looks=pause.looks,
-            interrupting=self.interrupt_owed,
             interrupt_pauses=self.interrupt_pauses,
             entry_expected=self.entry_expected,
             step=self.step,

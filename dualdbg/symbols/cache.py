@@ -5,13 +5,13 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from .. import session_folders
 from ..places import NOWHERE
 
 # The oldest files go when the cache grows beyond this (bytes).
@@ -83,9 +83,9 @@ def _is_ours(folder: Path, *, may_be_shared: bool = False) -> bool:
 
 @lru_cache(maxsize=1)
 def _private_directory() -> Path:
-    folder = tempfile.mkdtemp(prefix="dualdbg-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    folder = session_folders.make()
+    atexit.register(session_folders.remove, folder)
+    return folder
 
 
 def store(name: str, chunks: Iterable[bytes | memoryview]) -> Path:

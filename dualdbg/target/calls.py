@@ -6,15 +6,13 @@ import asyncio
 import json
 import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
+from dualdbg import session_folders
 from dualdbg.errors import TargetError
-from dualdbg.places import temporary_folder
 
 from .launcher import Meeting
 from .peers import is_ours, user_of_loopback
@@ -45,7 +43,7 @@ class Folder:
         for base in folders():
             outside = _seen_by(pid, base)
             try:
-                here = Path(tempfile.mkdtemp(prefix=f"dualdbg-{os.getpid()}-", dir=outside))
+                here = session_folders.make(outside)
             except OSError as error:
                 trouble = error
                 continue
@@ -65,17 +63,12 @@ class Folder:
             os.chown(path, user, -1, follow_symlinks=False)
 
     def remove(self) -> None:
-        shutil.rmtree(self.here, ignore_errors=True)
+        session_folders.remove(self.here)
 
 
 def folders() -> list[Path]:
     """Where a folder for a socket may be, best first: paths that leave room for a name."""
-    first = temporary_folder()
-    others = ["/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
-    wanted = [*([str(first)] if first is not None else []), *others]
-    return [
-        Path(base) for base in dict.fromkeys(wanted) if base and len(os.fsencode(base)) < _LONGEST_PATH - 50
-    ]
+    return [base for base in session_folders.bases() if len(os.fsencode(base)) < _LONGEST_PATH - 50]
 
 
 def _seen_by(pid: int | None, base: Path) -> Path:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from ..errors import TargetGone
 from ..model import Exit
@@ -16,10 +17,20 @@ from .guard import KILL_TARGET, Guard
 _GRACE = patient(2.0)  # seconds in which gdb says how the process ended
 
 
+class Program(Protocol):
+    """The launched program, which this process descends from: at its end all of these end that were not spared."""
+
+    def spare(self, pid: int) -> None: ...
+
+    def keep(self, pid: int) -> None: ...
+
+
 class Child:
     """Held by a pidfd (pidfd_open(2)), so that its number stays its own. Raises TargetGone when it has ended."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, program: Program) -> None:
+        self._program = program
+        program.keep(pid)  # it may have been detached as what it was before exec
         self.pid = pid
         try:
             self._descriptor = os.pidfd_open(pid)
@@ -43,7 +54,7 @@ class Child:
     async def wait(self) -> Exit:
         """Waits for its end. How it ended only its parent and gdb can know."""
         await self._gone.wait()
-        self.detach()
+        self._call_off()
         return Exit(signal=signal.SIGKILL) if self._killed else _exit_of_zombie(self.pid)
 
     async def watch(self, ended: asyncio.Event, tell: Callable[[Exit], None]) -> None:
@@ -68,6 +79,14 @@ class Child:
 
     def detach(self) -> None:
         """From now on it outlives dualdbg."""
+        if not self._gone.is_set():
+            self._program.spare(self.pid)
+        self._call_off()
+
+    async def cleared(self) -> None:
+        """Nothing to wait for: what descends from it ends with the launched program."""
+
+    def _call_off(self) -> None:
         if self._guard is not None:
             self._guard.release()
 

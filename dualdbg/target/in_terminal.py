@@ -5,8 +5,10 @@ session at the other end of the socket what to run, with one line of JSON, start
 and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
 
     > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID}
-    > {"pid": …} or {"error": …}      < {"kill": true} or {"detach": true}
+    > {"pid": …} or {"error": …}      < {"order": "kill" or "detach"}, {"order": "spare" or "keep", "pid": PID}
     > {"code": …, "signal": …}
+
+It ends when the program has ended and nothing descends from it any more, or the session has gone.
 """
 
 from __future__ import annotations
@@ -52,27 +54,43 @@ async def run(path: str, token: str) -> int:
     _send(writer, {"pid": target.pid})
     obeying = asyncio.create_task(_obey(reader, target))
     exit = await target.wait()
-    obeying.cancel()
-    if terminal is not None:
-        terminal.take()
     _send(writer, {"code": exit.code, "signal": exit.signal})
     try:
         await writer.drain()
     except OSError:
         pass  # the session has gone; the shell still learns the status
+    cleared = asyncio.create_task(target.cleared())
+    await asyncio.wait({obeying, cleared}, return_when=asyncio.FIRST_COMPLETED)
+    obeying.cancel()
+    cleared.cancel()
+    if terminal is not None:
+        terminal.take()
     return exit.code if exit.code is not None else _SIGNAL_BASE + (exit.signal or 0)
 
 
 async def _obey(reader: asyncio.StreamReader, target: Target) -> None:
     """Do what the session says. When the session is gone, the program ends too, unless it was detached."""
-    while line := await reader.readline():
+    while line := await _line(reader):
         order = json.loads(line)
-        if order.get("detach"):
+        if order["order"] == "detach":
             target.detach()
             return
-        if order.get("kill"):
+        if order["order"] == "kill":
             target.kill()
+        elif order["order"] == "spare":
+            target.spare(order["pid"])
+        elif order["order"] == "keep":
+            target.keep(order["pid"])
     target.kill()
+    await target.cleared()
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """The next line; nothing when the session is gone."""
+    try:
+        return await reader.readline()
+    except OSError:
+        return b""
 
 
 def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:

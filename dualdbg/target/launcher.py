@@ -13,17 +13,18 @@ import secrets
 import signal
 import subprocess
 import termios
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import IO, Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
 from dualdbg.shortage import shortage
 
-from .guard import KILL_TARGET, Guard
+from .keeping import KeptProgram
 from .terminal import Terminal
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -84,44 +85,52 @@ class Meeting:
     target_token: str = field(default_factory=lambda: secrets.token_hex(32))
 
 
+@dataclass(frozen=True)
+class _Pipes:
+    stdin: asyncio.StreamWriter | None
+    stdout: asyncio.StreamReader | None
+    stderr: asyncio.StreamReader | None
+
+
 class Target:
-    """A target that was launched; made by :func:`spawn`. Without a terminal it shares our process group."""
+    """A target that was launched; made by :func:`spawn`. Its parent is a keeper, which is told what is to become of it.
 
-    def __init__(self, process: asyncio.subprocess.Process, guard: Guard, own_group: bool) -> None:
-        self.pid = process.pid
-        self.stdin = process.stdin
-        self.stdout = process.stdout
-        self.stderr = process.stderr
-        self._process = process
-        self._guard = guard
-        self._own_group = own_group
-        self._end = asyncio.create_task(self._wait_for_end())
+    Without a terminal it shares our process group.
+    """
 
-    async def _wait_for_end(self) -> Exit:
-        status = await self._process.wait()
-        self._guard.release()
-        return Exit(code=status) if status >= 0 else Exit(signal=-status)
+    def __init__(self, kept: KeptProgram, pipes: _Pipes) -> None:
+        self.pid = kept.pid
+        self.stdin, self.stdout, self.stderr = pipes.stdin, pipes.stdout, pipes.stderr
+        self._kept = kept
 
     async def wait(self) -> Exit:
         """Waits for the end of the target and says how it ended. May be awaited many times, by many tasks."""
-        return await asyncio.shield(self._end)
+        return await asyncio.shield(self._kept.exit)
 
     @property
     def exit(self) -> Exit | None:
         """How it ended; None while it lives."""
-        return self._end.result() if self._end.done() else None
+        return self._kept.exit.result() if self._kept.exit.done() else None
 
     def kill(self) -> None:
-        """Ends the target and the processes that it started in its own process group; daemons stay."""
-        if self._process.returncode is None:
-            try:
-                (os.killpg if self._own_group else os.kill)(self.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended a moment ago
+        """Ends the target, and every process that descends from it, whatever group or session it is in."""
+        self._kept.tell("kill")
+
+    async def cleared(self) -> None:
+        """Waits until nothing is left that :meth:`kill` ends."""
+        await self._kept.gone.wait()
 
     def detach(self) -> None:
-        """From now on the target outlives dualdbg."""
-        self._guard.release()
+        """From now on the target and all that descends from it outlive dualdbg."""
+        self._kept.tell("release")
+
+    def spare(self, pid: int) -> None:
+        """From now on this descendant, with its own descendants, outlives dualdbg."""
+        self._kept.tell(f"spare {pid}")
+
+    def keep(self, pid: int) -> None:
+        """Takes :meth:`spare` back."""
+        self._kept.tell(f"keep {pid}")
 
 
 async def spawn(
@@ -135,8 +144,8 @@ async def spawn(
     """Starts the target. Its pydevd connects to ``meeting`` and waits there for `configurationDone`; None: no pydevd.
 
     ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
-    process group of its own and the foreground, as a shell would do. It does not outlive dualdbg,
-    unless detached: a guard ends it, which unlike PR_SET_PDEATHSIG can be called off from outside.
+    process group of its own and the foreground, as a shell would do. Neither it nor what descends from it outlives
+    dualdbg, unless detached: a keeper sees to that, which unlike PR_SET_PDEATHSIG can be told to let go.
     ``tracer`` is the process that is to debug the target, when it is not this process.
     Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
     """
@@ -148,26 +157,61 @@ async def spawn(
                 f"Leave {flag} away; -P and -s are fine.",
             )
     env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache)
-    guard = Guard(KILL_TARGET)
+    kept: KeptProgram | None = None
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=launch.cwd,
-            env=env,
-            stdin=_popen_stream(launch.stdin),
-            stdout=_popen_stream(launch.stdout),
-            stderr=_popen_stream(launch.stderr),
-            preexec_fn=_between_fork_and_exec(guard.pipe, terminal, launch.own_terminal, tracer),
-            limit=2**20,
-        )
-    except OSError as error:
-        guard.release()
+        kept = KeptProgram()
+        with _signals_blocked():
+            process = subprocess.Popen(
+                command,
+                cwd=launch.cwd,
+                env=env,
+                stdin=_popen_stream(launch.stdin),
+                stdout=_popen_stream(launch.stdout),
+                stderr=_popen_stream(launch.stderr),
+                preexec_fn=_between_fork_and_exec(kept, terminal, launch.own_terminal, tracer),
+            )
+        await kept.begin(process)
+    except (OSError, subprocess.SubprocessError) as error:
         if terminal is not None:
             terminal.take()
-        raise TargetError(*_why_not_started(launch, error)) from error
+        trouble = kept.close() if kept is not None else None
+        raise TargetError(*_why_not_started(launch, trouble or error)) from error
     if terminal is not None:
-        terminal.give(process.pid)
-    return Target(process, guard, own_group=terminal is not None or launch.own_terminal)
+        terminal.give(kept.pid)
+    return Target(kept, await _pipes_of(process))
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """No signal is taken: one that comes to a child before exec must not meet our handlers there."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+async def _pipes_of(process: subprocess.Popen[bytes]) -> _Pipes:
+    """Our ends of the pipes to its standard streams, for the event loop."""
+    return _Pipes(
+        await _writing(process.stdin) if process.stdin else None,
+        await _reading(process.stdout) if process.stdout else None,
+        await _reading(process.stderr) if process.stderr else None,
+    )
+
+
+async def _reading(pipe: IO[bytes]) -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=2**20)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader
+
+
+async def _writing(pipe: IO[bytes]) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    transport, protocol = await loop.connect_write_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 def plain_environment(launch: Launch) -> dict[str, str]:
@@ -189,7 +233,7 @@ def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[st
     env[SETTINGS] = json.dumps(
         {
             **settings_for(meeting, cache),
-            "parent": os.getpid(),
+            "launcher": os.getpid(),
             "empty_pythonpath": pythonpath == "",
         }
     )
@@ -233,26 +277,23 @@ def naming_us_as_tracer(tracer: int | None = None) -> Callable[[], None]:
 
 
 def _between_fork_and_exec(
-    guard: int, terminal: Terminal | None, own_terminal: bool, tracer: int | None
+    kept: KeptProgram, terminal: Terminal | None, own_terminal: bool, tracer: int | None
 ) -> Callable[[], None]:
-    """A function that the child calls. Everything that needs an import is done here, before the fork."""
+    """A function that the child calls, with all signals blocked. What needs an import is done here, before the fork."""
     name_us = naming_us_as_tracer(tracer)
+    ours = {number for number in signal.valid_signals() if callable(signal.getsignal(number))}
     ignored = {number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN}
-    reset = ignored - IGNORED_AT_START
+    reset = ours | (ignored - IGNORED_AT_START)
 
     def prepare() -> None:
+        kept.fork()
         name_us()
-        signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGTTOU])
         if own_terminal:
             os.setsid()
-            os.write(guard, b"-%d\n" % os.getpid())
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
         elif terminal is not None:
             os.setpgid(0, 0)
-            os.write(guard, b"-%d\n" % os.getpid())
             os.tcsetpgrp(terminal.descriptor, os.getpid())
-        else:
-            os.write(guard, b"%d\n" % os.getpid())
         for number in reset:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -267,7 +308,7 @@ IGNORED_AT_START = {
 } - {signal.SIGPIPE, signal.SIGXFSZ}
 
 
-def _why_not_started(launch: Launch, error: OSError) -> tuple[str, str]:
+def _why_not_started(launch: Launch, error: Exception) -> tuple[str, str]:
     if launch.cwd is not None and not Path(launch.cwd).is_dir():
         return f"The program cannot start in {launch.cwd}: there is no such folder.", "Give another --cwd."
     if (known := shortage(error)) is not None:
@@ -277,5 +318,6 @@ def _why_not_started(launch: Launch, error: OSError) -> tuple[str, str]:
         errno.EACCES: "it may not be executed",
         errno.ENOEXEC: "it is not a program",
     }
-    reason = reasons.get(error.errno or 0, error.strerror)
+    number = error.errno if isinstance(error, OSError) else None
+    reason = reasons.get(number or 0) or (os.strerror(number) if number else str(error))
     return f"{launch.python} cannot be started: {reason}.", "Give a Python interpreter with --python PATH."

@@ -6,10 +6,10 @@ import hashlib
 import platform
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import session_folders
 from ..errors import TargetError
 from ..in_thread import run
 from ..patience import patient
@@ -46,8 +46,8 @@ class PreloadLibrary:
                 f"apt-get install gcc, or {self.without}",
             )
         failed = f"{compiler} could not compile {self.source.name}"
-        with tempfile.TemporaryDirectory(prefix="dualdbg-") as folder:
-            library = Path(folder) / "library.so"
+        with session_folders.temporary() as folder:
+            library = folder / "library.so"
             command = [compiler, "-x", "c", "-O1", "-shared", "-fPIC", "-o", str(library), str(self.source)]
             try:
                 done = run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_DEADLINE)

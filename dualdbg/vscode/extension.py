@@ -7,14 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from .. import __version__
+from .. import __version__, session_folders
 from ..dap.options import ATTACH, LAUNCH, of_request
 from ..environment import own_module
 from ..errors import TargetError
@@ -74,8 +73,8 @@ def install(editor: str | None) -> str:
     Raises TargetError when VS Code's command is not there, or refuses.
     """
     command = _editor(editor)
-    with tempfile.TemporaryDirectory(prefix="dualdbg-") as folder:
-        path = Path(folder) / file_name()
+    with session_folders.temporary() as folder:
+        path = folder / file_name()
         pack(path, own_adapter())
         try:
             done = subprocess.run(

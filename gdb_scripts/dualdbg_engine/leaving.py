@@ -7,6 +7,8 @@ from typing import Iterator
 
 import gdb
 
+from .interrupting import interrupt_quietly
+from .parking import unpark
 from .registers import check_restorable
 
 _calling = False  # the target runs code of dualdbg
@@ -21,13 +23,14 @@ def leave() -> None:
     # gdb.selected_thread() raises SystemError while gdb is between two threads that it handles.
     elif any(thread.is_running() for thread in gdb.selected_inferior().threads()):
         gdb.events.stop.connect(lambda event: gdb.post_event(_detach_and_quit))
-        gdb.execute("interrupt")
+        interrupt_quietly()
     else:
         gdb.post_event(_detach_and_quit)
 
 
 def _detach_and_quit() -> None:
     if gdb.selected_inferior().pid:
+        unpark()
         gdb.execute("detach")
     gdb.execute("quit")
 

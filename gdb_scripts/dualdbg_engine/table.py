@@ -29,6 +29,7 @@ COMMANDS = {
     "gdb-version": ("threads", "gdb_version"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),
     "insert-log-point": ("breakpoints", "insert_log_point"),
+    "interrupt-by": ("interrupting", "interrupt_by"),
     "leave": ("leaving", "leave"),
     "line-locations": ("symbols", "line_locations"),
     "load-helpers": ("torch_commands", "load_helpers"),

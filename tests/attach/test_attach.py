@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg import python_versions
@@ -160,6 +161,48 @@ def test_any_death_on_our_side(victim: str) -> None:
         assert "left" in answer_of(process)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("stuck", ["stopped", "busy"])
+def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: signal.Signals) -> None:
+    """gdb is stopped by somebody (SIGSTOP), or busy for ever: what it held is let go of all the same."""
+    sleep = ["-x", "gdb python import time; time.sleep(600)"]
+    commands = {"stopped": ["-x", "continue"], "busy": sleep}
+    with in_state("native_without_gil") as process:
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
+                *("-b", "PyNumber_Add", "-b", "PyLong_FromLong", *commands[stuck]),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as session:
+            pid = process.pid
+            if stuck == "stopped":
+                wait_until(
+                    lambda: state_of(pid) == "S" and traps_in(pid), 20, "it runs with breakpoints in it"
+                )
+                os.kill(tracer_of(pid), signal.SIGSTOP)
+            else:
+                wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
+                gdb = psutil.Process(tracer_of(pid))
+                wait_until(
+                    lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 20, "gdb is busy"
+                )
+            session.send_signal(number)
+            session.communicate(timeout=60)
+            assert session.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 40, "its code is as it was")
+            wait_until(lambda: state_of(pid) == "S", 20, "it runs")
+        assert "left" in answer_of(process)
+
+
+def sleeps(pid: int) -> bool:
+    """Whether the main thread is in clock_nanosleep, which gdb itself never uses."""
+    return Path(f"/proc/{pid}/wchan").read_text() in ("hrtimer_nanosleep", "common_nsleep")
+
+
 # Its threads call the function all the time, and compare what it says.
 HOT = """\
 import math, sys, threading
@@ -218,6 +261,56 @@ def test_our_death_while_threads_meet_a_breakpoint() -> None:
             process.kill()
 
 
+TWO_THREADS = """\
+import sys, threading, time
+beats = 0
+def beat():
+    global beats
+    print(threading.get_native_id(), flush=True)
+    while True:
+        beats += 1
+        time.sleep(0.05)
+threading.Thread(target=beat, daemon=True).start()
+for line in sys.stdin:
+    print(beats, flush=True)
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="threads are frozen on x86-64 only")
+def test_our_death_while_a_thread_is_frozen() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", TWO_THREADS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdin is not None
+            pid, tid = process.pid, int(process.stdout.readline())
+            with subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--batch"),
+                    *("-x", f"freeze {tid}", "-x", "continue"),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            ) as session:
+                call = Path(f"/proc/{pid}/task/{tid}/syscall")
+                wait_until(lambda: call.read_text().startswith("271 "), 60, "the thread waits in ppoll")
+                session.kill()
+            wait_until(lambda: tracer_of(pid) == 0, 30, "it is let go of")
+
+            def beats() -> int:
+                assert process.stdout is not None and process.stdin is not None
+                process.stdin.write("\n")
+                process.stdin.flush()
+                return int(process.stdout.readline())
+
+            first = beats()
+            wait_until(lambda: beats() > first, 20, "the thread goes on")
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize("was_stopped", [False, True])
 def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
     """gdb's own SIGSTOP, not yet taken when gdb dies, would stop the process for good."""
@@ -229,6 +322,34 @@ def test_a_stop_that_a_dead_gdb_left(was_stopped: bool) -> None:
         repair(process.pid, was_stopped)
         wait_until(lambda: (state_of(process.pid) == "T") is was_stopped, what="as it was before")
         process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_the_end_of_such_a_stop_is_no_signal_for_the_program(threads: int) -> None:
+    from dualdbg.snapshot.linux.repair import repair
+
+    code = (
+        "import signal, sys, threading, time\n"
+        "signal.signal(signal.SIGCONT, lambda number, frame: print('got SIGCONT', flush=True))\n"
+        f"for _ in range({threads} - 1): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read(1)\n"
+        "print('left', flush=True)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            for _ in range(3):
+                process.send_signal(signal.SIGSTOP)
+                wait_until(lambda: state_of(process.pid) == "T", what="stopped")
+                repair(process.pid, False)
+                wait_until(lambda: state_of(process.pid) == "S", what="it runs")
+                assert tracer_of(process.pid) == 0
+            assert answer_of(process) == "left\n"
+        finally:
+            process.kill()
 
 
 def state_of(pid: int) -> str:

@@ -145,6 +145,7 @@ def test_a_gdb_that_ends_is_told_and_refuses(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         assert isinstance(events[0], EngineEnded) and "status 3" in events[0].detail
         with pytest.raises(EngineError, match="gdb is gone"):
-            await engine.interrupt()
+            await engine.resume()
+        assert not await engine.close()  # so what it held is to be looked at
 
     run(tmp_path, "sys.exit(3)\n", work)

@@ -33,7 +33,7 @@ def sent() -> dict[str, tuple[str, int]]:
         for call in ast.walk(method):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
                 continue
-            if call.func.attr in ("_helper", "_tell"):
+            if call.func.attr in ("_helper", "_tell", "_order"):
                 name, *arguments = call.args[
                     call.func.attr == "_helper" :
                 ]  # the first makes facts of the answer

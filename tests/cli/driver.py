@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -247,6 +247,7 @@ def terminal(
         yield one
     finally:
         if one.child.isalive():
-            for process in psutil.Process(one.child.pid).children(recursive=True):
-                process.kill()
+            with suppress(psutil.NoSuchProcess):  # it is ending
+                for process in psutil.Process(one.child.pid).children(recursive=True):
+                    process.kill()
         one.child.close(force=True)

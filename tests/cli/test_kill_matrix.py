@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import signal
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cli.driver import JsonRun, json_run
+from tests.cli.driver import JsonRun, json_run, terminal
 from tests.support import wait_until
 
 pytestmark = pytest.mark.slow
@@ -131,6 +132,16 @@ def test_dualdbg_is_asked_to_end(state: str, number: signal.Signals, program: Pa
         all_end(family)
 
 
+def test_dualdbg_is_killed_and_gdb_does_not_end(program: Path) -> None:
+    """Here somebody has stopped it; one that waited on a futex for ever was seen."""
+    with json_run(program) as run:
+        running(run)
+        family = family_of(run)
+        run.gdb().send_signal(signal.SIGSTOP)
+        run.process.kill()
+        all_end(family)
+
+
 def test_ctrl_c_without_a_terminal_pauses_first(program: Path) -> None:
     with json_run(program) as run:
         running(run)
@@ -138,3 +149,14 @@ def test_ctrl_c_without_a_terminal_pauses_first(program: Path) -> None:
         assert run.next("stopped")["reason"] == "pause"
         run.process.send_signal(signal.SIGINT)
         assert run.finish() == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_the_terminal_is_as_it_was_before_the_prompt(number: signal.Signals, program: Path) -> None:
+    with terminal("run", "--stop-on-entry", program) as one:
+        before = termios.tcgetattr(one.child.child_fd)
+        one.prompt()
+        assert termios.tcgetattr(one.child.child_fd) != before
+        one.child.kill(number)
+        one.child.expect_exact("\x1b[?2004l")
+        wait_until(lambda: termios.tcgetattr(one.child.child_fd) == before, 20, "the modes as they were")

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.support import wait_until
+
 from .client import Client, StdioAdapter
 
 Write = Callable[..., Path]
@@ -260,3 +262,22 @@ def test_without_debugging(client: Client, program: Write) -> None:
     client.answer(launched)
     assert finish(client) == 0
     client.wait_output("plain None False")
+
+
+def test_a_killed_adapter_leaves_no_folder_of_a_terminal(
+    program: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    adapter = StdioAdapter()
+    terminals = Terminals(adapter.client)
+    try:
+        adapter.client.start({"program": str(program("while True: pass\n")), "console": "integratedTerminal"})
+        assert list(folder.iterdir())
+        adapter.process.kill()
+        adapter.process.wait(30)
+        wait_until(lambda: not list(folder.iterdir()), 30, "the folders are gone")
+    finally:
+        adapter.close()
+        terminals.close()

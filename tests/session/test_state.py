@@ -48,6 +48,7 @@ THREAD = Thread(PID, "python")
 PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
+INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
 
@@ -93,6 +94,11 @@ def decided(state: TargetState) -> PythonHold:
     read.hold.met = (2,), None
     assert isinstance(one(python_fact_read(state, read.hold), PreparePython), PreparePython)
     return read.hold
+
+
+def interrupted(state: TargetState) -> Effects:
+    _, *effects = state.native_stopped(INTERRUPTED)  # the first says that the loop has met it
+    return effects
 
 
 def sigint(state: TargetState, sender: Sender) -> Effects:
@@ -199,7 +205,7 @@ def test_a_second_halt_is_given_without_a_run_between() -> None:
     first, second = Halt(), Halt()
     assert halt_wanted(state, first) == [Interrupt()]
     assert halt_wanted(state, second) == []
-    assert sigint(state, Sender.GDB) == [AnswerHalt(first, True)]
+    assert interrupted(state) == [AnswerHalt(first, True)]
     assert halt_done(state, first) == [AnswerHalt(second, True)]
     assert halt_done(state, second) == [Resume()]
 
@@ -209,7 +215,7 @@ def test_a_halt_that_was_given_up_ends_whenever_it_comes() -> None:
     halt = Halt()
     halt_wanted(state, halt)
     halt_done(state, halt)
-    assert sigint(state, Sender.GDB) == [Resume()]
+    assert interrupted(state) == [Resume()]
 
 
 def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
@@ -224,7 +230,7 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     state = running()
     halt = Halt()
     halt_wanted(state, halt)
-    sigint(state, Sender.GDB)
+    interrupted(state)
     assert pause_wanted(state) == []
     read = one(halt_done(state, halt), ReadNative)
     assert isinstance(read, ReadNative) and read.need is Need.PAUSE
@@ -236,7 +242,7 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     state = running()
     pause_wanted(state)
-    read = sigint(state, Sender.GDB)[0]
+    read = interrupted(state)[0]
     assert isinstance(read, ReadNative)
     read.facts.can_pause, read.facts.thread = True, (1, PID)
     effects = native_fact_read(state, read.facts)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -209,23 +210,44 @@ def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting
     assert "State:\tT" not in status.read_text()
 
 
-def test_a_killed_dashboard_leaves_the_terminal_clean_and_the_process_running(
-    tmp_path: Path, waiting: int
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_an_ended_dashboard_leaves_the_terminal_clean_and_the_process_running(
+    tmp_path: Path, waiting: int, number: signal.Signals
 ) -> None:
+    """A SIGHUP may come from `kill`: the terminal is there still."""
     terminal = terminal_of(tmp_path, "attach", "--tui", str(waiting))
     try:
+        before = termios.tcgetattr(terminal.master)
         terminal.until(lambda: terminal.shows("stopped natively"), "the stop")
         assert terminal.screen.alternate
-        os.kill(terminal.pid, signal.SIGKILL)
+        assert termios.tcgetattr(terminal.master) != before
+        os.kill(terminal.pid, number)
+        assert terminal.wait(90.0) == 128 + number
         terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
+        terminal.until(lambda: termios.tcgetattr(terminal.master) == before, "its modes")
         assert terminal.screen.modes.show_cursor
         assert not terminal.screen.modes.mouse
-        assert terminal.wait(90.0) == 128 + signal.SIGKILL
     finally:
         terminal.close()
     status = Path(f"/proc/{waiting}/status")
     wait_until(lambda: "TracerPid:\t0\n" in status.read_text(), 30.0, "gdb lets go of the process")
     assert is_running(waiting)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_an_ended_choice_of_a_process_leaves_the_terminal_clean(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    terminal = terminal_of(tmp_path, "attach", "--tui")
+    try:
+        before = termios.tcgetattr(terminal.master)
+        terminal.until(lambda: terminal.shows("type to filter"), "the picker")
+        os.kill(terminal.pid, number)
+        assert terminal.wait(90.0) == 128 + number
+        terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
+        terminal.until(lambda: termios.tcgetattr(terminal.master) == before, "its modes")
+    finally:
+        terminal.close()
 
 
 def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:

@@ -58,6 +58,9 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     """End the program. With ``onTerminate`` set to KeyboardInterrupt it first has some time to end by itself."""
     session = adapter.debuggee.session_or_none
     if session is None or session.state in _ENDED:
+        if adapter.kill_plain is not None:
+            adapter.ending = True
+            adapter.kill_plain()
         if adapter.children is not None:
             # The children outlived the program, and the session lasts as long as they do.
             await adapter.children.end(kill=True)

@@ -8,7 +8,6 @@ the C library is held. Code is never run at any other place.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from ...shared.libraries import is_c_library, is_standard_module
 from ...snapshot.capture import Captured
 from ...snapshot.facts import ProcessReport, ThreadReport
 from ...symbols.address_space import Module
-from ...target.calls import Folder, folders
+from ...target.calls import Folder
 from ...target.launcher import BOOTSTRAP
 from .pending_call import Write, plan
 from .scratch import find_scratch
@@ -71,11 +70,6 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
         folder.remove()
         raise
     return Injection(address, len(data), folder, [Write(address, data)])
-
-
-def file_prefixes() -> list[str]:
-    """The beginnings of the paths of our files. By them they are found when we are gone."""
-    return [str(base / f"dualdbg-{os.getpid()}-") for base in folders()]
 
 
 def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:

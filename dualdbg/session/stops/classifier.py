@@ -52,9 +52,9 @@ class Situation:
     ``halting``: work of our own waits for the target to stand still; ``pausing``: the user does. ``shown``: gdb shows
     a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy makes the pause that the
     user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy does not make it;
-    ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupting``: gdb was asked to interrupt
-    the target, and the SIGINT has not come yet. ``interrupt_pauses``: Ctrl-C in the target's terminal is meant for
-    us. ``leaving``: the step that goes on after an exception, and leaves first what it had called.
+    ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupt_pauses``: Ctrl-C in the target's
+    terminal is meant for us. ``leaving``: the step that goes on after an exception, and leaves first what it had
+    called.
     """
 
     halting: bool = False
@@ -65,7 +65,6 @@ class Situation:
     pause_refused: bool = False
     pause_owed: bool = False
     looks: int = 0
-    interrupting: bool = False
     interrupt_pauses: bool = True
     entry_expected: bool = False
     step: Step | None = None
@@ -80,7 +79,7 @@ def classify_native(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     """What a native stop means."""
     verdict = _meaning(facts, now)
     if isinstance(verdict, PassOver) and now.pausing and not now.halting and not now.shown:
-        # gdb sends no SIGINT when the target has just stopped by itself.
+        # The target is not interrupted when it has just stopped by itself.
         verdict = Show(Reason.PAUSE, signal=verdict.signal)
     if isinstance(verdict, Show) and verdict.reason is Reason.PAUSE:
         if facts.can_pause is UNREAD:
@@ -96,6 +95,8 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     stop = facts.stop
     if stop.cause in _INTERNAL:
         return PassOver() if facts.done else _INTERNAL[stop.cause]
+    if stop.cause is StopCause.INTERRUPTED:
+        return PassOver()  # it has served its purpose, or another stop has made it needless
     if stop.cause is StopCause.SIGNAL and stop.signal == "SIGINT":
         return _interrupt(facts, now)
     if facts.ends_step is UNREAD:
@@ -121,14 +122,9 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
 
 
 def _interrupt(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
-    """A SIGINT has several senders.
-
-    gdb sends it for a halt or a pause, the terminal for Ctrl-C, and other processes for the program itself.
-    """
+    """A SIGINT: the terminal sends it for Ctrl-C, other processes for the program itself."""
     if facts.sender is UNREAD:
         return Need.SENDER
-    if facts.sender is Sender.GDB or (facts.sender is Sender.UNKNOWN and now.interrupting):
-        return PassOver()  # it has done its work, or another stop came first
     if facts.sender is Sender.TERMINAL and now.interrupt_pauses:
         return PassOver(pause=True) if now.halting else Show(Reason.PAUSE)
     return PassOver(signal=True)

@@ -25,12 +25,10 @@ UNREAD = Unread.UNREAD
 
 
 class Sender(Enum):
-    """Who sent a SIGINT. UNKNOWN: the process has no number here; it may be in another PID namespace."""
+    """Who sent a SIGINT."""
 
-    GDB = "gdb"
     TERMINAL = "terminal"
     OTHER = "other"
-    UNKNOWN = "unknown"
 
 
 class Need(Enum):

@@ -38,15 +38,10 @@ class Scene:
         return self._python is not None and self._python.python_version is not None
 
     async def sender(self) -> Sender:
-        """Who sent the signal.
-
-        Where the kernel does not say, it is taken for the Ctrl-C of a terminal.
-        """
+        """Who sent the signal. Where gdb does not know, it is taken for the Ctrl-C of a terminal."""
         with contextlib.suppress(CommandError):
-            pid = await self._native.signal_sender()
-            if pid is not None:
-                named = Sender.UNKNOWN if pid == 0 else Sender.OTHER
-                return Sender.GDB if pid == self._native.pid else named
+            if not await self._native.sent_by_terminal():
+                return Sender.OTHER
         return Sender.TERMINAL
 
     async def thread(self, stop: NativeStopped) -> tuple[int, int]:

@@ -20,7 +20,7 @@ def interrupt_for_wishes(state: TargetState) -> Effects:
     """gdb is asked to interrupt the running target if somebody wants it to stand still: once for all who do."""
     if state.grip is not Grip.FREE or state.interrupt_sent or not (state.halts or state.pause.natively):
         return []
-    state.interrupt_sent = state.interrupt_owed = True
+    state.interrupt_sent = True
     return [Interrupt()]
 
 

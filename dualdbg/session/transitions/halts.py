@@ -44,7 +44,7 @@ def pause_wanted(state: TargetState) -> Effects:
 
 def interrupt_failed(state: TargetState, error: DualdbgError) -> Effects:
     """gdb refused to interrupt the target. Whoever waits for that hears why."""
-    state.interrupt_sent = state.interrupt_owed = False
+    state.interrupt_sent = False
     effects = answer_halts(state, error)
     if state.pause.natively and not state.is_over:
         state.pause.natively = False

@@ -9,7 +9,7 @@ from ..effects import Effects, Forget, LookLater, Meet, Post, PrepareNative, Rea
 from ..state import PYTHON_PAUSE_LOOK, Grip, TargetState
 from ..stepping.unfinished import cut_short
 from ..stops.classifier import classify_native
-from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython, Picture, Sender, Show
+from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython, Picture, Show
 from .grip import answer_halts, depart, give_halt, let_run
 
 
@@ -71,8 +71,6 @@ def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
     verdict = classify_native(facts, state.situation())
     if isinstance(verdict, Need):
         return [ReadNative(facts, verdict)]
-    if facts.sender in (Sender.GDB, Sender.UNKNOWN):
-        state.interrupt_owed = False
     state.signal_owed = state.signal_owed or verdict.signal
     if isinstance(verdict, Show):
         return _show_natively(state, facts, verdict)

@@ -20,7 +20,7 @@ from ...patience import patient
 from ...target.permission import refusal
 from .registers import Registers, registers_from_regset
 
-_POKEDATA, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 0x4206, 0x4207, 17, 0x4204
+_POKEDATA, _CONT, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 7, 0x4206, 0x4207, 17, 0x4204
 _NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
 _EVENT_STOP = 128
 _WALL = 0x40000000
@@ -80,6 +80,27 @@ class Hold:
         if self._began:
             self.seconds = time.perf_counter() - self._began
         self._signals.clear()
+
+    def swallow(self, signal: int, tid: int, deadline: float = 1.0) -> bool:
+        """Let one thread run until it takes this signal, which is pending; the program does not get it.
+
+        Whether that happened. While all are held nobody else can take it.
+        """
+        end = time.perf_counter() + deadline
+        _ptrace(_CONT, tid)
+        while time.perf_counter() < end:
+            known, status = os.waitpid(tid, os.WNOHANG | _WALL)
+            if known == 0:
+                time.sleep(0.0005)
+                continue
+            if not os.WIFSTOPPED(status):
+                return False
+            if status >> 16 != _EVENT_STOP and os.WSTOPSIG(status) == signal:
+                self._signals[tid] = 0
+                return True
+            _ptrace(_CONT, tid, 0 if status >> 16 == _EVENT_STOP else os.WSTOPSIG(status))
+        self._signals.pop(tid, None)  # it runs, and is let go of when our thread ends
+        return False
 
     def __enter__(self) -> Hold:
         self.take()

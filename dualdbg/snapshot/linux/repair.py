@@ -12,9 +12,10 @@ import signal
 import struct
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
-from ...errors import DualdbgError
+from ...errors import DualdbgError, TargetGone
 from ...patience import patient
 from ...terminal_text import visible_text
 from .memory import PAGE, ProcessMemory
@@ -171,18 +172,40 @@ def repair(pid: int, was_stopped: bool, memory_file: int | None = None) -> list[
         if facts is None:
             break
         if facts.state == "T":
-            os.kill(pid, signal.SIGCONT)
+            with suppress(ProcessLookupError, TargetGone):  # it has just ended
+                _wake(pid)
             break
         time.sleep(0.002)
     return traps
 
 
+def _wake(pid: int) -> None:
+    """End a stop by SIGCONT; a program that handles this signal does not get to see it."""
+    mask = 1 << signal.SIGCONT - 1
+    if not _mask(pid, "SigCgt") & mask or _mask(pid, "SigBlk") & mask:
+        os.kill(pid, signal.SIGCONT)
+        return
+    with Hold(pid) as hold:
+        os.kill(pid, signal.SIGCONT)
+        hold.swallow(signal.SIGCONT, pid)
+
+
+def _mask(pid: int, name: str) -> int:
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            return next(int(line.split()[1], 16) for line in file if line.startswith(f"{name}:"))
+    except (OSError, StopIteration):
+        return 0
+
+
 def main(words: list[str]) -> int:
     try:
         repair(int(words[0]), words[1] == "stopped", int(words[2]) if words[2:] else None)
-    except (DualdbgError, ProcessLookupError) as error:
+    except DualdbgError as error:
         print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
-        return error.exit_status if isinstance(error, DualdbgError) else 0
+        return error.exit_status
+    except ProcessLookupError:  # it has ended: nothing is left to repair
+        return 0
     return 0
 
 

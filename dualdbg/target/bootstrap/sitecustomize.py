@@ -22,7 +22,7 @@ SETTINGS_FIELDS = {
     "session_token": str,
     "target_token": str,
     "debugpy": str,
-    "parent": int,
+    "launcher": int,
     "empty_pythonpath": bool,
 }
 FOLLOW_FIELDS = {"path": str, "token": str, "user": int, "session_pid": int, "name_tracer": bool}
@@ -82,7 +82,16 @@ def take_settings(follows: bool) -> dict[str, Any] | None:
         return None
     if settings["empty_pythonpath"] and not follows:
         os.environ["PYTHONPATH"] = ""
-    return settings if settings["parent"] == os.getppid() else None
+    return settings if settings["launcher"] == grandparent() else None
+
+
+def grandparent() -> int:
+    """The parent of our parent, which for the program is the launcher: field 4 of /proc/PID/stat, proc(5)."""
+    try:
+        with open("/proc/%d/stat" % os.getppid(), "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:  # the parent has ended
+        return 0
 
 
 def import_the_users_own() -> BaseException | None:

@@ -13,7 +13,6 @@ from dualdbg.errors import CommandError, EngineLost
 from .world import MAIN, PID, World
 
 GDB_PID = 4242
-_SENDERS = {"gdb": GDB_PID, "other": 77, "terminal": None}
 
 
 class FakeGdb:
@@ -66,16 +65,16 @@ class FakeGdb:
     async def interrupt(self) -> None:
         def send() -> None:
             if self._world.runs or self._world.chance.random() < 0.5:
-                self._world.interrupt("gdb")
+                self._world.interrupt_for_gdb()
 
         await self._command(send)
 
-    async def signal_sender(self) -> int | None:
-        def sender() -> int | None:
+    async def sent_by_terminal(self) -> bool:
+        def sender() -> bool:
             who = self._world.interrupt_sender
             if who is None:
                 raise CommandError("gdb: Unable to read siginfo")
-            return _SENDERS[who]
+            return who == "terminal"
 
         return await self._command(sender)
 
@@ -96,7 +95,10 @@ class FakeGdb:
 
         await self._command(let_go)
 
-    async def close(self, grace: float = 2.0) -> None:
+    def wake(self) -> None:
+        pass
+
+    async def close(self, grace: float = 2.0) -> bool:
         self.closed = True
         self._world.held = None
         self._world.thawed.set()

@@ -1,0 +1,119 @@
+"""Folders for temporary files of a session. Each is removed when the session has ended, in whatever way.
+
+Who has made a folder holds a lock on a file in it, which the kernel drops with the process. When we are gone a shell
+removes the folder (afterwards.py). Where that one was ended too, the next session does: it removes what is certainly
+of its own user's, and what nobody has a lock on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import afterwards
+from .errors import TargetError
+from .places import temporary_folder
+
+_PREFIX = "dualdbg-"
+_LOCK = "held"  # the name of the file; it gets its name when it is locked
+_locks: dict[Path, tuple[int, afterwards.Duty]] = {}
+_swept: set[Path] = set()
+
+
+def bases() -> list[Path]:
+    """Where such a folder may be, best first."""
+    first = temporary_folder()
+    others = ["/tmp", "/var/tmp", os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"]
+    wanted = [*([str(first)] if first is not None else []), *others]
+    return [Path(base) for base in dict.fromkeys(wanted) if base]
+
+
+def make(base: Path | None = None) -> Path:
+    """A new folder of mode 0700 in ``base``, or where temporary files are. Raises OSError."""
+    _sweep_once(bases())
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))
+    try:
+        lock = os.open(folder / f".{_LOCK}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / f".{_LOCK}").rename(folder / _LOCK)
+        _locks[folder] = lock, afterwards.remove(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def remove(folder: Path) -> None:
+    """Remove one of our folders with all that is in it. May be called again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock, duty = _locks.pop(folder, (None, None))
+    if lock is not None:
+        os.close(lock)
+    if duty is not None:
+        duty.drop()
+
+
+def make_for(purpose: str) -> Path:
+    """As :func:`make`. Raises TargetError, which says ``purpose``, where no folder can be made."""
+    try:
+        return make()
+    except OSError as error:
+        raise TargetError(
+            f"no folder for {purpose} could be made: {error.strerror}",
+            "TMPDIR=DIR names a folder that can be written to",
+        ) from error
+
+
+@contextmanager
+def temporary() -> Iterator[Path]:
+    """A folder for as long as the block runs. Raises OSError."""
+    folder = make()
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def _sweep_once(places: Iterable[Path]) -> None:
+    """Sweep beside the session: a folder for temporary files may be large."""
+    fresh = [base for base in places if base not in _swept]
+    _swept.update(fresh)
+    if fresh:
+        threading.Thread(target=lambda: [sweep(base) for base in fresh], name="sweep", daemon=True).start()
+
+
+def sweep(base: Path) -> list[Path]:
+    """Remove the folders of dead sessions of this user in ``base``; returns their paths."""
+    try:
+        with os.scandir(base) as entries:
+            found = [Path(entry.path) for entry in entries if entry.name.startswith(_PREFIX)]
+    except OSError:
+        return []
+    return [folder for folder in found if _remove_if_dead(folder)]
+
+
+def _remove_if_dead(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            return False
+        lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # it has gone, or is no folder of a session's
+        return False
+    try:
+        if os.fstat(lock).st_uid != os.geteuid():
+            return False
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)  # follows no link, whoever changes what meanwhile
+    except OSError:  # its session lives, or it is being removed by another
+        return False
+    finally:
+        os.close(lock)
+    return True

@@ -1,0 +1,148 @@
+"""A launched program under its keeper (``keeper.py``), seen from dualdbg: how it is forked, told orders, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from dualdbg.environment import for_imports
+from dualdbg.model import Exit
+
+_KEEPER = Path(__file__).with_name("keeper.py")
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_CHUNK = 4096
+
+
+class KeptProgram:
+    """The program is the keeper's child. :meth:`fork` makes both, :meth:`begin` begins to listen to the keeper.
+
+    ``exit`` is how the program ended, ``gone`` is set when the keeper has: then nothing descends from the program any
+    more, apart from what was spared.
+    """
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self.gone = asyncio.Event()
+        self.trouble: OSError | None = None  # why there is no program, where the keeper met it
+        self._ours, self._theirs = socket.socketpair()
+        self._command = [sys.executable, "-I", "-S", str(_KEEPER)]
+        self._environment = for_imports(os.environ)
+        self._prctl = ctypes.CDLL(None).prctl
+        self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self._program: int | None = None  # a pidfd (pidfd_open(2)), for when the keeper is lost
+        self._listening: asyncio.Task[None] | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    def fork(self) -> None:
+        """For a child of dualdbg to call before exec, with all signals blocked: it returns in the program.
+
+        The child itself becomes the keeper. Raises OSError when there can be no program.
+        """
+        link = self._theirs.fileno()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored the kernel keeps no status
+        self._prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.write(link, b"failed %d\n" % (error.errno or 0))
+            raise
+        if pid == 0:
+            return
+        try:
+            os.setpgid(
+                0, 0
+            )  # in our session: the program's group has a parent there, as job control wants it
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])
+            os.write(link, b"started %d\n" % pid)
+            os.dup2(link, 0)
+            os.dup2(link, 1)
+            os.dup2(self._null, 2)
+            os.execve(self._command[0], [*self._command, str(pid)], self._environment)
+        except OSError as error:
+            os.write(link, b"failed %d\n" % (error.errno or 0))
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os._exit(1)
+
+    async def begin(self, keeper: subprocess.Popen[bytes]) -> None:
+        """``keeper`` is the child that called :meth:`fork`, and has become what it was to be. Raises OSError."""
+        self._hear(self._ours.recv(_CHUNK))
+        if self.trouble is not None:
+            keeper.wait()
+            raise self.trouble
+        self._theirs.close()  # so that its end of the socket closes with the keeper
+        os.close(self._null)
+        reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
+        self._listening = asyncio.create_task(self._listen(reader, keeper), name="keeper")
+
+    def tell(self, order: str) -> None:
+        """An order to the keeper, see there; nothing when it has ended."""
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(order.encode() + b"\n")
+
+    def close(self) -> OSError | None:
+        """There is no program: the start failed before :meth:`begin` was done. Returns why, if the keeper said it."""
+        self._ours.setblocking(False)
+        try:
+            self._hear(self._ours.recv(_CHUNK))
+        except BlockingIOError:
+            pass
+        self._ours.close()
+        self._theirs.close()
+        os.close(self._null)
+        return self.trouble
+
+    async def _listen(self, reader: asyncio.StreamReader, keeper: subprocess.Popen[bytes]) -> None:
+        assert self._writer is not None
+        try:
+            while line := await reader.readline():
+                self._hear(line)
+        except ConnectionError:
+            pass  # it ended before it had read our orders
+        keeper.wait()
+        if not self.exit.done():  # somebody has killed the keeper: without it the program cannot be kept
+            await self._end_without_keeper()
+        self._writer.close()
+        self.gone.set()
+
+    async def _end_without_keeper(self) -> None:
+        if self._program is not None:
+            loop, ended = asyncio.get_running_loop(), asyncio.Event()
+            loop.add_reader(self._program, ended.set)
+            try:
+                signal.pidfd_send_signal(self._program, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended too
+            await ended.wait()
+            loop.remove_reader(self._program)
+        self._ended(Exit(signal=signal.SIGKILL))
+
+    def _hear(self, lines: bytes) -> None:
+        for line in lines.split(b"\n")[:-1]:
+            word, number = line.split()
+            if word == b"started":
+                self.pid = int(number)
+                try:
+                    self._program = os.pidfd_open(self.pid)
+                except ProcessLookupError:
+                    pass  # it has ended already, and the keeper has seen it
+            elif word == b"failed":
+                self.trouble = OSError(int(number), os.strerror(int(number)))
+            elif word == b"ended":
+                code = os.waitstatus_to_exitcode(int(number))
+                self._ended(Exit(code=code) if code >= 0 else Exit(signal=-code))
+
+    def _ended(self, exit: Exit) -> None:
+        if self._program is not None:
+            os.close(self._program)
+            self._program = None
+        self.exit.set_result(exit)

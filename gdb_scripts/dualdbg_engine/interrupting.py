@@ -1,0 +1,49 @@
+"""Stops the running target. gdb's own way is a SIGINT, which the program gets when gdb dies at that moment."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import gdb
+from dualdbg_shared import quiet_signal
+
+_stopping: list[str] = []  # the signals at which gdb stops until its next stop
+
+
+def interrupt_by(name: str) -> None:
+    """Send the target a signal that :mod:`quiet_signal` has chosen, at which gdb stops.
+
+    When the target runs on it gets this signal: there it does what it would do without gdb, nothing.
+    """
+    pid = gdb.selected_inferior().pid
+    if not pid:
+        raise gdb.GdbError("there is no process")
+    if not _stopping:
+        gdb.events.stop.connect(_stopped)
+    if name not in _stopping:
+        _stopping.append(name)
+        gdb.execute("handle %s stop print %s" % (name, _passing(name)), to_string=True)
+    try:
+        os.kill(pid, signal.Signals[name])
+    except OSError as error:
+        raise gdb.GdbError("%s cannot be sent to process %d: %s" % (name, pid, error.strerror)) from error
+
+
+def interrupt_quietly() -> None:
+    """:func:`interrupt_by` with the signal that is right for the target now. Raises GdbError when it has ended."""
+    try:
+        interrupt_by(quiet_signal.choose(gdb.selected_inferior().pid))
+    except OSError as error:
+        raise gdb.GdbError("the process has ended") from error
+
+
+def _stopped(event: gdb.Event) -> None:
+    gdb.events.stop.disconnect(_stopped)
+    while _stopping:
+        name = _stopping.pop()
+        gdb.execute("handle %s nostop noprint %s" % (name, _passing(name)), to_string=True)
+
+
+def _passing(name: str) -> str:
+    return "nopass" if name == quiet_signal.LAST_RESORT else "pass"

@@ -1,0 +1,98 @@
+"""How a running process is stopped: by a signal that does nothing in it when gdb dies before it has met it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dualdbg.resources import resource_directory
+from dualdbg.shared import quiet_signal
+from tests.support import wait_until
+
+# Says of every signal that it gets; the last word is the code that is to run first.
+PROGRAM = """\
+import signal, sys, threading, time
+def tell(number, frame):
+    print("got", signal.Signals(number).name, flush=True)
+def block():
+    signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+exec(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.read(1)
+print("left", flush=True)
+"""
+CATCHES_ALL = "for n in range(1, 32):\n  if n not in (9, 19): signal.signal(n, tell)"
+CATCHES_DEFAULTS = "[signal.signal(n, tell) for n in (signal.SIGURG, signal.SIGWINCH, signal.SIGINT)]"
+
+
+@contextmanager
+def program(first: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, first], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("first", "chosen"),
+    [
+        ("pass", "SIGURG"),
+        ("signal.signal(signal.SIGURG, tell)", "SIGWINCH"),
+        ("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGURG])", "SIGWINCH"),
+        (CATCHES_DEFAULTS, "SIGPIPE"),  # which every Python ignores
+        (CATCHES_ALL, quiet_signal.LAST_RESORT),
+        ("block()", quiet_signal.LAST_RESORT),
+        ("t = threading.Thread(target=lambda: (block(), time.sleep(60)), daemon=True); t.start()", "SIGURG"),
+    ],
+)
+def test_the_choice(first: str, chosen: str) -> None:
+    with program(first) as process:
+        assert quiet_signal.choose(process.pid) == chosen
+
+
+def test_the_choice_leaves_out_what_the_user_stops_at() -> None:
+    with program("pass") as process:
+        assert quiet_signal.choose(process.pid, {"SIGURG"}) == "SIGWINCH"
+
+
+def test_a_process_that_is_gone() -> None:
+    with program("pass") as process:
+        process.kill()
+        process.wait()
+    with pytest.raises(OSError):
+        quiet_signal.choose(process.pid)
+
+
+@pytest.mark.parametrize("first", ["pass", CATCHES_DEFAULTS])
+@pytest.mark.parametrize("how", ["interrupting.interrupt_quietly()", "leaving.leave()"])
+def test_gdb_dies_with_its_interrupt_on_the_way(first: str, how: str) -> None:
+    """gdb's own `interrupt` sends a SIGINT, which raised KeyboardInterrupt in the program."""
+    with program(first) as process:
+        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
+        sends = f"import os, dualdbg_engine.leaving as leaving, dualdbg_engine.interrupting as interrupting; {how}"
+        with subprocess.Popen(
+            ["gdb", "-nx", "-nh", "-q", "-iex", "set auto-solib-add off"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as gdb:
+            assert gdb.stdin is not None
+            gdb.stdin.write(f"source {entry}\nattach {process.pid}\ncontinue &\n")
+            gdb.stdin.write(f"python {sends}; os.kill(os.getpid(), 9)\n")
+            gdb.stdin.flush()
+            assert gdb.wait(60) == -signal.SIGKILL
+        wait_until(lambda: "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text(), 20, "free")
+        output, _ = process.communicate("x", timeout=60)
+        assert (process.returncode, output) == (0, "left\n")

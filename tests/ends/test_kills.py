@@ -1,0 +1,24 @@
+"""Random kills of each process of a session, with fixed numbers; ``python -m bench kills`` has as many as you like."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import kills
+
+pytestmark = [pytest.mark.slow, pytest.mark.processes]
+
+SEEDS = range(1, 11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_left_behind(seed: int) -> None:
+    kill = kills.Kill.of(seed)
+    assert kills.play(kill) == "", str(kill)
+
+
+def test_the_numbers_above_reach_every_front_end_start_and_victim() -> None:
+    chosen = [kills.Kill.of(seed) for seed in SEEDS]
+    assert {kill.front_end for kill in chosen} == set(kills.FRONT_ENDS)
+    assert {kill.start for kill in chosen} == {"launched", "followed", "attached"}
+    assert {kill.victim for kill in chosen} == {"dualdbg", "gdb", "target", "child"}

@@ -1,0 +1,173 @@
+"""What is done when dualdbg has ended, in whatever way: folders are removed, a stuck gdb is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from dualdbg import session_folders
+from tests import support
+
+# Says what it has made, and then is what the test makes of it.
+DRIVER = """\
+import os, subprocess, sys
+from pathlib import Path
+from dualdbg import afterwards, session_folders
+def stubborn():
+    child = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; exec sleep 1000"], start_new_session=True)
+    return child.pid
+exec(sys.argv[1])
+sys.stdout.flush()
+sys.stdin.read()
+"""
+DEADLINE = 30.0
+
+
+def start(code: str, tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
+    """A process that runs ``code``; returns it and the line that it wrote."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(support.ROOT), "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    return process, process.stdout.readline().strip()
+
+
+def end(process: subprocess.Popen[str], how: int = signal.SIGKILL) -> None:
+    process.send_signal(how)
+    with process:
+        process.wait(DEADLINE)
+
+
+def guard_of(process: subprocess.Popen[str]) -> psutil.Process:
+    return next(one for one in psutil.Process(process.pid).children() if "dualdbg-guard" in one.cmdline())
+
+
+MAKES = (
+    "folder = session_folders.make(); (folder / 'sub').mkdir(); (folder / 'sub' / 'x').write_text('x');"
+    "print(folder)"
+)
+
+
+def test_a_folder_goes_with_its_process(tmp_path: Path) -> None:
+    process, folder = start(MAKES, tmp_path)
+    assert Path(folder, "sub", "x").exists()
+    assert Path(folder).stat().st_mode & 0o777 == 0o700
+    end(process)
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
+
+
+def test_a_path_of_any_characters(tmp_path: Path) -> None:
+    base = tmp_path / "a b'c\"$(touch x)\\`\udcff"
+    base.mkdir()
+    process, _ = start(
+        MAKES.replace("make()", f"make(Path({str(base)!r}))").replace("print(folder)", "print()"), tmp_path
+    )
+    assert list(base.iterdir())
+    end(process)
+    support.wait_until(lambda: not list(base.iterdir()), DEADLINE, "the folder is gone")
+
+
+def test_the_guard_ends_when_nothing_is_left_to_do(tmp_path: Path) -> None:
+    process, _ = start(
+        MAKES.replace("print", "[session_folders.remove(folder) for _ in (1, 2)]; print"), tmp_path
+    )
+    assert psutil.Process(process.pid).children() == []
+    assert not list(tmp_path.iterdir())
+    end(process)
+
+
+def test_a_guard_that_somebody_ended_is_replaced(tmp_path: Path) -> None:
+    process, _ = start(f"{MAKES}\nsys.stdin.readline(); session_folders.make(); print(flush=True)", tmp_path)
+    guard = guard_of(process)
+    guard.kill()
+    support.wait_until(lambda: guard.status() == psutil.STATUS_ZOMBIE, DEADLINE, "the guard is dead")
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    assert len(list(tmp_path.iterdir())) == 2
+    end(process)
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "both folders are gone")
+
+
+def test_the_next_start_removes_what_a_dead_session_has_left(tmp_path: Path) -> None:
+    """Also its guard was ended: a logout, or a container that was stopped."""
+    process, dead = start(MAKES, tmp_path)
+    guard_of(process).kill()
+    end(process)
+    living, alive = start(MAKES, tmp_path)
+    support.wait_until(lambda: not Path(dead).exists(), DEADLINE, "the folder of the dead one is gone")
+    assert Path(alive, "sub", "x").exists()
+    assert session_folders.sweep(tmp_path) == []
+    assert Path(alive, "sub", "x").exists()
+    end(living)
+
+
+def test_what_is_not_certainly_of_a_dead_session_stays(tmp_path: Path) -> None:
+    def folder(name: str) -> Path:
+        path = tmp_path / name
+        path.mkdir(mode=0o700)
+        (path / "held").touch()
+        return path
+
+    other = folder("dualdbg-1-of-another-user")
+    if os.geteuid() == 0:
+        os.chown(other, 65534, -1)
+    else:
+        (other / "held").unlink()
+    folder("dualdbg-1-open-to-all").chmod(0o777)
+    (folder("dualdbg-1-no-lock") / "held").unlink()
+    (folder("dualdbg-1-link-for-lock") / "held").unlink()
+    (tmp_path / "dualdbg-1-link-for-lock" / "held").symlink_to(tmp_path / "dualdbg-1-no-lock")
+    folder("mine")
+    (tmp_path / "dualdbg-1-link").symlink_to(tmp_path / "mine")
+    (tmp_path / "dualdbg-1-file").touch()
+    before = sorted(tmp_path.iterdir())
+    assert session_folders.sweep(tmp_path) == []
+    assert sorted(tmp_path.iterdir()) == before
+    ours = folder("dualdbg-1-ours")
+    assert session_folders.sweep(tmp_path) == [ours]
+
+
+@pytest.mark.parametrize("number", [0, signal.SIGSTOP])
+def test_a_process_that_does_not_end_is_ended(number: int, tmp_path: Path) -> None:
+    process, line = start("child = stubborn(); print(child, afterwards.end(child))", tmp_path)
+    child = int(line.split()[0])
+    os.kill(child, number)
+    end(process)
+    support.wait_until(lambda: not support.is_running(child), DEADLINE, "it was ended")
+
+
+def test_a_number_that_is_anothers_by_now_is_left_alone(tmp_path: Path) -> None:
+    process, line = start(
+        "child = stubborn(); afterwards.began_at = lambda pid: 1; afterwards.end(child); print(child)",
+        tmp_path,
+    )
+    child = int(line)
+    guard = guard_of(process)
+    end(process)
+    support.wait_until(lambda: not guard.is_running(), DEADLINE, "the guard has done its duties")
+    assert support.is_running(child)
+    os.killpg(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("hang", ["sys.stdin.read()", "import threading; threading.Event().wait()"])
+def test_a_dualdbg_that_does_not_end_is_ended_and_others_clear_up(hang: str, tmp_path: Path) -> None:
+    code = MAKES.replace(
+        "print", f"afterwards._LAST_DEADLINE = 1; afterwards.end_us_at_last(143); print(folder); {hang} #"
+    )
+    process, folder = start(code, tmp_path)
+    assert Path(folder).exists()
+    with process:
+        assert process.wait(DEADLINE) == 143
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
