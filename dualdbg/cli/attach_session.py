@@ -8,7 +8,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import configuration
@@ -18,7 +17,7 @@ from ..session.attaching import attach
 from ..session.configured import session_options
 from ..session.session import Session
 from ..session.start import Options
-from ..symbols.address_space import AddressSpace
+from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..terminal_text import cleaned
 from . import main as entry
@@ -40,7 +39,7 @@ async def debug(options: Namespace) -> int:
     chosen = _session_options(options)
     if not options.no_stacks:
         await asyncio.get_running_loop().run_in_executor(None, _show_stacks, options.pid, options.json)
-    operators = _operators(options.pid)
+    operators = operators_of(options.pid)
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         return await attach(options.pid, chosen, operators, entry.STARTED, subscribe)
@@ -64,7 +63,7 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
-        operators = await asyncio.to_thread(_operators, pid)
+        operators = await asyncio.to_thread(operators_of, pid)
         return await attach(pid, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(
@@ -110,17 +109,6 @@ def _look(pid: int, as_json: bool) -> tuple[list[ProcessReport], list[Finding]]:
 
 def _session_options(options: Namespace) -> Options:
     return session_options(configuration(options.config), asked(options))
-
-
-def _operators(pid: int) -> OperatorTable | None:
-    """The operators of the PyTorch that the process has loaded."""
-    image = AddressSpace(pid)
-    image.refresh()
-    for module in image.modules:
-        path = Path(module.path)
-        if path.name.startswith("libtorch_cpu"):
-            return OperatorTable.load(path.parent.parent)
-    return None
 
 
 def _names_of(operators: OperatorTable | None) -> Names:
