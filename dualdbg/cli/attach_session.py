@@ -8,7 +8,6 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..config import configuration
@@ -19,7 +18,7 @@ from ..session.attaching import attach
 from ..session.configured import session_options
 from ..session.session import Session
 from ..session.start import Options
-from ..symbols.address_space import AddressSpace
+from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..terminal_text import cleaned
 from . import main as entry
@@ -51,7 +50,7 @@ async def debug(options: Namespace) -> int:
 async def _debug(options: Namespace, chosen: Options, lowering: Lowering | None) -> int:
     if not options.no_stacks:
         await in_thread(_show_stacks, options.pid, options.json, lowering)
-    operators = _operators(options.pid)
+    operators = operators_of(options.pid)
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         return await attach(options.pid, chosen, operators, entry.STARTED, subscribe, lowering=lowering)
@@ -76,7 +75,7 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
     async def start(subscribe: Callable[[Session], None]) -> Session:
         nonlocal operators
-        operators = await in_thread(_operators, pid)
+        operators = await in_thread(operators_of, pid)
         return await attach(pid, chosen, operators, entry.STARTED, subscribe, lowering=lowering)
 
     wishes = Wishes(
@@ -137,17 +136,6 @@ def _look(pid: int, as_json: bool, lowering: Lowering | None) -> tuple[list[Proc
 
 def _session_options(options: Namespace) -> Options:
     return session_options(configuration(options.config), asked(options))
-
-
-def _operators(pid: int) -> OperatorTable | None:
-    """The operators of the PyTorch that the process has loaded."""
-    image = AddressSpace(pid)
-    image.refresh()
-    for module in image.modules:
-        path = Path(module.path)
-        if path.name.startswith("libtorch_cpu"):
-            return OperatorTable.load(path.parent.parent)
-    return None
 
 
 def _names_of(operators: OperatorTable | None) -> Names:

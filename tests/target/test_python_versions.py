@@ -20,6 +20,7 @@ from dualdbg.target import doctor
 from dualdbg.target import interpreter as interpreters
 from tests.gdb_scripts.gdb_run import PUBLISH, run_gdb
 from tests.support import ROOT
+from tests.target.test_interpreter import ANSWER
 
 
 class Bytes(Memory):
@@ -88,20 +89,7 @@ def test_what_is_newer_is_warned_of(version: str | None, says: bool) -> None:
 
 def answering(folder: Path, version: tuple[int, int, int]) -> str:
     """A program that answers as an interpreter of ``version`` does, and runs as ours."""
-    facts = {
-        "implementation": "cpython",
-        "version": version,
-        "executable": sys.executable,
-        "extension_suffix": "",
-        "prefix": "/x",
-        "base_prefix": "/x",
-        "search_path": [],
-        "libpython": None,
-        "libpython_folder": None,
-        "debug_build": False,
-        "free_threaded": False,
-        "torch": None,
-    }
+    facts = {**ANSWER, "implementation": "cpython", "version": version, "executable": sys.executable}
     path = folder / "python"
     path.write_text(f"#!/bin/sh\necho 'dualdbg:{json.dumps(facts)}'\n")
     path.chmod(0o755)
