@@ -23,7 +23,7 @@ STANDARD: Dict[str, Tuple[str, ...]] = {
     "datetime": ("date", "time", "datetime", "timedelta", "timezone"),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
-    "uuid": ("UUID",),
+    "uuid": ("UUID", "SafeUUID"),
     "pathlib": ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath"),
     "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"),
     "re": ("Pattern",),
@@ -158,7 +158,8 @@ def _array(value: Any) -> Optional[str]:
     # An empty ``formatter`` goes before one that the program may have set for all arrays.
     body = write(value, separator=", ", prefix="array(", suffix=")", formatter={}) if value.size else "[]"
     extra = ""
-    if not value.size and value.shape != (0,):
+    is_cut = value.size > offered("numpy", "get_printoptions")()["threshold"]
+    if is_cut or (not value.size and value.shape != (0,)):
         extra += ", shape=%s" % (value.shape,)
     if (not value.size or value.dtype.name not in _DEFAULT) and value.dtype.kind not in "SU":
         name = (
@@ -178,8 +179,10 @@ def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:
         zone = NAMESPACE(kind.type)["tzinfo"].__get__(value)
         if zone is not None and not _is_standard(reader.kind(zone)):
             return False
-    if kind.name == "dtype" or kind.name.endswith("DType"):
+    if _module(kind).startswith("numpy"):
         return not value.hasobject
+    if kind.name == "SafeUUID":  # a constant
+        return True
     return all(_is_plain(reader, one) for _, one in reader.fields(value))
 
 

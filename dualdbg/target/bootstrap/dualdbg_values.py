@@ -479,7 +479,7 @@ def _module(reader: Reader, value: Any, level: int) -> str:
     name, file = known.get("__name__"), known.get("__file__")
     return "<module %s%s>" % (
         reader.text(name, level + 1),
-        " from %s" % reader.text(file, level + 1) if type(file) is str else "",
+        " from %s" % reader.text(file, level + 1) if type(file) is str else " (built-in)",
     )
 
 
