@@ -103,7 +103,7 @@ class GroundReader:
             ground.is_sound = True
 
     async def _may_call(self, ground: NativeGround) -> None:
-        """Whether debugpy can be armed: the thread holds the GIL, in the user's code or where a function begins."""
+        """Whether the thread holds the GIL, and stands in the user's own code or where a function begins."""
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
         stands_well = top is not None and (top.line is not None or self._code.is_entry(top.pc))
