@@ -82,14 +82,17 @@ def main(arguments: Sequence[str] = ()) -> int:
             ("DAP messages", given.dap, A_SESSION, dap_session),
         ):
             total = Figures(what)
-            numbers = range(given.first, given.first + -(-count // size))
-            results = pool.map(session, [given.seed] * len(numbers), numbers, [folder] * len(numbers))
-            for number, one in zip(numbers, results, strict=True):
-                total.add(one)
-                for text in [*one.notes, *one.unforeseen]:
-                    print(f"{what}, session {number} of seed {given.seed}: {text}", flush=True)
-                if not (number + 1) % 20:
-                    print(total, flush=True)
+            first = given.first
+            while total.sent < count:  # a session may end before its time: an editor may say so
+                numbers = range(first, first + -(-(count - total.sent) // size))
+                first = numbers.stop
+                results = pool.map(session, [given.seed] * len(numbers), numbers, [folder] * len(numbers))
+                for number, one in zip(numbers, results, strict=True):
+                    total.add(one)
+                    for text in [*one.notes, *one.unforeseen]:
+                        print(f"{what}, session {number} of seed {given.seed}: {text}", flush=True)
+                    if not (number + 1) % 20:
+                        print(total, flush=True)
             if count:
                 halves.append(total)
                 print(total, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -22,7 +23,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     except OSError:
         work.close()
         raise
+    if sys.version_info < (3, 12) and can_use_pidfd():
+        # As later versions do: a thread for each process, which may be refused, is not needed.
+        asyncio.get_event_loop_policy().set_child_watcher(asyncio.PidfdChildWatcher())
     return asyncio.run(_watched(work))
+
+
+def can_use_pidfd() -> bool:
+    """Whether the kernel has pidfd_open(2), from 5.3 on, and a sandbox lets us use it."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return True
 
 
 async def _watched(work: Coroutine[Any, Any, T]) -> T:
@@ -30,6 +43,8 @@ async def _watched(work: Coroutine[Any, Any, T]) -> T:
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         known = shortage(context["exception"]) if "exception" in context else None
+        if told and isinstance(context.get("exception"), ValueError):
+            return  # asyncio goes on to accept a second later, and the socket may have been closed by then
         if known is None:
             loop.default_exception_handler(context)
         elif known.message not in told:

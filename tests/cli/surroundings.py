@@ -52,7 +52,7 @@ def _namespace() -> list[str]:
     return [require(shutil.which("unshare"), "unshare (util-linux)"), "-m"]
 
 
-def _as_other_user(options: str, home: bool = True) -> Surrounding:
+def as_other_user(options: str, home: bool = True) -> Surrounding:
     """As a user without privileges, for whom limits of the kernel count. ``options`` are those of prlimit."""
 
     def around(command: Words, folder: Path) -> list[str]:
@@ -105,10 +105,10 @@ SURROUNDINGS = {
     "12 open files": _limited("-n 12"),
     "20 open files": _limited("-n 20"),
     "32 open files": _limited("-n 32"),
-    "1 process": _as_other_user("--nproc=1"),
-    "3 processes": _as_other_user("--nproc=3"),
-    "6 processes": _as_other_user("--nproc=6"),
-    "no home": _as_other_user("--nproc=1000", home=False),
+    "1 process": as_other_user("--nproc=1"),
+    "3 processes": as_other_user("--nproc=3"),
+    "6 processes": as_other_user("--nproc=6"),
+    "no home": as_other_user("--nproc=1000", home=False),
     "a removed folder": Surrounding(
         lambda command, folder: _shell(
             f"mkdir {folder}/gone; cd {folder}/gone; rmdir {folder}/gone; ", command

@@ -126,6 +126,7 @@ PROMISED: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {
     **{("stdout full", command): (3, SAYS) for command in COMMANDS},
     **{("stdin and stdout closed", command): (3, SAYS) for command in COMMANDS},
     **{("all closed", command): (3, ()) for command in COMMANDS},
+    ("stdin null", "dap"): (2, ("no editor is at the other end", "--listen")),
     ("stdin closed", "dap"): (2, CLOSED),
     ("stdin and stdout closed", "dap"): (2, CLOSED),
     ("stdout closed", "dap"): (2, ("standard output is closed", "--listen")),

@@ -357,3 +357,21 @@ def test_signals(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
     run_session(work, program, "SIGUSR1", "signal:SIGRTMIN+3 hits 2")
     assert capfd.readouterr().out == "got it\nand this\nand this\ngot it\n"  # each got its signal
+
+
+def test_a_temporary_breakpoint_on_many_places_is_met_while_it_is_set(tmp_path: Path) -> None:
+    """debugpy's threads run on at a Python stop, and what they call has such names too."""
+    path = tmp_path / "program.py"
+    path.write_text("x = 1\ny = 2\n")
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("*0", temporary=True)
+        while (await driver.stop()).reason is not Reason.BREAKPOINT:
+            await driver.session.resume()
+        assert driver.session.breakpoints.all() == []
+        assert (await driver.resume()).description == "back where Python had stopped"
+        assert (await driver.finish_run()).code == 0
+        assert not [notice for notice in driver.notices if notice.level == "error"]
+
+    run_session(work, path, stop_on_entry=True)

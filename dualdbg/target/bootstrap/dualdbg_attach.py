@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
 SWITCH_INTERVAL = 1e-5  # seconds
+PYDEVD_THREADS = 3  # that read, that write, and that take its commands
 
 
 class SessionGone(Exception):
@@ -140,6 +141,19 @@ def untrace_this_thread() -> None:
     (getattr(holder, "_original_tracing", None) or sys.settrace)(None)
 
 
+def check_threads() -> None:
+    """Raises RuntimeError where the process cannot start pydevd's threads: it would be left there half started."""
+    lock = _thread.allocate_lock()
+
+    def wait() -> None:
+        with lock:
+            pass
+
+    with lock:
+        for _ in range(PYDEVD_THREADS):
+            _thread.start_new_thread(wait, ())
+
+
 def connect() -> None:
     functions = bootstrap()
     pydevd = pydevd_of(functions)
@@ -185,16 +199,25 @@ def run() -> None:
     threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     try:
         with Quickly():
+            check_threads()
             connect()
     except SessionGone:
         pass
     except BaseException:
-        import traceback
-
-        bootstrap().tell_failure(settings, traceback.format_exc())
+        tell()
     finally:
         untrace_this_thread()
         threading._active.pop(_thread.get_ident(), None)  # type: ignore[attr-defined]  # the entry for this thread
 
 
-_thread.start_new_thread(run, ())
+def tell() -> None:
+    """Say what is being handled: why there will be no debugger."""
+    import traceback
+
+    bootstrap().tell_failure(settings, traceback.format_exc())
+
+
+try:
+    _thread.start_new_thread(run, ())
+except RuntimeError:  # the process can start no thread, and pydevd needs some
+    tell()

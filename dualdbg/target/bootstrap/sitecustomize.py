@@ -238,6 +238,7 @@ def quick(pydevd: Any) -> type:
                 process_net_command=pydevd.process_net_command,
                 terminate_on_socket_close=terminate_on_socket_close,
             )
+            self.timeout_tracker: Any = without_need_of_threads(self.timeout_tracker)(self)
             self.writer.start()
             self.reader.start()
 
@@ -266,6 +267,29 @@ def quick(pydevd: Any) -> type:
                 connection.close()
 
     return Debugger
+
+
+def without_need_of_threads(tracker: Any) -> type:
+    """The class of pydevd's ``tracker``, for a process that may be able to start no thread (RLIMIT_NPROC, seccomp).
+
+    An evaluation has pydevd start a thread that warns when it takes long. Where that fails, pydevd would not answer
+    the request at all. So nobody warns.
+    """
+
+    class Tracker(type(tracker)):  # type: ignore[misc]
+        def call_on_timeout(self, *arguments: Any, **named: Any) -> Any:
+            try:
+                return super().call_on_timeout(*arguments, **named)
+            except RuntimeError:
+                self._thread = None  # it is tried again at the next evaluation
+                return Unwatched()
+
+    class Unwatched:
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+    return Tracker
 
 
 def leave_forked_child() -> None:

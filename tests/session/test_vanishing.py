@@ -1,0 +1,218 @@
+"""A breakpoint may vanish at any moment of being set: nothing fails, and gdb and debugpy have none that nobody wants.
+
+The engines are fakes here, because each moment between two of their answers is tried.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.backends.native import CodeLocation
+from dualdbg.errors import CommandError
+from dualdbg.model import Breakpoint, BreakpointSpec
+from dualdbg.session.breakpoints.native import NativeBreakpoints
+from dualdbg.session.breakpoints.python import PythonBreakpoints
+from dualdbg.session.breakpoints.table import BreakpointTable
+from dualdbg.symbols.callables.python_functions import NoFunction
+from dualdbg.symbols.gdb_feed.policy import Load
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+
+
+class Module:
+    path = "/lib/some.so"
+    start, end, bias = 0x1000, 0x9000, 0
+    library = None
+
+    def is_named(self, name: str) -> bool:
+        return False
+
+
+class Place:
+    module = Module()
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self.symbol = type("Symbol", (), {"name": f"f{address:x}"})
+
+
+class Image:
+    """Three functions of each name."""
+
+    pid = 1
+    modules = (Place.module,)
+
+    def find(self, name: str, modules: Any) -> list[Place]:
+        return [Place(address) for address in (0x1000, 0x2000, 0x3000)]
+
+    def describe(self, address: int) -> tuple[str, str]:
+        return f"f{address:x}", Module.path
+
+    def module_at(self, address: int) -> Module:
+        return Place.module
+
+    def take_troubles(self) -> list[Module]:
+        return []
+
+
+class Gdb:
+    """Has breakpoints, and lets something happen at moment number ``at``: at the beginning of its answer to a call."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.calls = 0
+        self.breakpoints: set[int] = set()
+        self.signals: set[str] = set()
+        self.happens: Callable[[], None] = lambda: None
+        self._last = 0
+
+    async def moment(self) -> None:
+        if self.calls == self.at:
+            self.happens()
+        self.calls += 1
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        await self.moment()
+        self._last += 1
+        self.breakpoints.add(self._last)
+        await self.moment()
+        return self._last
+
+    async def delete_breakpoint(self, number: int) -> None:
+        await self.moment()
+        assert number in self.breakpoints, f"breakpoint {number} is deleted twice"
+        self.breakpoints.remove(number)
+
+    async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        await self.moment()
+        if number not in self.breakpoints:
+            raise CommandError(f"gdb: No breakpoint number {number}.")
+
+    async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
+        await self.moment()
+
+    async def ignore_hits(self, number: int, count: int) -> None:
+        await self.moment()
+
+    async def hits(self, number: int) -> int:
+        await self.moment()
+        return 0
+
+    async def function_body(self, address: int) -> CodeLocation:
+        await self.moment()
+        return CodeLocation(address, "some.c", 3)
+
+    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
+        await self.moment()
+        return [CodeLocation(0x1000, file, line), CodeLocation(0x2000, file, line)]
+
+    async def handle_signal(self, name: str, stops: bool) -> None:
+        await self.moment()
+        (self.signals.add if stops else self.signals.discard)(name)
+
+
+class Loop:
+    """What the table tells."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.tell = self.told.append
+        self.state = type("State", (), {"stop": None})
+
+    def background(self, work: Any) -> None:
+        self.tasks.append(asyncio.ensure_future(work))
+
+
+class Debugpy:
+    connected = False
+
+
+class Policy:
+    def decide(self, module: Module) -> Any:
+        return type("Decision", (), {"load": Load.WHOLE})
+
+
+class Reader:
+    async def prepare(self, module: Module) -> None:
+        await asyncio.sleep(0)
+
+
+class Specs:
+    optional: frozenset[str] = frozenset()
+
+    def read(self, text: str) -> list[BreakpointSpec]:
+        return [parse_spec(text)]
+
+
+def table_of(gdb: Any, loop: Loop) -> BreakpointTable:
+    image: Any = Image()
+    unused: Any = None
+    native = NativeBreakpoints(gdb, image, Reader(), Policy(), lambda spec: ())  # type: ignore[arg-type]
+
+    def find(name: str) -> Any:
+        asyncio.run_coroutine_threadsafe(gdb.moment(), loop.main).result(60)  # type: ignore[attr-defined]
+        return NoFunction(None, "there is none")
+
+    mute = asyncio.Event()
+    python = PythonBreakpoints(Debugpy(), (Path("/"),), mute, find)  # type: ignore[arg-type]
+    specs: Any = Specs()
+    return BreakpointTable(loop, gdb, unused, specs, native, python, image)  # type: ignore[arg-type]
+
+
+SPECS = [
+    "function",
+    "function if a > 1",
+    "function hits 3",
+    "*0x1000",
+    "some.c:3",
+    "signal:SIGUSR1",
+    "py:module.work",
+]
+
+
+async def play(spec: str, at: int, what: str, other: bool) -> int:
+    """Add a breakpoint, during which something happens; returns how many moments there were."""
+    gdb, loop = Gdb(at), Loop()
+    loop.main = asyncio.get_running_loop()  # type: ignore[attr-defined]
+    table = table_of(gdb, loop)
+    if other:  # of the same places
+        gdb.at, happens_at = -1, gdb.at
+        await table.add(spec)
+        gdb.at = gdb.calls + happens_at
+    id = 2 if other else 1
+    begun = gdb.calls
+
+    def happens() -> None:
+        work = table.remove(id) if what == "removed" else table.enable(id, False)
+        if id in [row.id for row in table.all()]:
+            loop.background(work)
+        else:
+            work.close()
+
+    gdb.happens = happens
+    (row,) = await table.add(spec)
+    assert isinstance(row, Breakpoint) and row.id == id
+    moments = gdb.calls - begun
+    await asyncio.gather(*loop.tasks)
+    for one in table.all():
+        await table.remove(one.id)
+    assert gdb.breakpoints == set(), "gdb has breakpoints that nobody wants"
+    assert gdb.signals == set()
+    return moments
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["alone", "beside another"])
+@pytest.mark.parametrize("what", ["removed", "disabled"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_at_each_moment_of_being_set(spec: str, what: str, other: bool) -> None:
+    moments = asyncio.run(play(spec, -1, what, other))
+    assert moments or other  # a second one at an address needs nothing of gdb
+    for at in range(moments):
+        asyncio.run(play(spec, at, what, other))

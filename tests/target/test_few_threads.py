@@ -1,0 +1,64 @@
+"""A process that can start no threads: debugpy is not waited for, and where it cannot be had that is said once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.driver import dualdbg
+from tests.cli.surroundings import as_other_user
+from tests.support import require
+
+OTHER_USER = 60_000 + os.getpid() % 1000  # root may start any number of threads
+LIMITED = f"""\
+import os, resource, time
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+os.setuid({OTHER_USER})
+"""
+
+
+@pytest.fixture(autouse=True)
+def root() -> None:
+    require(os.geteuid() == 0 or None, "to become another user needs root", outside=True)
+
+
+def test_stops_steps_and_values_do_without(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(LIMITED + "x = 1\ny = [1, 2]\nz = 3\nprint('end')\n")
+    words = ["-b", "program.py:5", "-x", "print x", "-x", "next", "-x", "print y", "-x", "continue"]
+    begun = time.monotonic()
+    done = dualdbg("run", "--batch", *words, path, cwd=tmp_path)
+    assert done.status == 0, done
+    assert "did not answer" not in done.stdout + done.stderr and "Traceback" not in done.stderr
+    assert "[1, 2]" in done.stdout and "end" in done.stdout
+    assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
+    """``threads``: that the process may have; pydevd needs three of its own."""
+    program = (
+        "import os, time\nprint('ready', flush=True)\nwhile True:\n    os.fspath('.')\n    time.sleep(0.01)\n"
+    )
+    folder = Path(tempfile.mkdtemp(prefix="few-threads-", dir="/tmp"))
+    command = as_other_user(f"--nproc={threads}").around([sys.executable, "-c", program], folder)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            words = ["-b", "PyOS_FSPath hits 100", "-x", "continue", "-x", "continue"]
+            for _ in range(2):  # nothing of the first is in the way of the second
+                done = dualdbg("attach", "--batch", "--no-stacks", *words, str(process.pid))
+                said = done.stdout + done.stderr
+                assert said.count("Python control is not possible") == 1, done
+                assert "start new thread" in said and "another Python debugger" not in said, done
+            assert process.poll() is None
+        finally:
+            process.kill()
+            shutil.rmtree(folder, ignore_errors=True)
