@@ -105,10 +105,12 @@ class GdbEngine(GdbHelpers):
 
         Raises TargetGone when it ends meanwhile.
         """
-        self._attached = asyncio.get_running_loop().create_future()
+        self._attached = attached = asyncio.get_running_loop().create_future()
+        # gdb's end fails the command as well, which is heard first.
+        attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await self._process.command(f"-target-attach {pid}")
-            await asyncio.wait_for(self._attached, DEADLINE)
+            await asyncio.wait_for(attached, DEADLINE)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:

@@ -122,6 +122,4 @@ def test_who_was_started_on_a_terminal_can_read_from_it_and_be_interrupted(tmp_p
     terminal.control("c")
     terminal.prompt()
     terminal.send("quit")
-    terminal.question()
-    terminal.type("y\r")
     terminal.finish()
