@@ -230,8 +230,8 @@ class Group:
     def _is_stranger(self, peer: Peer) -> bool:
         """Whether a process has no business here: it is another user's, and no descendant of ours.
 
-        Of our own user's we believe that it is a descendant when it knows the token, because its parent may have ended,
-        and then nothing shows whose child it was. It can only name itself. Raises OSError when it has ended.
+        Of our own user's we believe that it belongs to the program when it knows the token, because a service may have
+        started it for the program. It can only name itself. Raises OSError when it has ended.
         """
         if peer.pid == 0 or peer.uid is None:
             return True
