@@ -121,12 +121,14 @@ class GdbEngine(GdbHelpers):
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
         Raises TargetGone when the process ends meanwhile.
         """
-        self._attached = asyncio.get_running_loop().create_future()
+        self._attached = attached = asyncio.get_running_loop().create_future()
+        # gdb's end fails the command as well, which is heard first.
+        attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
         try:
             await self._process.command(f"-target-attach {pid}")
-            await asyncio.wait_for(self._attached, DEADLINE)
+            await asyncio.wait_for(attached, DEADLINE)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import DualdbgError
 from ..model import Event, Exit
 from ..session.session import Session
+from ..session.start import StartedTarget
 from .client.conventions import Client
 from .client.port import ClientPort
 from .configuration import Configuration
@@ -57,7 +58,7 @@ class Adapter:
         self.ending = False  # we end the program, so its end is not reported
         self.started_from: StartedFrom | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
-        self.kill_plain: Callable[[], None] | None = None  # ends a program that has no debugger in it
+        self.plain: StartedTarget | None = None  # a program that has no debugger in it
         self.cancel: Callable[[int], None] = lambda seq: None  # takes back the request of that number
         self._serve = serve
         self._prompt: Prompt | None = None

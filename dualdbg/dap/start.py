@@ -171,9 +171,11 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     streams.begun()
 
     async def end() -> None:
-        target.kill()
-        await target.wait()
-        await target.cleared()
+        if adapter.plain is not None:  # else it was let go of
+            target.kill()
+            await target.wait()
+            await target.cleared()
+            adapter.plain = None
         streams.close()
 
     async def watch() -> None:
@@ -182,7 +184,7 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
         adapter.exited(exit)
 
     adapter.end_session = end
-    adapter.kill_plain = target.kill
+    adapter.plain = target
     adapter.background(watch())
 
 

@@ -226,9 +226,8 @@ class Group:
     def _is_stranger(self, peer: Peer) -> bool:
         """Whether the process of another user has no business here, because it is not a descendant of ours.
 
-        Processes of our own user only need to know the token: the parent of a descendant may have ended, and then
-        nothing shows whose child it was. Such a process can only name itself. Raises OSError when the process has
-        ended.
+        Processes of our own user only need to know the token: a service may have started one for the program. Such a
+        process can only name itself. Raises OSError when the process has ended.
         """
         if peer.pid == 0 or peer.uid is None:
             return True

@@ -11,8 +11,8 @@ program descends from here until it ends. It uses nothing of dualdbg, so that it
     > spare PID        this process was detached: it and what descends from it are left alone
     > keep PID         no longer
 
-The end of the input, which the kernel makes whatever happens to dualdbg, means ``kill`` too. It ends itself when it has
-no children any more.
+The end of the input, which the kernel makes whatever happens to dualdbg, means ``kill`` too. It ends itself when
+nothing is left, or nothing but what was spared.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Keeper:
     def __init__(self, program: int) -> None:
         self._program = program
         self._released = False
+        self._done = False  # all has ended but what was spared
         self._spared: set[Known] = set()
         self._woken, waker = os.pipe()
         os.set_blocking(waker, False)
@@ -45,7 +46,7 @@ class Keeper:
     def run(self) -> None:
         """Until dualdbg is gone, or nothing is left that could be kept."""
         rest = b""
-        while self._reap():
+        while self._reap() and not self._done:
             ready, _, _ = select.select([0, self._woken], [], [])
             self._forget_waking(ready)
             if 0 in ready:
@@ -88,6 +89,7 @@ class Keeper:
         while self._reap() and time.monotonic() < end:
             left = [known for known in self._descendants() if _end(known)]
             if not left:
+                self._done = True
                 return
             self._forget_waking(select.select([self._woken], [], [], _PAUSE)[0])
 

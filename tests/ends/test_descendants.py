@@ -111,6 +111,20 @@ def test_what_was_detached_lives_on(tmp_path: Path, then: str) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize("start", ["dap", "dap, noDebug", "dap, noDebug in a terminal"])
+def test_what_an_editor_lets_go_of_lives_on(tmp_path: Path, start: str) -> None:
+    with ADAPTERS[start](FAMILY, str(tmp_path / "family"), "stay") as started:
+        family = family_in(tmp_path / "family")
+        try:
+            assert started.client is not None
+            started.client.request("disconnect", {"terminateDebuggee": False})
+            started.finish()
+            assert [kind for kind, pid in family.items() if not is_running(pid)] == []
+        finally:
+            for pid in family.values():
+                os.kill(pid, signal.SIGKILL)
+
+
 def test_who_was_started_on_a_terminal_can_read_from_it_and_be_interrupted(tmp_path: Path) -> None:
     """The program is the terminal's foreground group, and not an orphaned one: job control works in it."""
     path = tmp_path / "reads.py"
@@ -122,6 +136,4 @@ def test_who_was_started_on_a_terminal_can_read_from_it_and_be_interrupted(tmp_p
     terminal.control("c")
     terminal.prompt()
     terminal.send("quit")
-    terminal.question()
-    terminal.type("y\r")
     terminal.finish()

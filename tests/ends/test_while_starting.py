@@ -125,10 +125,8 @@ def test_somebody_else_ends_it(tmp_path: Path, program: Path, moment: str, numbe
 
 def program_of(dualdbg: int) -> int:
     """The process id of the child of the keeper; 0 while there is none."""
-    for child in psutil.Process(dualdbg).children():
-        if child.name() != "gdb":
-            return next((one.pid for one in child.children()), 0)
-    return 0
+    children = psutil.Process(dualdbg).children()
+    return next((one.pid for child in children if child.name() != "gdb" for one in child.children()), 0)
 
 
 def tracer_of(pid: int) -> int:

@@ -152,24 +152,21 @@ def drive(tmp_path: Path, what: str) -> list[int]:
 
 @pytest.mark.parametrize("when", ["early", "running"])
 def test_a_target_does_not_outlive_dualdbg(tmp_path: Path, when: str) -> None:
-    target, *family = drive(tmp_path, when)
-    support.wait_until(lambda: not support.is_running(target), what="the target has ended")
-    for pid in family:  # without a terminal they have our process group, and are the program's own affair
-        if support.is_running(pid):
-            os.kill(pid, signal.SIGKILL)
-    support.wait_until(lambda: not guards(), what="the guard has ended")
+    family = drive(tmp_path, when)
+    support.wait_until(lambda: not any(map(support.is_running, family)), what="all have ended")
+    support.wait_until(lambda: not keepers(), what="the keeper has ended")
 
 
 def test_a_detached_target_outlives_dualdbg(tmp_path: Path) -> None:
     target, same, child = drive(tmp_path, "detach")
     assert target == same
-    support.wait_until(lambda: not guards(), what="the guard has ended")
+    support.wait_until(lambda: not keepers(), what="the keeper has ended")
     assert support.is_running(target) and support.is_running(child)
     for pid in (child, target):
         os.kill(pid, signal.SIGKILL)
 
 
-def guards() -> list[str]:
+def keepers() -> list[str]:
     mark = f"DUALDBG_TEST_RUN={os.environ['DUALDBG_TEST_RUN']}".encode()
     return [
         path.name
@@ -187,13 +184,47 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_the_guard_ends_with_the_target() -> None:
+def test_who_kills_the_keeper_kills_the_target() -> None:
+    async def run() -> None:
+        async with connected(piped(code="import time; time.sleep(1000)")) as client:
+            (keeper,) = keepers()
+            os.kill(int(keeper), signal.SIGKILL)
+            assert await client.target.wait() == Exit(signal=signal.SIGKILL)
+            await client.target.cleared()
+
+    asyncio.run(run())
+
+
+def test_a_spared_process_outlives_the_rest() -> None:
+    async def run() -> None:
+        program = (
+            "import os, subprocess, time\n"
+            "def start(): return subprocess.Popen(['sleep', '1000'], stdout=subprocess.DEVNULL).pid\n"
+            "print(*[start() for _ in range(3)], flush=True)\n"
+            "time.sleep(1000)"
+        )
+        async with connected(piped(code=program)) as client:
+            await client.start()
+            assert client.target.stdout is not None
+            spared, kept, other = map(int, (await client.target.stdout.readline()).split())
+            for pid in (spared, kept):
+                client.target.spare(pid)
+            client.target.keep(kept)
+            client.target.kill()
+            await client.target.cleared()
+            assert [support.is_running(pid) for pid in (spared, kept, other)] == [True, False, False]
+            os.kill(spared, signal.SIGKILL)
+
+    asyncio.run(run())
+
+
+def test_the_keeper_ends_with_the_target() -> None:
     async def run() -> None:
         async with connected(piped(code="print(1)")) as client:
             await client.start()
-            assert guards()
+            assert keepers()
             await outcome(client.target)
-            assert not guards()
+            assert not keepers()
 
     asyncio.run(run())
 

@@ -48,6 +48,9 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
             await session.detach()
         elif not adapter.launched:
             await _kill(adapter, session)
+    elif adapter.plain is not None and not ends:
+        adapter.plain.detach()
+        adapter.plain = None
     await adapter.end()
     if arguments.flag("restart") and adapter.took_program:
         adapter.offer.taken = adapter.took_program = False  # the client comes again
@@ -58,9 +61,9 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     """End the program. With ``onTerminate`` set to KeyboardInterrupt it first has some time to end by itself."""
     session = adapter.debuggee.session_or_none
     if session is None or session.state in _ENDED:
-        if adapter.kill_plain is not None:
+        if adapter.plain is not None:
             adapter.ending = True
-            adapter.kill_plain()
+            adapter.plain.kill()
         if adapter.children is not None:
             # The children outlived the program, and the session lasts as long as they do.
             await adapter.children.end(kill=True)
