@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..protocol import mi
 from ..shared import quiet_signal
+from ..waiting import settled
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
@@ -117,7 +118,7 @@ class GdbEngine(GdbHelpers):
         self._attached = asyncio.get_running_loop().create_future()
         try:
             await self._process.command(f"-target-attach {pid}")
-            await asyncio.wait_for(self._attached, DEADLINE)
+            await settled(self._attached, DEADLINE)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:

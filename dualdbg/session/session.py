@@ -18,6 +18,7 @@ from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..model import Event, Exit, Notice, Output, State, Stop
+from ..waiting import settled
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
@@ -327,7 +328,7 @@ class Session:
         halted = self._halted[halt] = asyncio.get_running_loop().create_future()
         self.loop.put(TargetState.halt_wanted, halt)
         try:
-            stands = await asyncio.wait_for(asyncio.shield(halted), deadline)
+            stands = await settled(asyncio.shield(halted), deadline)
         except asyncio.TimeoutError:
             self.loop.put(TargetState.halt_done, halt)
             raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
