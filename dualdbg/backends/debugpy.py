@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import CommandError, EngineLost, EngineTimeout, ProtocolError
 from ..patience import patient
 from ..protocol import dap
+from ..waiting import settled
 from .events import (
     EngineEnded,
     EngineEvent,
@@ -158,7 +159,7 @@ class DebugpyEngine:
             deadline,
         )
         await self._ask("launch" if options.launched else "attach", options.arguments(), deadline)
-        await asyncio.wait_for(self._initialized.wait(), deadline)
+        await settled(self._initialized.wait(), deadline)
         # A condition that cannot be evaluated stops, and the session tells the user.
         await self._ask(
             "setDebuggerProperty",
@@ -212,7 +213,7 @@ class DebugpyEngine:
     ) -> dict[str, Any]:
         token, future = self._open(command, arguments)
         try:
-            answer = await asyncio.wait_for(future, deadline)
+            answer = await settled(future, deadline)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"debugpy did not answer {command} within {deadline:g} s") from None
         finally:

@@ -13,6 +13,7 @@ from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, Proto
 from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
+from ..waiting import settled
 from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
@@ -128,7 +129,7 @@ class GdbEngine(GdbHelpers):
         await self.keep_index(index)
         try:
             await self._process.command(f"-target-attach {pid}")
-            await asyncio.wait_for(attached, DEADLINE)
+            await settled(attached, DEADLINE)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:

@@ -19,6 +19,7 @@ from ..places import here
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter
 from ..shortage import shortage
+from ..waiting import settled
 from .pending import PendingRequests
 from .wirelog import WireLog
 
@@ -206,7 +207,7 @@ class GdbProcess:
         token, future = self._pending.open()
         self._send(mi.command_line(token, command))
         try:
-            result = await asyncio.wait_for(future, deadline)
+            result = await settled(future, deadline)
         except asyncio.TimeoutError:
             self._pending.forget(token)
             raise EngineTimeout(f"gdb did not answer {command.split()[0]} within {deadline:g} s") from None

@@ -12,6 +12,7 @@ from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineLost, ProtocolError
 from ..patience import patient
 from ..protocol import dap
+from ..waiting import settled
 from .admission import Gate, NotAdmitted
 
 _CHUNK = 1 << 16
@@ -175,7 +176,7 @@ class Connection:
         future: asyncio.Future[dap.Message] = asyncio.get_running_loop().create_future()
         self._waiting[self._send(dap.request(0, command, arguments))] = future
         try:
-            answer = await asyncio.wait_for(future, deadline)
+            answer = await settled(future, deadline)
         except asyncio.TimeoutError:
             raise EngineLost(f"the editor did not answer {command} within {deadline:g} s") from None
         if not answer.get("success"):

@@ -7,13 +7,15 @@ import contextlib
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
+from ..waiting import settled
+
 _T = TypeVar("_T")
 
 
 async def within(seconds: float, work: Awaitable[_T], otherwise: _T) -> _T:
     """The result of ``work``, or ``otherwise`` when it takes longer."""
     with contextlib.suppress(asyncio.TimeoutError):
-        return await asyncio.wait_for(work, seconds)
+        return await settled(work, seconds)
     return otherwise
 
 

@@ -20,6 +20,7 @@ from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
+from ..waiting import settled
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
@@ -353,7 +354,7 @@ class Session:
         halted = self._halted[halt] = asyncio.get_running_loop().create_future()
         self.loop.put(halt_wanted, halt)
         try:
-            stands = await asyncio.wait_for(asyncio.shield(halted), deadline)
+            stands = await settled(asyncio.shield(halted), deadline)
         except asyncio.TimeoutError:
             self.loop.put(halt_done, halt)
             raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None

@@ -1,0 +1,34 @@
+"""A cancellation that comes with the result is not lost."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from dualdbg.waiting import settled
+
+
+def test_a_cancellation_together_with_the_result() -> None:
+    async def main() -> None:
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        task = asyncio.ensure_future(settled(future, 60))
+        await asyncio.sleep(0)
+        future.set_result(1)
+        await asyncio.sleep(0)  # the wait has heard of it, the task has not
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+
+def test_the_result_and_the_deadline() -> None:
+    async def main() -> None:
+        assert await settled(asyncio.sleep(0, 5), 60) == 5
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        with pytest.raises(asyncio.TimeoutError):
+            await settled(future, 0.01)
+        assert future.cancelled()
+
+    asyncio.run(main())
