@@ -24,6 +24,7 @@ def shortage(error: BaseException) -> DualdbgError | None:
 
 
 def can_start_a_thread() -> bool:
+    """Whether a thread can be started now."""
     try:
         threading.Thread(target=lambda: None).start()
     except RuntimeError:
@@ -32,7 +33,7 @@ def can_start_a_thread() -> bool:
 
 
 def no_threads() -> DualdbgError:
-    """The error of a process that can start no thread: the limit, and what to type."""
+    """The error where a thread was needed and could not be started."""
     return DualdbgError(f"dualdbg can start no thread: {_processes()}", _SHORT[errno.EAGAIN][1])
 
 

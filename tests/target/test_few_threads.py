@@ -52,7 +52,7 @@ def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
-            words = ["-b", "PyOS_FSPath hits 100", "-x", "continue", "-x", "continue"]
+            words = ["-b", "PyOS_FSPath hits 500", "-x", "continue"]
             for _ in range(2):  # nothing of the first is in the way of the second
                 done = dualdbg("attach", "--batch", "--no-stacks", *words, str(process.pid))
                 said = done.stdout + done.stderr
