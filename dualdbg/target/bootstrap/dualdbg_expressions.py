@@ -114,6 +114,8 @@ class Expressions:
         if wanted.kwargs.get("dualdbgRepr") and not self._presentation.reader().is_leaf(value):
             value = self._presentation.deferred_repr(value)
         data = self._data(py_db, frame, thread_id, wanted, value)
+        if not text.strip().isidentifier():  # the value may be gone when its memory is looked at
+            data.pop("memoryReference", None)
         return {"result": data["value"], **{name: data[name] for name in SHOWN if name in data}}
 
     def _data(self, py_db: Any, frame: Any, thread_id: Any, wanted: Any, value: Any) -> Dict[str, Any]:
