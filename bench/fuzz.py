@@ -177,7 +177,7 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
         engine.threads,
         engine.resume,
         engine.interrupt,
-        engine.signal_sender,
+        engine.sent_by_terminal,
         engine.last_breakpoint,
         lambda: engine.move(Move.NEXT, 1),
         lambda: engine.insert_breakpoint(0x1000),

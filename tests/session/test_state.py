@@ -97,7 +97,7 @@ def decided(state: TargetState) -> PythonHold:
 
 
 def interrupted(state: TargetState) -> Effects:
-    _, *effects = state.native_stopped(INTERRUPTED)  # the first says that the loop has met it
+    _, *effects = native_stopped(state, INTERRUPTED)  # the first says that the loop has met it
     return effects
 
 
