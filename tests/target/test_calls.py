@@ -23,6 +23,8 @@ from tests.support import require
 
 from .client import DEADLINE, run_to_its_end
 
+pytestmark = pytest.mark.processes  # a shell that removes folders
+
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

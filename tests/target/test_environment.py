@@ -26,10 +26,11 @@ from tests import support
 
 # Every call in dualdbg that starts a program without saying which environment it gets, and why that is right.
 WITH_OUR_ENVIRONMENT = {
-    "dualdbg/cli/dashboard.py": "stty, for the user's terminal",
+    "dualdbg/cli/terminal_guard.py": "stty, for the user's terminal",
     "dualdbg/symbols/names/demangle.py": "c++filt, by its path",
     "dualdbg/target/doctor.py": "/bin/sh, which waits to be traced",
     "dualdbg/target/guard.py": "/bin/sh, which reads no start-up file for a command",
+    "dualdbg/afterwards.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/in_thread.py": "what its callers give it",
     "dualdbg/symbols/gdb_feed/graph_pictures.py": "Graphviz, of the user",
     "dualdbg/target/scope.py": "sudo, which cleans it",
