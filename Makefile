@@ -17,7 +17,7 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fast-tests lint bench vsix test-editors screenshots clean tools-run tools-dev tools-test tools-editors
+.PHONY: help demo test test-all check fast-tests lint bench vsix test-editors screenshots clean tools-run tools-dev tools-test tools-editors
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: tools-test $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy
 		$(PYTEST_ARGS)
 
 # The linters (mypy takes its time where it has no cache) and the tests run side by side.
+test-all: export DUALDBG_TEST_ALL = 1
+test-all: test ## as test, with all rows of the large tables: hours
+
 check: tools-dev $(VENV)/.installed-dev ## in a minute: the linters, the tests without processes and some with them
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint fast-tests
 

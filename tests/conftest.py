@@ -68,6 +68,11 @@ def torch_extension() -> Path:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to."""
+    if os.environ.get("DUALDBG_TEST_ALL") != "1":
+        left_out = [item for item in items if item.get_closest_marker("exhaustive") is not None]
+        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
+        if left_out:
+            left_out[0].config.hook.pytest_deselected(items=left_out)
     for item in items:
         if item.get_closest_marker("processes") is None:
             item.add_marker("processes" if reach.starts_processes(_code_of(item)) else "pure")

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -149,9 +150,19 @@ PROMISED: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {
 }
 
 
+def cells() -> list[Any]:
+    """Each surrounding with a whole session, and a fifth of the other commands, another in each surrounding."""
+    found = []
+    for row, surrounding in enumerate(SURROUNDINGS):
+        for column, command in enumerate(COMMANDS):
+            always = command == "run -b" or (row + column) % 5 == 0
+            marks = () if always else (pytest.mark.exhaustive,)
+            found.append(pytest.param(surrounding, command, marks=marks))
+    return found
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("surrounding", SURROUNDINGS)
+@pytest.mark.parametrize(("surrounding", "command"), cells())
 def test_a_command_in_a_surrounding(place: Place, core: Path, surrounding: str, command: str) -> None:
     words = COMMANDS[command]
     target = sleeper(place, surrounding) if "PID" in words else None

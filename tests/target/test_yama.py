@@ -79,7 +79,13 @@ def ticks() -> subprocess.Popen[str]:
 
 @pytest.mark.vm
 @pytest.mark.slow
-@pytest.mark.parametrize(("scope", "user"), TABLE)
+@pytest.mark.parametrize(
+    ("scope", "user"),
+    [
+        pytest.param(*cell, marks=() if cell == (1, yama.NOBODY) else (pytest.mark.exhaustive,))
+        for cell in TABLE
+    ],
+)
 def test_every_command_under_every_scope(scope: int, user: int, core: Path) -> None:
     script = "from tests.target.yama_commands import main; main()"
     lines = yama.in_vm(scope, ROOT, script, yama.sudo_for_nobody(), [core], f"{user} {core}")
@@ -100,6 +106,7 @@ def test_every_command_under_every_scope(scope: int, user: int, core: Path) -> N
 
 @pytest.mark.vm
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_whoever_dies_the_scope_is_put_back_and_the_program_unharmed() -> None:
     """Also what an editor is told, and that it attaches with ``fixPtrace``."""
     script = "from tests.target.yama_deaths import main; main()"
