@@ -15,7 +15,7 @@ from pathlib import Path
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
-from .. import __version__  # noqa: E402
+from .. import __version__, open_files  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
 from . import streams  # noqa: E402
 
@@ -47,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run dualdbg with the arguments ``argv`` (the process's own by default); returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     streams.prepare()
+    open_files.raise_limit()
     try:
         try:
             return _dispatch(words)

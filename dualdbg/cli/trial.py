@@ -8,6 +8,7 @@ import time
 
 from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
+from ..open_files import require_enough
 from ..patience import patient
 from ..session.session import Session
 from ..session.start import Options, launch
@@ -24,6 +25,7 @@ async def try_session(python: str, gdb: str | None) -> Finding:
     """Stop on the first line of a small program, then in a C function that it calls, and look at the stack."""
     started = time.monotonic()
     try:
+        require_enough()
         stack = await asyncio.wait_for(_stack_in_both(python, gdb), _DEADLINE)
     except DualdbgError as error:
         return Finding("session", Status.ERROR, error.message, error.hint)

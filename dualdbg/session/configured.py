@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..config import Asked, Config, notices
+from ..open_files import require_enough
 from ..symbols.gdb_feed.policy import Policy
 from ..symbols.locspec.presets import available
 from .inspect.symbol_policy import SymbolPolicy, glue_patterns
@@ -12,8 +13,9 @@ from .start import Options
 def session_options(config: Config, asked: Asked) -> Options:
     """The lists of the configuration and of the user are joined; of single values the user's wins.
 
-    Raises UsageError for a symbol policy that cannot be read.
+    Raises UsageError for a symbol policy that cannot be read, DualdbgError where too few files may be open.
     """
+    require_enough()
     only_mine = asked.just_my_code if asked.just_my_code is not None else config.just_my_code
     return Options(
         gdb=asked.gdb,

@@ -22,6 +22,7 @@ from typing import IO, Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
+from dualdbg.open_files import restore_limit
 from dualdbg.shortage import shortage
 
 from .keeping import KeptProgram
@@ -287,6 +288,7 @@ def _between_fork_and_exec(
 
     def prepare() -> None:
         kept.fork()
+        restore_limit()
         name_us()
         if own_terminal:
             os.setsid()
