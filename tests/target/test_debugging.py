@@ -308,9 +308,10 @@ def test_a_child_that_inherits_the_environment_is_left_alone(tmp_path: Path) -> 
     command = "import os, sys; print(sorted(n for n in os.environ if 'DUALDBG_TARGET' in n), 'pydevd' in sys.modules)"
 
     async def run() -> bytes:
-        process = await asyncio.create_subprocess_exec(
-            "/bin/sh", "-c", f'{sys.executable} -c "{command}"; true', env=env, stdout=asyncio.subprocess.PIPE
-        )
+        # Launcher, keeper, program, and its child.
+        child = f"""/bin/sh -c '"$@"; true' sh "$@"; true"""
+        words = ("/bin/sh", "-c", child, "sh", sys.executable, "-c", command)
+        process = await asyncio.create_subprocess_exec(*words, env=env, stdout=asyncio.subprocess.PIPE)
         return (await process.communicate())[0]
 
     assert asyncio.run(run()) == b"[] False\n"

@@ -135,18 +135,21 @@ print("joined:", [event["process"] for event in events if event["event"] == "sto
 def test_scope_1_allows_what_we_launch_and_its_children_and_nothing_else() -> None:
     launched, gdb, child, allows, joined = in_vm(1, NOBODY, LAUNCH + ALLOW)
     assert (launched, gdb) == ("launched: allowed", "gdb: attached")
-    assert child.startswith("child: PermissionRefused: Yama's ptrace_scope is 1")
+    assert child.startswith("child: ScopeRefused: Yama's ptrace_scope is 1")
     assert (allows, joined) == ("allows: allowed", "joined: [2]")
 
 
 @pytest.mark.vm
 @pytest.mark.slow
-@pytest.mark.parametrize(("scope", "words"), [(2, "CAP_SYS_PTRACE"), (3, "until a reboot")])
-def test_scopes_2_and_3_are_explained(scope: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("scope", "error", "words"),
+    [(2, "ScopeRefused", "CAP_SYS_PTRACE"), (3, "PermissionRefused", "until a reboot")],
+)
+def test_scopes_2_and_3_are_explained(scope: int, error: str, words: str) -> None:
     launched, gdb, child = in_vm(scope, NOBODY, LAUNCH)
     assert gdb == "gdb: refused"
     for line in (launched, child):
-        assert f"PermissionRefused: Yama's ptrace_scope is {scope}" in line and words in line
+        assert f"{error}: Yama's ptrace_scope is {scope}" in line and words in line
         assert line.partition(" | ")[2]
 
 
