@@ -1,4 +1,4 @@
-"""A wait with a deadline that never loses a cancellation."""
+"""Waits that neither lose a cancellation nor are cut short by one."""
 
 from __future__ import annotations
 
@@ -24,4 +24,18 @@ async def settled(work: Awaitable[T], seconds: float) -> T:
     if not future.done():
         future.cancel()
         raise asyncio.TimeoutError
+    return future.result()
+
+
+async def to_its_end(work: Awaitable[T]) -> T:
+    """The result of ``work``, which is done whole; a cancellation that comes meanwhile is raised afterwards."""
+    future = asyncio.ensure_future(work)
+    cancelled = False
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
     return future.result()

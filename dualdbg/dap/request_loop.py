@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import DualdbgError, UsageError
 from ..protocol import dap
+from ..waiting import to_its_end
 from . import requests  # noqa: F401 (the modules in it fill the table of requests)
 from .adapter import Adapter
 from .client.arguments import Arguments
@@ -51,16 +53,20 @@ class RequestLoop:
         finished = asyncio.create_task(adapter.finished.wait())
         try:
             await asyncio.wait({reader, finished, worker}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (reader, finished, worker, *self._tasks):
-                task.cancel()
-            await asyncio.gather(
-                reader, finished, worker, *self._tasks, adapter.stop_background(), return_exceptions=True
-            )
-            await adapter.end()
-            await self._connection.close()
-            if adapter.took_program:
-                adapter.offer.program_done = True
+        finally:  # a signal to dualdbg may come while the client's end is still being dealt with
+            await to_its_end(self._leave([reader, finished, worker]))
+
+    async def _leave(self, serving: list[asyncio.Task[Any]]) -> None:
+        """The client is gone: nothing is asked for any more, and the target is let go of."""
+        adapter = self._adapter
+        ending = [*serving, *self._tasks]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, adapter.stop_background(), return_exceptions=True)
+        await adapter.end()
+        await self._connection.close()
+        if adapter.took_program:
+            adapter.offer.program_done = True
 
     # -- in order -------------------------------------------------------------------------------
 

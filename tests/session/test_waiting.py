@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dualdbg.waiting import settled
+from dualdbg.waiting import settled, to_its_end
 
 
 def test_a_cancellation_together_with_the_result() -> None:
@@ -32,3 +32,25 @@ def test_the_result_and_the_deadline() -> None:
         assert future.cancelled()
 
     asyncio.run(main())
+
+
+def test_what_must_be_done_is_done_whole_and_the_cancellation_comes_afterwards() -> None:
+    async def scenario() -> tuple[list[str], bool]:
+        done: list[str] = []
+        begun, may_end = asyncio.Event(), asyncio.Event()
+
+        async def work() -> None:
+            begun.set()
+            await may_end.wait()
+            done.append("all of it")
+
+        task = asyncio.ensure_future(to_its_end(work()))
+        await begun.wait()
+        for _ in range(2):
+            task.cancel()
+            await asyncio.sleep(0)
+        may_end.set()
+        await asyncio.wait([task])
+        return done, task.cancelled()
+
+    assert asyncio.run(scenario()) == (["all of it"], True)

@@ -309,7 +309,7 @@ def test_a_child_that_inherits_the_environment_is_left_alone(tmp_path: Path) -> 
 
     async def run() -> bytes:
         # Launcher, keeper, program, and its child.
-        child = f"""/bin/sh -c '"$@"; true' sh "$@"; true"""
+        child = """/bin/sh -c '"$@"; true' sh "$@"; true"""
         words = ("/bin/sh", "-c", child, "sh", sys.executable, "-c", command)
         process = await asyncio.create_subprocess_exec(*words, env=env, stdout=asyncio.subprocess.PIPE)
         return (await process.communicate())[0]
