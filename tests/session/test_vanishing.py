@@ -18,6 +18,7 @@ from dualdbg.model import Breakpoint, BreakpointSpec
 from dualdbg.session.breakpoints.native import NativeBreakpoints
 from dualdbg.session.breakpoints.python import PythonBreakpoints
 from dualdbg.session.breakpoints.table import BreakpointTable
+from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.symbols.callables.python_functions import NoFunction
 from dualdbg.symbols.gdb_feed.policy import Load
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
@@ -163,7 +164,8 @@ def table_of(gdb: Any, loop: Loop) -> BreakpointTable:
     mute = asyncio.Event()
     python = PythonBreakpoints(Debugpy(), (Path("/"),), mute, find)  # type: ignore[arg-type]
     specs: Any = Specs()
-    return BreakpointTable(loop, gdb, unused, specs, native, python, image)  # type: ignore[arg-type]
+    origins = ThrowOrigins(loop, gdb, unused, native)  # type: ignore[arg-type]
+    return BreakpointTable(loop, specs, native, python, origins)  # type: ignore[arg-type]
 
 
 SPECS = [
