@@ -86,6 +86,7 @@ def test_the_editor_ends_the_program(start: Callable[..., Started], how: str, tm
         all_end(family)
 
 
+@pytest.mark.smoke
 def test_a_batch_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
     with COMMAND_LINES["batch"](FAMILY, str(tmp_path / "family"), "stay") as started:
         family = family_in(tmp_path / "family")

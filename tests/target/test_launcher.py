@@ -224,6 +224,7 @@ def test_the_keeper_ends_with_the_target() -> None:
             await client.start()
             assert keepers()
             await outcome(client.target)
+            await client.target.cleared()
             assert not keepers()
 
     asyncio.run(run())
