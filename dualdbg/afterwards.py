@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TargetError
+from .patience import patient
 
 # For other scripts too: `lives PID START`. START is when the process began, field 22 of /proc/PID/stat (proc(5)):
 # another process may have got the number. What has ended and was not collected yet has no /proc/PID/exe.
@@ -58,7 +59,7 @@ wait
 )
 
 
-_LAST_DEADLINE = 60  # seconds; longer than all that may take its time at the end
+_LAST_DEADLINE = patient(60)  # seconds; longer than all that may take its time at the end
 
 
 @dataclass(frozen=True)

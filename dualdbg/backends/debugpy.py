@@ -35,6 +35,7 @@ from .python import Answer, PythonRequest, breakpoint_answer
 from .wirelog import WireLog
 
 DEADLINE = patient(20.0)
+CODE_LIMIT = patient(5.0)  # seconds for code of the program that is run on request: a __repr__, a property
 _CHUNK = 1 << 16
 
 # The requests that pydevd understands (its on_*_request methods). It never answers others, so they are never sent.
@@ -95,6 +96,7 @@ class DebugpyOptions:
             "showReturnValue": True,
             "redirectOutput": False,
             "subProcess": False,
+            "dualdbgLimit": CODE_LIMIT,
             "rules": [{"path": path, "include": False} for path in self.hidden_files],
             "pathMappings": [
                 {"localRoot": local, "remoteRoot": remote} for local, remote in self.path_mappings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import select
 import signal
 import sys
 import time
@@ -33,6 +34,7 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:
+        _require_pipes(reading, writing)
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
         )
@@ -46,6 +48,16 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
         ) from None
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
     return await _until_signalled(serve(reader, writer, offer))
+
+
+def _require_pipes(*descriptors: int) -> None:
+    """Raises ValueError for what cannot be waited for: a file, /dev/null. The event loop would say so too late."""
+    with select.epoll() as poll:
+        for descriptor in descriptors:
+            try:
+                poll.register(descriptor, 0)
+            except PermissionError as error:
+                raise ValueError(error.strerror) from error
 
 
 def _take_streams() -> tuple[int, int]:

@@ -31,6 +31,7 @@ from ..target import ptrace
 from ..target.guard import Guard
 from ..target.launcher import Launch
 from ..target.scope import Lowering
+from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
 from .attach.python_control import ControlOptions, PythonControl
@@ -127,7 +128,7 @@ async def attach(
         await session.loop.ask(tell_attached)
     except BaseException:
         control.close()
-        await session.close()
+        await to_its_end(session.close())
         raise
     finally:
         if lowering is not None:

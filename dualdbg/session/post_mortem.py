@@ -31,6 +31,7 @@ from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.linux.procfs import Mapping, MemoryMap
 from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
+from ..waiting import to_its_end
 from .announcement import announce_start
 from .breakpoints.table import BreakpointTable
 from .engines import NativeEngine
@@ -94,7 +95,7 @@ async def open_core(
             session.emit(Notice("info", note))
         await _show(session, captured, notes[0])
     except BaseException:
-        await native.close(grace=SHORT_GRACE)
+        await to_its_end(native.close(grace=SHORT_GRACE))
         raise
     return session
 

@@ -38,6 +38,7 @@ from ..symbols.torch.operators import OperatorTable
 from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
+from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
 from .breakpoints.native import Candidates, NativeBreakpoints
@@ -206,17 +207,28 @@ async def launch(
         if target is not None and isinstance(error, DualdbgError) and await _ended(session, target, error):
             return session
         point.close()
-        gdb_ready.cancel()
-        await asyncio.gather(gdb_ready, return_exceptions=True)
-        if target is not None:
-            target.kill()
-        await native.close(grace=SHORT_GRACE)
-        await python.close()
-        if target is not None:
-            await target.cleared()
-        await session.end_tasks()
+        await to_its_end(_undo(session, native, python, gdb_ready, target))
         raise
     return session
+
+
+async def _undo(
+    session: Session,
+    native: GdbEngine,
+    python: DebugpyEngine,
+    gdb_ready: asyncio.Future[None],
+    target: StartedTarget | None,
+) -> None:
+    """The session could not be started, or is not wanted any more: whatever was started is ended."""
+    gdb_ready.cancel()
+    await asyncio.gather(gdb_ready, return_exceptions=True)
+    if target is not None:
+        target.kill()
+    await native.close(grace=SHORT_GRACE)
+    await python.close()
+    if target is not None:
+        await target.cleared()
+    await session.end_tasks()
 
 
 async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError) -> bool:

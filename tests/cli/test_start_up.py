@@ -32,7 +32,14 @@ def test_what_is_needed_later_is_imported_later(module: str) -> None:
 
 def test_the_entry_imports_next_to_nothing() -> None:
     ours = {name for name in imported_by("import dualdbg.cli.main") if name.startswith("dualdbg")}
-    assert ours == {"dualdbg", "dualdbg.cli", "dualdbg.cli.main", "dualdbg.cli.streams", "dualdbg.errors"}
+    assert ours == {
+        "dualdbg",
+        "dualdbg.cli",
+        "dualdbg.cli.main",
+        "dualdbg.cli.streams",
+        "dualdbg.errors",
+        "dualdbg.open_files",
+    }
 
 
 def test_version_and_help() -> None:

@@ -162,7 +162,7 @@ def test_values_of_both_sides(client: Client, demo: Path) -> None:
     local = client.scope(frame)
     assert local["first"]["type"] == "float"
     assert client.evaluate("first + second", frame, "watch")["type"] == "float"
-    assert client.evaluate("first + second", frame, "hover")["result"].startswith("1")
+    assert client.evaluate("first", frame, "hover")["type"] == "float"
 
 
 def test_setting_values_of_both_sides(client: Client, demo: Path) -> None:

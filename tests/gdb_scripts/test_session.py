@@ -279,7 +279,7 @@ def test_every_word_has_help_and_completes() -> None:
         assert (name, 2) in list(completions.candidates(name[:2]))
         assert find_command(name).usage == usage
     assert list(completions.candidates("tensor x --st")) == [("--stats", 4)]
-    assert list(completions.candidates("print x --")) == [("--offset", 2), ("--limit", 2)]
+    assert list(completions.candidates("print x --")) == [("--repr", 2), ("--offset", 2), ("--limit", 2)]
     assert list(completions.candidates("torch-help ")) == []
 
 

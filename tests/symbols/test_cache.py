@@ -6,13 +6,25 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dualdbg import session_folders
 from dualdbg.symbols import cache
 
 AS_ROOT = os.geteuid() == 0
+pytestmark = pytest.mark.processes  # a shell removes a private folder after us
+
+
+@pytest.fixture(autouse=True)
+def no_private_folder_stays() -> Iterator[None]:
+    cache._private_directory.cache_clear()
+    yield
+    if cache._private_directory.cache_info().currsize:
+        session_folders.remove(cache._private_directory())
+        cache._private_directory.cache_clear()
 
 
 def test_the_folder_of_the_specification(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -207,7 +207,9 @@ def test_open_closes_what_it_does_not_use() -> None:
 
 def _target(driver: int) -> int:
     [target] = [
-        child.pid for child in psutil.Process(driver).children() if "target.py" in " ".join(child.cmdline())
+        child.pid
+        for child in psutil.Process(driver).children(recursive=True)
+        if "target.py" in " ".join(child.cmdline())
     ]
     return target
 

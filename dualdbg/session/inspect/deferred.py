@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from ...backends.debugpy import CODE_LIMIT
 from ...backends.python import OURS
 from ...errors import EngineLost, EngineTimeout, EvaluationError
+from ...patience import patient
 
 Answer = TypeVar("Answer")
 
 __all__ = ["DEADLINE", "OURS", "ran"]
 
-# Seconds to wait for the answer. The target ends Python code after 5 (bootstrap/dualdbg_presentation.py, LIMIT).
-DEADLINE = 8.0
+# Seconds to wait for the answer. The target ends Python code earlier.
+DEADLINE = CODE_LIMIT + patient(3.0)
 
 
 async def ran(answer: Awaitable[Answer]) -> Answer:

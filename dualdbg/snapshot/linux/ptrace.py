@@ -25,6 +25,7 @@ _NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
 _EVENT_STOP = 128
 _WALL = 0x40000000
 _TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
+_TO_TAKE = patient(1.0)  # seconds for a thread to take a signal that is pending
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
@@ -81,7 +82,7 @@ class Hold:
             self.seconds = time.perf_counter() - self._began
         self._signals.clear()
 
-    def swallow(self, signal: int, tid: int, deadline: float = 1.0) -> bool:
+    def swallow(self, signal: int, tid: int, deadline: float = _TO_TAKE) -> bool:
         """Let one thread run until it takes this signal, which is pending; the program does not get it.
 
         Whether that happened. While all are held nobody else can take it.

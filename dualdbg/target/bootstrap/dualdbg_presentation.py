@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional
 
-LIMIT = 5.0  # seconds for a __repr__ or a property of the program that is run on request
 RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned
 OWN_VARIABLES = ("_pydev_stop_at_break",)
 
@@ -33,6 +32,7 @@ class Presentation:
         self.pydevd = pydevd
         self.beside = beside
         self.runs = False
+        self.limit = 0.0  # seconds for a __repr__ or a property of the program that is run on request
 
     @property
     def inside(self) -> Any:
@@ -56,10 +56,10 @@ class Presentation:
             found["dualdbg"] = {"ownRepr": True}
         return found
 
-    def repr_of(self, value: Any, limit: float = LIMIT) -> Any:
+    def repr_of(self, value: Any) -> Any:
         """The text that the program's own code gives. Raises Refused when it raises, or takes too long."""
         who = "the __repr__ of %s" % self.reader().type_name(value)
-        text = self._run(who, lambda: str.__str__(repr(value)), limit)
+        text = self._run(who, lambda: str.__str__(repr(value)))
         return self.beside("dualdbg_values").Text(text)
 
     def deferred_repr(self, value: Any) -> Any:
@@ -69,13 +69,13 @@ class Presentation:
 
     def attribute_of(self, value: Any, name: str) -> Any:
         """An attribute as the program's code computes it. Raises Refused like :meth:`repr_of`."""
-        return self._run(name, lambda: getattr(value, name), LIMIT)
+        return self._run(name, lambda: getattr(value, name))
 
-    def _run(self, who: str, run: Callable[[], Any], limit: float) -> Any:
+    def _run(self, who: str, run: Callable[[], Any]) -> Any:
         try:
-            return limited(self.pydevd, run, limit)
+            return limited(self.pydevd, run, self.limit)
         except TimeIsUp:
-            raise Refused("%s was ended after %g s" % (who, limit)) from None
+            raise Refused("%s was ended after %g s" % (who, self.limit)) from None
         except Exception as error:
             raise Refused("%s raised %s" % (who, self.worded(error))) from None
 
