@@ -16,6 +16,7 @@ from pathlib import Path
 
 from .errors import TargetError
 from .patience import patient
+from .shortage import shortage
 
 # For other scripts too: `lives PID START`. START is when the process began, field 22 of /proc/PID/stat (proc(5)):
 # another process may have got the number. What has ended and was not collected yet has no /proc/PID/exe.
@@ -157,7 +158,9 @@ class _List:
                 start_new_session=True,
             )
         except OSError as error:
-            raise TargetError(f"/bin/sh cannot be started: {error.strerror}.") from error
+            known = shortage(error)
+            hint = known.hint if known is not None else ""
+            raise TargetError(f"/bin/sh cannot be started: {error.strerror}", hint) from error
 
     def _dismiss(self) -> None:
         shell, self._shell = self._shell, None

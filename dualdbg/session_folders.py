@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import afterwards
@@ -86,7 +86,10 @@ def _sweep_once(places: Iterable[Path]) -> None:
     fresh = [base for base in places if base not in _swept]
     _swept.update(fresh)
     if fresh:
-        threading.Thread(target=lambda: [sweep(base) for base in fresh], name="sweep", daemon=True).start()
+        with suppress(RuntimeError):  # there may be no thread to spare: a later start sweeps
+            threading.Thread(
+                target=lambda: [sweep(base) for base in fresh], name="sweep", daemon=True
+            ).start()
 
 
 def sweep(base: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from dualdbg.errors import DualdbgError, SymbolError
 from dualdbg.python_versions import warning_of
 
 from ..patience import patient
+from ..shortage import shortage
 from . import interpreter as interpreters
 from . import permission, ptrace, whole_state
 from .interpreter import Interpreter
@@ -70,6 +71,13 @@ def examine(python: str | None, gdb: str | None, cache: Path, section_names: Sec
     return [*findings, *check_disk(cache)]
 
 
+def _why(error: OSError | subprocess.TimeoutExpired) -> str:
+    known = shortage(error)
+    if known is not None:
+        return known.message
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
 def check_gdb(chosen: str | None) -> list[Finding]:
     """gdb: whether it is there, has a version that is known, and can run our scripts."""
     path = shutil.which(chosen or "gdb")
@@ -81,7 +89,9 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
     except (OSError, subprocess.TimeoutExpired) as error:
         return [
-            Finding("gdb", Status.ERROR, f"{path} does not run: {error}", "apt-get install --reinstall gdb")
+            Finding(
+                "gdb", Status.ERROR, f"{path} does not run: {_why(error)}", "apt-get install --reinstall gdb"
+            )
         ]
     version = re.search(r"^GNU gdb.* ((\d+)\.\d+\S*)$", shown.partition("\n")[0])
     python = re.search(r"^dualdbg (\d+) (\d+)$", scripted, re.MULTILINE)
@@ -229,7 +239,7 @@ def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
             timeout=SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return [f"{interpreter.executable} does not run: {error}"]
+        return [f"{interpreter.executable} does not run: {_why(error)}"]
     said = (done.stdout + done.stderr).decode(errors="replace")
     lines = (" ".join(line.split()) for line in said.splitlines())
     return list(dict.fromkeys(line for line in lines if "not found" in line or "cannot be preloaded" in line))
