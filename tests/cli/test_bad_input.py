@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.driver import Done, dualdbg
-from tests.support import require, wait_until
+from tests.support import is_running, require
 
 
 @pytest.fixture
@@ -212,13 +212,16 @@ def test_a_program_that_execs(folder: Path) -> None:
 
 
 def test_a_program_that_becomes_a_daemon(folder: Path) -> None:
+    """The daemon works until the program ends, and ends with the session."""
     text = (
-        "import os, pathlib\nif os.fork():\n    os._exit(0)\nos.setsid()\n"
-        "if os.fork():\n    os._exit(0)\npathlib.Path('daemon').write_text('works')\n"
+        "import os, pathlib, time\nr, w = os.pipe()\n"
+        "if os.fork():\n    os.close(w)\n    os.read(r, 1)\n    os._exit(0)\nos.setsid()\n"
+        "if os.fork():\n    os._exit(0)\npathlib.Path('daemon').write_text(str(os.getpid()))\n"
+        "os.write(w, b'x')\ntime.sleep(600)\n"
     )
     done = run(script(folder, text))
     assert done.status == 0
-    wait_until((folder / "daemon").exists, what="the daemon goes on")
+    assert not is_running(int((folder / "daemon").read_text()))
 
 
 def test_a_program_that_closes_its_descriptors(folder: Path) -> None:
