@@ -277,7 +277,7 @@ def test_a_killed_adapter_leaves_no_folder_of_a_terminal(
         assert list(folder.iterdir())
         adapter.process.kill()
         adapter.process.wait(30)
-        wait_until(lambda: not list(folder.iterdir()), 30, "the folders are gone")
+        wait_until(lambda: not list(folder.iterdir()), 60, f"removed: {[*folder.rglob('*')]}")
     finally:
         adapter.close()
         terminals.close()
