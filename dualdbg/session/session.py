@@ -96,6 +96,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
         self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
 
@@ -193,9 +194,15 @@ class Session:
 
     async def _watch_exit(self) -> None:
         assert self.wait_for_exit is not None
-        self.loop.put(exited, await self.wait_for_exit())
+        exit = await self.wait_for_exit()
+        if exit.signal == signal.SIGTRAP:
+            # Each SIGTRAP goes to gdb first. Where one ended the process without a word of gdb, gdb had let go of it
+            # with a breakpoint left in it: gdb's own end, which we hear of in a moment, is what has happened.
+            await self._wait_for(self._gdb_told_an_end.wait(), GDB_GRACE)
+        self.loop.put(exited, exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
+        self._gdb_told_an_end.set()
         if self.wait_for_exit is None:
             self.loop.put(exited, Exit(code=event.code, signal=_signal_number(event.signal)))
 
@@ -209,6 +216,7 @@ class Session:
             self.loop.put(debugpy_lost, event.detail)
         else:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
+            self._gdb_told_an_end.set()
 
     # -- effects --------------------------------------------------------------------------------------
 
