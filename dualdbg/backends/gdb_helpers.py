@@ -304,6 +304,10 @@ class GdbHelpers:
             shapes.nothing, "run-text", gdb_thread, ensure, run, release, text, deadline=deadline
         )
 
+    async def leave_on_signals(self) -> None:
+        """SIGTERM and SIGHUP no longer end gdb in the middle of what it does with the target."""
+        await self._helper(shapes.nothing, "leave-on-signals")
+
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""
         await self._helper(shapes.nothing, "park", list(gdb_threads), instruction)

@@ -113,6 +113,7 @@ async def attach(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
+        await native.leave_on_signals()
         if lowering is None:
             await _guarded_attach(session, native, was_stopped)
         else:

@@ -31,6 +31,7 @@ COMMANDS = {
     "insert-log-point": ("breakpoints", "insert_log_point"),
     "interrupt-by": ("interrupting", "interrupt_by"),
     "leave": ("leaving", "leave"),
+    "leave-on-signals": ("leaving", "leave_on_signals"),
     "line-locations": ("symbols", "line_locations"),
     "load-helpers": ("torch_commands", "load_helpers"),
     "load-library": ("symbols", "load_library"),
