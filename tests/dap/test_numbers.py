@@ -1,4 +1,4 @@
-"""Every number that a client may send for a thread, a frame, a value or a target is refused where there is no such one."""
+"""A number of a thread, a frame, a value or a target is refused where there is no such one."""
 
 from __future__ import annotations
 

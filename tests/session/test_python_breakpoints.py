@@ -233,7 +233,8 @@ def test_an_exception_that_came_out_of_cxx_says_where_it_was_thrown(
 
 def test_a_bare_name_is_bound_when_a_function_of_that_name_is_known(program: Path) -> None:
     """debugpy takes any name. Written in the program: bound. Made at run time: bound by its first hit. Else: never."""
-    source = program.read_text().replace("renamed()\n", 'renamed()\nimport importlib\nimportlib.import_module("la" + "te").made()\n')
+    hidden = 'import importlib\nimportlib.import_module("la" + "te").made()\n'
+    source = program.read_text().replace("\nrenamed()\n", f"\nrenamed()\n{hidden}")
     program.write_text(source)
     (program.parent / "late.py").write_text("def made():\n    pass\n")
     states: list[tuple[int, str]] = []

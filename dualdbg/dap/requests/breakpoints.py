@@ -192,7 +192,8 @@ def _of_filter(name: str, condition: str) -> list[Wanted]:
 
 def _together(rows: list[dap.Breakpoint]) -> dap.Breakpoint:
     """The answer for a filter that became these breakpoints: that which needs attention most."""
-    return next((row for row in rows if not row["verified"]), rows[0] if rows else {"verified": True})
+    set_by_debugpy: dap.Breakpoint = {"verified": True}
+    return next((row for row in rows if not row["verified"]), rows[0] if rows else set_by_debugpy)
 
 
 def _throw(type_name: str) -> BreakpointSpec:

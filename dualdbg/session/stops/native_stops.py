@@ -69,6 +69,7 @@ class NativeStops:
 
     async def _signal(self, facts: NativeFacts) -> None:
         facts.met, facts.asked = await self.hits.at_signal(facts.stop)
+        facts.fault = await self.scene.fault_address(facts.stop)
 
     async def _thread(self, facts: NativeFacts) -> None:
         facts.thread = await self.scene.thread(facts.stop)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
+MADE_OF = "dualdbg_made_of"  # the attribute that says which dualdbg has brought this pydevd
 SWITCH_INTERVAL = 1e-5  # seconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
 
@@ -51,14 +52,15 @@ def pydevd_of(functions: Any) -> Any:
     elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
         if not hasattr(pydevd, "dualdbg_probe"):
             raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
-        package = os.path.abspath(os.path.join(os.path.dirname(pydevd.__file__), "..", ".."))
-        if getattr(pydevd, "dualdbg_made_of", None) != settings["made_of"] or not os.path.isdir(package):
-            left = "another dualdbg, of another version, has left its debugpy in the program, %s, and no second one fits"
+        package = os.path.abspath(os.path.join(os.path.dirname(str(pydevd.__file__)), "..", ".."))
+        if getattr(pydevd, MADE_OF, None) != settings["made_of"] or not os.path.isdir(package):
+            left = "another dualdbg, of another version, has left its debugpy in the program, %s: use that one, or "
+            left += "start the program anew"
             raise RuntimeError(left % package)
         settings["debugpy"] = package
     if pydevd.get_global_debugger() is not None:
         raise RuntimeError("another Python debugger (debugpy or PyCharm's) is at work in the program")
-    pydevd.dualdbg_made_of = settings["made_of"]
+    setattr(pydevd, MADE_OF, settings["made_of"])
     return pydevd
 
 
