@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
+from ..gdb_versions import OLDEST
 from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
@@ -22,7 +23,6 @@ from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
-OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory

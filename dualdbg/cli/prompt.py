@@ -78,7 +78,10 @@ class Prompt:
         self._console.begin_line()
         try:
             return await self._ask(self._editor, _TEXT)
-        except _Interrupted:
+        except _Interrupted as interrupted:
+            if interrupted.text.strip():
+                self._interrupts = 0  # it cancels the line, and no more
+                return None
             self._interrupts += 1
             if self._interrupts > 1 and await self._confirm_quit():
                 raise Quit from None
@@ -103,18 +106,26 @@ class Prompt:
                 await asyncio.gather(reading, return_exceptions=True)
 
     async def _confirm_quit(self) -> bool:
-        """Ask; Ctrl-C and Ctrl-D at the question mean yes."""
+        """Ask. Only y leaves: a program may be lost. Ctrl-C and Ctrl-D, which have led here, mean no."""
         fate = "the program ends with it" if self._console.session.end_target else "the program runs on"
         try:
             answer = await self._ask(self._asker, f"Quit? {fate} (y or n) ")
         except (_Interrupted, EOFError):
-            return True
-        self._interrupts = 0
+            return False
+        finally:
+            self._interrupts = 0
         return answer is not None and answer.strip().lower() in ("y", "yes")
 
 
 class _Interrupted(Exception):
-    """Ctrl-C at the prompt. (A task that raises KeyboardInterrupt itself ends the event loop.)"""
+    """Ctrl-C at the prompt, with this text on the line.
+
+    (A task that raises KeyboardInterrupt itself ends the event loop.)
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
 
 
 async def _read_line(editor: PromptSession[str], text: str) -> str:
@@ -122,7 +133,7 @@ async def _read_line(editor: PromptSession[str], text: str) -> str:
         # The command line itself handles signals and unforeseen errors.
         return await editor.prompt_async(text, handle_sigint=False, set_exception_handler=False)
     except KeyboardInterrupt:
-        raise _Interrupted from None
+        raise _Interrupted(editor.default_buffer.text) from None
 
 
 def _output() -> Output:
