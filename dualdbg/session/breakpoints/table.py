@@ -303,6 +303,10 @@ class BreakpointTable:
             if row.spec.language is Language.PYTHON:
                 self._settle(row.id, announce=True)
 
+    def python_comes_later(self) -> None:
+        """The process was attached to: Python breakpoints wait for debugpy to be brought into it."""
+        self._python.wait_for_control()
+
     def python_impossible(self, why: str) -> None:
         """There will be no debugpy: tell that of each breakpoint that waits for it."""
         self._python.out_of_reach(why)
