@@ -23,7 +23,7 @@ from ..console.history import history_path
 from ..model import Reason
 from .completion import PromptCompleter
 
-_TEXT = "(dualdbg) "
+_NAME = "dualdbg"
 
 
 class Prompt:
@@ -77,7 +77,7 @@ class Prompt:
         """One line; None when there is nothing to run. The end of the session ends the wait."""
         self._console.begin_line()
         try:
-            return await self._ask(self._editor, _TEXT)
+            return await self._ask(self._editor, self._text())
         except _Interrupted as interrupted:
             if interrupted.text.strip():
                 self._interrupts = 0  # it cancels the line, and no more
@@ -89,6 +89,11 @@ class Prompt:
             if await self._confirm_quit():
                 raise Quit from None
         return None
+
+    def _text(self) -> str:
+        """Of several processes it has the number of the one that a command works on."""
+        several = len(self._console.views) > 1
+        return f"({_NAME} {self._console.current.process.number}) " if several else f"({_NAME}) "
 
     async def _ask(self, editor: PromptSession[str], text: str) -> str | None:
         ended = asyncio.ensure_future(self._console.until_current_ends())
