@@ -63,7 +63,7 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     folder = _write_files(settings, captured)
     try:
         path = str(folder.there / "attach.py")
-        text = f"try:exec(compile(open({path!r}).read(),{path!r},'exec'),{{}})\nexcept BaseException:pass\n"
+        text = f"try:exec(open({path!r}).read(),{{}})\nexcept:0\n"  # short: some programs have little room
         data = text.encode() + b"\0"
         address = find_scratch(captured.memory, captured.modules, len(data))
     except BaseException:
@@ -82,7 +82,7 @@ def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
         "{'settings': settings, '__name__': 'dualdbg_attach'})\n"
     )
     try:
-        folder = Folder.make(captured.facts.pid, owner)
+        folder = Folder.make(captured.facts.pid)
         try:
             script = folder.here / "attach.py"
             script.write_text(text, encoding="utf-8")
