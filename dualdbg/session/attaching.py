@@ -57,7 +57,7 @@ kill -s CONT "$gdb"
 echo 'dualdbg-engine ["leave"]'
 tries=0
 while lives "$gdb" "$began" && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done
-if lives "$gdb" "$began"; then kill -s KILL "$gdb"; fi
+if lives "$gdb" "$began"; then kill -s KILL -- "-$gdb"; fi
 {repair} "$pid" {state} {memory}
 """
 )
