@@ -1,4 +1,4 @@
-"""Where functions and lines begin in the symbols that gdb has read; and the reading of all symbols of a library."""
+"""Where lines begin in the symbols that gdb has read; and the reading of all symbols of a library."""
 
 from __future__ import annotations
 
@@ -8,26 +8,11 @@ from typing import Any
 
 import gdb
 
-
-def function_body(address: int) -> dict[str, Any]:
-    """Where the body of the function at ``address`` begins, as debug info has it.
-
-    The second line entry of a function is where its prologue ends: the rule of gdb's own
-    skip_prologue_using_sal. Without line entries it is the function's first instruction.
-    """
-    position = gdb.find_pc_line(address)
-    table = position.symtab
-    if table is None:
-        return {"address": address, "file": None, "line": None}
-    block = _function_block(address)
-    end = block.end if block is not None else address + 1
-    starts = sorted({entry.pc for entry in table.linetable() if address < entry.pc < end})
-    body = starts[0] if starts else address
-    return {"address": body, "file": table.fullname(), "line": gdb.find_pc_line(body).line}
+from .function_places import function_body
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
-    """:func:`function_body` of each, addresses only."""
+    """:func:`~function_places.function_body` of each, addresses only."""
     return [function_body(address)["address"] for address in addresses]
 
 
