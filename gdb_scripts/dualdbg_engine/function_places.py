@@ -108,12 +108,25 @@ def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | 
         if (one.start, one.end) == (block.start, block.end):
             break
         inner = one
-    symbol = block.function
     if inner is not None and inner.function.line:
         return inner.function.symtab.fullname(), inner.function.line
-    is_inlined = next(_functions(block.superblock), None) is not None
-    if not is_inlined and file is not None and symbol.symtab.fullname() != file and symbol.line:
-        return symbol.symtab.fullname(), symbol.line  # of an inlined function gdb has the line of the call
+    if next(_functions(block.superblock), None) is not None:
+        return file, line  # of an inlined function gdb has the line of the call, not its own
+    return line_at_entry(address, block.function, file, line)
+
+
+def line_at_entry(
+    address: int, function: gdb.Symbol, file: str | None, line: int | None
+) -> tuple[str | None, int | None]:
+    """File and line of an address in a function that was not inlined.
+
+    The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
+    the line of the function itself.
+    """
+    block = outer_function(address)
+    at_entry = block is not None and block.start == address
+    if at_entry and function.line and file is not None and function.symtab.fullname() != file:
+        return function.symtab.fullname(), function.line
     return file, line
 
 
@@ -129,7 +142,7 @@ def _block_of(name: str, address: int) -> gdb.Block | None:
     """The innermost function around an address that has this name."""
     last = _last_identifier(name)
     for block in _functions(gdb.block_for_pc(address)):
-        if last in (_last_identifier(block.function.name), _last_identifier(block.function.linkage_name)):
+        if _last_identifier(block.function.name) == last:
             return block
     return None
 
@@ -142,9 +155,8 @@ def _last_identifier(name: str) -> str:
     depth, kept = 0, ""
     for character in name:
         if character in "<([":
-            if character == "(" and depth == 0 and not name.startswith("(anonymous", len(kept)):
-                if kept and not kept.endswith("::"):
-                    break
+            if character == "(" and depth == 0 and kept and not kept.endswith("::"):
+                break
             depth += 1
         elif character in ">)]":
             depth -= 1
@@ -162,12 +174,12 @@ def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> b
         return False
     if optimized is False:
         return True
-    # Some compilers do not say how they compiled. What was not inlined, and no loop comes back to, is right in any case.
+    # Some compilers do not say how they compiled. What was not inlined, and no loop comes back to, is always right.
     return inlined_at(place) is None and not _comes_back(start, place, end)
 
 
 def _is_optimized(producer: str | None) -> bool | None:
-    """Whether the compiler optimised, by its options in the debug info (GCC writes them); None where it does not say."""
+    """Whether the compiler optimised, by its options in debug info (GCC writes them); None where it does not say."""
     if producer is None or not producer.startswith("GNU ") or " -" not in producer:
         return None
     levels = _OPTIMIZED.findall(producer)

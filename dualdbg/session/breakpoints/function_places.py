@@ -18,7 +18,7 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 
-_PART = re.compile(r"\.part\b")
+_PART = re.compile(r"\.(?:part|resolver)\b")
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ class FunctionPlaces:
             await self._reader.prepare(module)
         found = []
         for one in await self._native.function_instances([query.text]) if having else ():
-            module = self._image.module_at(one.address)
-            if one.inlined_in is None or module not in having or not _means(query, one.function or ""):
-                continue
-            location = Location(one.function, module.path, one.address, one.file, one.line, one.inlined_in)
-            found.append(FunctionAt(location, one.hides))
+            there = self._image.module_at(one.address)
+            if one.inlined_in is not None and there in having and _means(query, one.function or ""):
+                library = there.path if there is not None else None
+                rest = one.address, one.file, one.line, one.inlined_in
+                found.append(FunctionAt(Location(one.function, library, *rest), one.hides))
         return found
 
     def _may_have(self, module: Module, identifier: str) -> bool:
@@ -84,17 +84,20 @@ class FunctionPlaces:
 def whole_functions(places: list[Place], inlined: list[FunctionAt]) -> list[Place]:
     """The places without those that are only a part of a function, where its beginning is a place too.
 
-    GCC splits a function (-fpartial-inlining): its beginning is inlined, and calls the rest as ``f.part.0``.
+    GCC splits a function (-fpartial-inlining): its beginning is inlined, and calls the rest as ``f.part.0``. Of a
+    function for several processors (target_clones) ``f`` is an indirect function, and ``f.resolver`` its resolver.
     """
-    beginnings = {parse(place.symbol.name).short for place in places if not _is_part(place)}
+    beginnings = {_whole_name(place) for place in places if not _is_part(place)}
     beginnings |= {parse(one.location.function or "").short for one in inlined}
-    return [
-        place for place in places if not _is_part(place) or parse(place.symbol.name).short not in beginnings
-    ]
+    return [place for place in places if not _is_part(place) or _whole_name(place) not in beginnings]
 
 
 def _is_part(place: Place) -> bool:
     return _PART.search(place.symbol.clone or "") is not None
+
+
+def _whole_name(place: Place) -> str:
+    return parse(place.symbol.name.removesuffix(place.symbol.clone or "")).short
 
 
 def _with_debug_info(library: Objfile) -> ElfFile:

@@ -58,6 +58,19 @@ class IndirectFunctions:
         register = _RETURNED[await self._native.architecture()][2]
         return Chosen(place, (await self._native.registers(gdb_thread, [register]))[register])
 
+    async def libraries_left(self) -> None:
+        """Forget the resolvers in modules that are gone."""
+        for points in (self._resolvers, self._returns):
+            for number, place in list(points.items()):
+                if place.module not in self._image.modules:
+                    del points[number]
+                    await self._native.delete_breakpoint(number)
+
+    def program_replaced(self) -> None:
+        """The process runs another program, and gdb has dropped its breakpoints."""
+        self._resolvers.clear()
+        self._returns.clear()
+
     async def _return_address(self, gdb_thread: int) -> int:
         stack, link, _ = _RETURNED[await self._native.architecture()]
         values = await self._native.registers(gdb_thread, [stack or link or ""])

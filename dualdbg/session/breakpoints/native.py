@@ -33,6 +33,7 @@ class _Point:
 
     number: int
     owners: set[int] = field(default_factory=set)
+    prints: bool = False  # gdb prints its text by itself, and does not stop
     ignores: bool = False  # gdb passes over the first hits by itself, and counts them
 
 
@@ -192,9 +193,9 @@ class NativeBreakpoints:
         if key is None or not key.startswith("0x"):
             return self.owners(gdb_number)
         place = key.partition(" ")[0]
-        others = (point.owners for other, point in self._points.items() if other.partition(" ")[0] == place)
-        ids = sorted(set().union(*others) & self._wanted.keys())
-        return [id for id in ids if self._wanted[id].enabled and not prints_itself(self._wanted[id].spec)]
+        there = (point for other, point in self._points.items() if other.partition(" ")[0] == place)
+        ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
+        return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
 
     # -- the target's changes -------------------------------------------------------------------
 
@@ -274,8 +275,11 @@ class NativeBreakpoints:
                 point = self._points.pop(key, None)
                 if point is not None:
                     await self._native.delete_breakpoint(point.number)
-            if gone:
+            unresolved = [place for place in wanted.unresolved if place.module in self.image.modules]
+            if gone or unresolved != wanted.unresolved:
+                wanted.unresolved = unresolved
                 changed.append(wanted.id)
+        await self._indirect.libraries_left()
         await self._reader.libraries_left()
         return changed
 
@@ -291,6 +295,8 @@ class NativeBreakpoints:
         changed = [wanted.id for wanted in self._wanted.values() if wanted.locations]
         for wanted in self._wanted.values():
             wanted.locations.clear()
+            wanted.unresolved.clear()
+        self._indirect.program_replaced()
         self._points.clear()
         return changed
 
@@ -446,7 +452,8 @@ class NativeBreakpoints:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
             rest = (spec.condition, tid, kind.at_function)
-            return _Point(await self._native.insert_log_point(address, texts, expressions, *rest))
+            number = await self._native.insert_log_point(address, texts, expressions, *rest)
+            return _Point(number, prints=True)
         insert = self._native.insert_at_function if kind.at_function else self._native.insert_breakpoint
         number = await insert(address)
         gdb_thread = await self._gdb_thread(spec)
