@@ -36,7 +36,7 @@ def function_body(address: int) -> dict[str, Any]:
         return {"address": address, "file": None, "line": None, "hides": False}
     block = outer_function(address)
     place = address
-    if block is not None and block.start == address and position.last is not None:
+    if block is not None and entry_of(block) == address and position.last is not None:
         body = position.last + 1
         if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
             place = body
@@ -62,14 +62,19 @@ def instances(names: list[str]) -> list[dict[str, Any]]:
                 continue
             caller = next(_functions(block.superblock), None)
             if caller is None:
-                row = function_body(block.start)
+                row = function_body(entry_of(block))
             else:
                 file, line = source_of(position.pc, block)
                 row = {"address": position.pc, "file": file, "line": line, "hides": False}
             row["function"] = block.function.print_name
             row["inlined_in"] = caller.function.print_name if caller is not None else None
-            rows[row["address"], row["function"]] = row
+            rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
+
+
+def entry_of(block: gdb.Block) -> int:
+    """Where the function of a block is entered: it may have parts at lower addresses, which are seldom run."""
+    return int(block.function.value().address)
 
 
 def outer_function(address: int) -> gdb.Block | None:
@@ -80,13 +85,18 @@ def outer_function(address: int) -> gdb.Block | None:
     return found
 
 
+def inner_function(address: int) -> gdb.Block | None:
+    """The block of the innermost function around an address."""
+    return next(_functions(gdb.block_for_pc(address)), None)
+
+
 def inlined_at(address: int) -> gdb.Block | None:
     """The outermost inlined function that begins at an address."""
     blocks = list(_functions(gdb.block_for_pc(address)))
     before = [(one.start, one.end) for one in _functions(gdb.block_for_pc(address - 1))]
     found = None
     for block in blocks[:-1]:
-        if block.start != address and (block.start, block.end) in before:
+        if entry_of(block) != address and (block.start, block.end) in before:
             break
         found = block
     return found
@@ -124,7 +134,7 @@ def line_at_entry(
     the line of the function itself.
     """
     block = outer_function(address)
-    at_entry = block is not None and block.start == address
+    at_entry = block is not None and entry_of(block) == address
     if at_entry and function.line and file is not None and function.symtab.fullname() != file:
         return function.symtab.fullname(), function.line
     return file, line

@@ -33,12 +33,17 @@ class Module:
         return False
 
 
+NAMES = {"linkage_name": "f", "aliases": ()}
+
+
 class Place:
     module = Module()
 
     def __init__(self, address: int) -> None:
         self.address = address
-        self.symbol = type("Symbol", (), {"name": f"f{address:x}", "clone": None, "kind": "function"})
+        self.symbol = type(
+            "Symbol", (), {"name": f"f{address:x}", "clone": None, "kind": "function", **NAMES}
+        )
 
 
 class Image:

@@ -11,7 +11,7 @@ from ...symbols.address_space import AddressSpace, Module, Place
 from ...symbols.elf.debug_names import may_name
 from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
-from ...symbols.names.cxx_names import parse, split_component
+from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.name_query import Query
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
@@ -19,6 +19,7 @@ from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 
 _PART = re.compile(r"\.(?:part|resolver)\b")
+_DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,21 @@ class FunctionPlaces:
         self._reader = reader
         self._policy = policy
 
+    def wholes(self, places: list[Place], inlined: list[FunctionAt]) -> list[Place]:
+        """The places without those that are only a part of a function, where its beginning is a place too.
+
+        A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
+        """
+        wholes = [place for place in places if not (_is_part(place) or self._is_wrapper(place))]
+        beginnings = {_whole_name(place) for place in wholes}
+        beginnings |= {parse(one.location.function or "").short for one in inlined}
+        return [place for place in places if place in wholes or _whole_name(place) not in beginnings]
+
+    def _is_wrapper(self, place: Place) -> bool:
+        names = (place.symbol.linkage_name, *place.symbol.aliases)
+        is_deleting = any(_DELETING.search(name) for name in names)
+        return is_deleting and self._policy.decide(place.module).load is Load.WHOLE
+
     async def of_place(self, place: Place) -> FunctionAt:
         """Where a breakpoint on this one function belongs."""
         if self._policy.decide(place.module).load is not Load.WHOLE:
@@ -67,7 +83,7 @@ class FunctionPlaces:
         for module in having:
             await self._reader.prepare(module)
         found = []
-        for one in await self._native.function_instances([query.text]) if having else ():
+        for one in await self._native.function_instances(_names(query)) if having else ():
             there = self._image.module_at(one.address)
             if one.inlined_in is not None and there in having and _means(query, one.function or ""):
                 library = there.path if there is not None else None
@@ -81,18 +97,12 @@ class FunctionPlaces:
         return may_name(_with_debug_info(module.library), identifier)
 
 
-def whole_functions(places: list[Place], inlined: list[FunctionAt]) -> list[Place]:
-    """The places without those that are only a part of a function, where its beginning is a place too.
+def _is_part(place: Place) -> bool:
+    """Whether the symbol is a part of a function that has another beginning.
 
     GCC splits a function (-fpartial-inlining): its beginning is inlined, and calls the rest as ``f.part.0``. Of a
     function for several processors (target_clones) ``f`` is an indirect function, and ``f.resolver`` its resolver.
     """
-    beginnings = {_whole_name(place) for place in places if not _is_part(place)}
-    beginnings |= {parse(one.location.function or "").short for one in inlined}
-    return [place for place in places if not _is_part(place) or _whole_name(place) not in beginnings]
-
-
-def _is_part(place: Place) -> bool:
     return _PART.search(place.symbol.clone or "") is not None
 
 
@@ -104,6 +114,13 @@ def _with_debug_info(library: Objfile) -> ElfFile:
     if library.has_debug_info or library.debug_file is None:
         return library.elf
     return ElfFile.open(library.debug_file)
+
+
+def _names(query: Query) -> list[str]:
+    """The names to ask gdb for, which does not leave out unnamed scopes."""
+    scopes, separator, last = query.text.rpartition("::")
+    plain = separator and "(" not in query.text
+    return [query.text, f"{scopes}::{ANONYMOUS}::{last}"] if plain else [query.text]
 
 
 def _identifier(query: Query) -> str | None:

@@ -17,7 +17,7 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
-from .function_places import FunctionAt, FunctionPlaces, whole_functions
+from .function_places import FunctionAt, FunctionPlaces
 from .ifuncs import IndirectFunctions
 from .native_expressions import check_expression
 from .native_suffixes import is_counted_by_gdb, prints_itself
@@ -311,7 +311,7 @@ class NativeBreakpoints:
             await self._bind_data(wanted)
         for name in wanted.names:
             inlined = await self._places.inlined(name, modules)
-            for place in whole_functions(self.image.find(name, modules), inlined):
+            for place in self._places.wholes(self.image.find(name, modules), inlined):
                 await self._bind_place(wanted, place)
             for one in inlined:
                 await self._insert(wanted, one.address, one.location, one.hides)

@@ -148,12 +148,20 @@ NOINLINE const char *kind_of(int value) {
     }
 }
 
+// Compilers make a loop of it: then there is one call, whatever its counter says.
 NOINLINE long factorial(int n) {
     COUNT(factorial);
     if (n < 2)
         return 1;
     long smaller = factorial(n - 1);
     return smaller * n;
+}
+
+NOINLINE std::string nested(int n) {
+    COUNT(nested);
+    if (n < 1)
+        return "x";
+    return "(" + nested(n - 1) + ")";
 }
 
 struct Point {
@@ -214,7 +222,7 @@ long run(int n) {
         sum += guarded(i % 2 ? &text : nullptr) + hidden(i) + lookup(table, i % 2 ? "a" : "c") + try_it(i);
         sum += kind_of(i)[0] + factorial(i + 2) + (Point{i, 1} + Point{2, i}).x + Adder{i}(n) + sort_all({3, i, 2});
         sum += static_cast<long>(wide(i, 2, 3, 4, 5, 6, 7, 8, text)) + static_cast<long>(joined({text, text}).size());
-        sum += corpus_plain_c(i);
+        sum += corpus_plain_c(i) + static_cast<long>(nested(i).size());
     }
     return sum;
 }

@@ -32,6 +32,7 @@
     X(try_it, corpus::try_it)                \
     X(kind_of, corpus::kind_of)              \
     X(factorial, corpus::factorial)          \
+    X(nested, corpus::nested)                \
     X(plus, corpus::Point::operator+)        \
     X(call, corpus::Adder::operator())       \
     X(sort_all, corpus::sort_all)            \
