@@ -12,6 +12,8 @@ import gdb
 
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
+_MOST_OF_FUNCTION = 20_000
+_AT_ONCE = 16
 _ADDRESS = re.compile(r"(?:^|[\s,])(0x[0-9a-f]+)")
 _X86_PREFIX = re.compile(r"^(?:(?:bnd|notrack|rep|repz|repnz|data16|cs|ds)\s+)+")
 _X86_JUMP = re.compile(r"^jmp")
@@ -61,15 +63,47 @@ def instances(names: list[str]) -> list[dict[str, Any]]:
             if block is None:
                 continue
             caller = next(_functions(block.superblock), None)
-            if caller is None:
-                row = function_body(entry_of(block))
-            else:
-                file, line = source_of(position.pc, block)
-                row = {"address": position.pc, "file": file, "line": line, "hides": False}
-            row["function"] = block.function.print_name
-            row["inlined_in"] = caller.function.print_name if caller is not None else None
-            rows[row["address"], row["function"], row["inlined_in"]] = row
+            names = {
+                "function": block.function.print_name,
+                "inlined_in": caller.function.print_name if caller is not None else None,
+            }
+            found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
+            for row in found:
+                row.update(names)
+                rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
+
+
+def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, Any]]:
+    """Where an inlined function is entered: where gdb says, and where the compiler has made a copy of its beginning."""
+    rows = []
+    for address in (position.pc, *_copies(position, block)):
+        file, line = source_of(address, block)
+        rows.append({"address": address, "file": file, "line": line, "hides": False})
+    return rows
+
+
+def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
+    """Other code of the line with which an inlined function begins, to which a way leads past the entry."""
+    outer = outer_function(position.pc)
+    if position.symtab is None or outer is None:
+        return []
+    copies: list[int] = []
+    reached: set[int] | None = None
+    same = {row.pc for row in position.symtab.linetable().line(position.line) or ()} - {position.pc}
+    for address in sorted(same):
+        if not block.start <= address < block.end or gdb.find_pc_line(address).line != position.line:
+            continue
+        if all(
+            (one.start, one.end) != (block.start, block.end) for one in _functions(gdb.block_for_pc(address))
+        ):
+            continue
+        if reached is None:
+            reached = _reached(outer, {position.pc, *copies})
+        if address in reached:
+            copies.append(address)
+            reached = None
+    return copies
 
 
 def entry_of(block: gdb.Block) -> int:
@@ -199,23 +233,49 @@ def _is_optimized(producer: str | None) -> bool | None:
 def _is_on_every_way(start: int, place: int, end: int) -> bool:
     """Whether each way from ``start`` out of the function [start, end) passes ``place``."""
     waiting, seen = [start], set()
-    architecture = gdb.selected_inferior().architecture()
+    code = _Code()
     while waiting:
         address = waiting.pop()
         if address == place or address in seen:
             continue
         seen.add(address)
-        if not start <= address < end or len(seen) > _MOST_INSTRUCTIONS:
-            return False
-        try:
-            row = architecture.disassemble(address)[0]
-        except gdb.error:
-            return False
-        following = _followers(architecture, row)
-        if following is None:
+        following = code.behind(address) if start <= address < end else None
+        if following is None or len(seen) > _MOST_INSTRUCTIONS:
             return False
         waiting += following
     return True
+
+
+def _reached(function: gdb.Block, without: set[int]) -> set[int]:
+    """The instructions of a function to which a way leads that passes none of those in ``without``."""
+    waiting, seen = [entry_of(function)], set()
+    code = _Code()
+    while waiting and len(seen) < _MOST_OF_FUNCTION:
+        address = waiting.pop()
+        if function.start <= address < function.end and address not in without and address not in seen:
+            seen.add(address)
+            waiting += code.behind(address) or ()
+    return seen
+
+
+class _Code:
+    """Machine code, disassembled some instructions at a time."""
+
+    def __init__(self) -> None:
+        self._architecture = gdb.selected_inferior().architecture()
+        self._rows: dict[int, Any] = {}
+
+    def behind(self, address: int) -> list[int] | None:
+        """Where control goes after the instruction at an address; None where that is not known, or out of the
+        function.
+        """
+        if address not in self._rows:
+            try:
+                found = self._architecture.disassemble(address, count=_AT_ONCE)
+            except gdb.error:
+                return None
+            self._rows.update((row["addr"], row) for row in found)
+        return _followers(self._architecture, self._rows[address])
 
 
 def _comes_back(start: int, place: int, end: int) -> bool:
