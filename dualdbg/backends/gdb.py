@@ -243,9 +243,15 @@ class GdbEngine(GdbHelpers):
         return _given(triggered_watchpoint(answer).number("number"), "-break-watch")
 
     async def delete_breakpoint(self, number: int) -> None:
+        if number < 0:
+            await self.delete_breakpoints([number])
+            return
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        if number < 0:
+            await self.set_internal(number, "enabled", enabled)
+            return
         await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
@@ -264,14 +270,22 @@ class GdbEngine(GdbHelpers):
         await self._condition(number, f"(int)${register} == {value}")
 
     async def _condition(self, number: int, text: str) -> None:
+        if number < 0:
+            await self.set_internal(number, "of_frame", text)
+            return
         await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own
 
     async def ignore_hits(self, number: int, count: int) -> None:
         """Pass over the next ``count`` hits; they are counted all the same."""
+        if number < 0:
+            await self.set_internal(number, "ignore_count", count)
+            return
         await self._process.command(f"-break-after {number} {count}")
 
     async def hits(self, number: int) -> int:
         """How often a breakpoint was hit, ignored hits included."""
+        if number < 0:
+            return await self.internal_hits(number)
         answer = await self._process.command(f"-break-info {number}")
         rows = answer.results("BreakpointTable").rows("body")
         return _given(rows[0].number("times") if rows else None, "-break-info")

@@ -420,10 +420,10 @@ async def _start_python(
     await session.breakpoints.python_connected()
     if configure is not None:
         await configure(session)
+    session.inspector.thread_list.program_begins()
     await session.breakpoints.release()
     if options.stop_on_entry:
         await session.loop.ask(expect_entry)
-    session.inspector.thread_list.program_begins()
     await python.configuration_done()
 
 
