@@ -62,7 +62,8 @@ class NativeStops:
         facts.sender = await self.scene.sender()
 
     async def _step(self, facts: NativeFacts) -> None:
-        facts.ends_step = await self.steps.ends_at(facts.stop)
+        found = await self.steps.ends_at(facts.stop)
+        facts.ends_step, facts.steps_again = found.ends, found.steps_again
 
     async def _met(self, facts: NativeFacts) -> None:
         facts.met = await self.hits.at_breakpoint(facts.stop)
