@@ -245,6 +245,7 @@ class TargetState:
             show.breakpoints,
             show.description,
             self.seconds(),
+            picture.number,
         )
 
     def enter(self, phase: State, stop: Stop, message: str | None = None) -> Effects:

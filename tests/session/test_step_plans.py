@@ -390,7 +390,7 @@ FROM_PYTHON = Step("step", TID, THREAD, origin=PYTHON)
 ENTRY, SITE, CALLEE, CHOSEN, LANDED, BACK, CAUGHT, CAUGHT_ELSEWHERE, CATCH, ANY_CATCH = range(21, 31)
 SET = Momentary(
     landings={LANDED},
-    detours={BACK},
+    detours={BACK: 3},
     pads={CAUGHT: PAD, CAUGHT_ELSEWHERE: OUTER_PAD},
     catches={CATCH},
     all_catches={ANY_CATCH: 2},
@@ -494,9 +494,14 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(hit(ANY_CATCH), stack=stack(BEGIN_CATCH, CALLER, LOOP, PYTHON), caller=CALLER),
         Outcome(False, Places(returns=(CALLER,))),
     ),
-    "back from other code on the line that is stepped": (
-        arrival(hit(BACK), STEP_IN),
+    "back from other code: on which line?": (arrival(hit(BACK), STEP_IN), ArrivalFact.STACK),
+    "back on the line that is stepped": (
+        arrival(hit(BACK), STEP_IN, stack=IN_C),
         Outcome(False, steps_again=True),
+    ),
+    "back where the next line begins": (
+        arrival(hit(BACK), STEP_IN, stack=stack(replace(LINE, line=4), CALLER)),
+        ENDS,
     ),
     "the same in another thread": (arrival(hit(BACK, thread=2), STEP_IN), GOES_ON),
     "gdb ended a source step": (arrival(STEPPED), ArrivalFact.STACK),

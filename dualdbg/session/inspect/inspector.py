@@ -283,10 +283,9 @@ class Inspector:
         """The merged stack of every thread."""
         return [await self.stack(thread.tid) for thread in await self.threads()]
 
-    async def top_frame(self, tid: int) -> Frame | None:
-        """The innermost frame that the user sees, while gdb holds the target."""
-        visible = (await self._stack_of(tid)).visible()
-        return visible[0] if visible else None
+    async def visible_frames(self, tid: int) -> tuple[Frame, ...]:
+        """The frames that the user sees, the innermost first, while gdb holds the target."""
+        return (await self._stack_of(tid)).visible()
 
     async def innermost(self, tid: int) -> Frame | None:
         """The innermost frame of all, while gdb holds the target."""

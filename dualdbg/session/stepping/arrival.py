@@ -121,7 +121,7 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
     if number is not None and number in momentary.landings:
         return _landed(arrival, step)
     if number is not None and number in momentary.detours:
-        return Outcome(False, steps_again=True) if arrival.is_of_step else GOES_ON
+        return _back_on_line(arrival, momentary.detours[number])
     if number is not None and number in momentary.pads:
         return _caught(arrival, momentary.pads[number])
     if number is not None and number in momentary.catches:
@@ -199,6 +199,16 @@ def _landed(arrival: Arrival, step: Step) -> Outcome:
     if not arrival.is_of_step:
         return GOES_ON
     return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
+
+
+def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
+    """Other code has returned to the line that is stepped. Its call may have been the last instruction of that."""
+    if not arrival.is_of_step:
+        return GOES_ON
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    top = arrival.top
+    return ENDS if top is None or top.line != line else Outcome(False, steps_again=True)
 
 
 def _caught(arrival: Arrival, pad: Pad) -> Outcome | ArrivalFact:

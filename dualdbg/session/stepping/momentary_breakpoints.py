@@ -50,7 +50,7 @@ class MomentaryBreakpoints:
             await self._native.delete_breakpoints(list(momentary.detours))
             place = (places.detour.pc, places.detour.sp or 0)
             numbers = await self._native.insert_step_ends(gdb_thread, (place,), (), ())
-            momentary.detours = set(numbers.returns)
+            momentary.detours = dict.fromkeys(numbers.returns, places.detour.line)
         if places.catches:
             catches = [(address, 0) for address in self._handlers.begin_catch(None)]
             numbers = await self._native.insert_step_ends(gdb_thread, (), (), catches)

@@ -72,7 +72,7 @@ NOWHERE = Places()
 class Momentary:
     """The breakpoints of one step, by gdb's numbers.
 
-    ``landings``: where native code is returned to; ``detours``: the same, in the middle of a line that is stepped.
+    ``landings``: where native code is returned to; ``detours``: the same, in the middle of the line that is stepped.
     ``pads``: where an exception is caught; ``catches``: where its handler begins; ``all_catches``: where any handler of
     C++ begins, with the number of Python functions of which one has to be gone.
 
@@ -87,7 +87,7 @@ class Momentary:
     all_catches: dict[int, int] = field(default_factory=dict)
     entries: dict[int, int] = field(default_factory=dict)
     has_bodies: bool = False
-    detours: set[int] = field(default_factory=set)
+    detours: dict[int, int | None] = field(default_factory=dict)
     calls: FunctionCalls | None = None
     callees: set[int] = field(default_factory=set)
     sites: set[int] = field(default_factory=set)

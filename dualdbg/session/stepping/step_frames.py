@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_runtime, is_system
-from ...stacks.roles import RoleRules, is_evaluation_loop
+from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
@@ -69,7 +69,7 @@ def handler_frame(stack: Stack) -> NativeFrame | None:
 
 def is_between(frame: NativeFrame) -> bool:
     """Whether ``step`` goes through this code without a stop: of a binding layer, the C++ library, or Python.h."""
-    library = (frame.function or "").startswith(("std::", "__gnu_cxx::"))
+    library = (frame.function or "").startswith(RUNTIME_NAMESPACES)
     return library or frame.role is not Role.USER or "/include/python3" in (frame.file or "")
 
 

@@ -156,3 +156,4 @@ class Picture:
     thread: Thread
     frame: Frame | None
     step_done: bool = False  # the step under way would have ended here too
+    number: int = 0  # of the frame

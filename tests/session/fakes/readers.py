@@ -78,9 +78,9 @@ class FakeInspector:
         await self._look()
         return Thread(tid, "python")
 
-    async def top_frame(self, tid: int) -> NativeFrame:
+    async def visible_frames(self, tid: int) -> tuple[NativeFrame, ...]:
         await self._look()
-        return NativeFrame(0, 0x100, self.world.mark or "f")
+        return (NativeFrame(0, 0x100, self.world.mark or "f"),)
 
     async def runs_python(self, tid: int) -> bool:
         await self._look()
