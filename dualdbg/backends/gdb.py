@@ -261,10 +261,6 @@ class GdbEngine(GdbHelpers):
             parts.append(f"({condition})" if parts else condition)
         await self._condition(number, " && ".join(parts))
 
-    async def require_stack_pointer(self, number: int, lowest: int) -> None:
-        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
-        await self._condition(number, f"(unsigned long)$sp >= {lowest}")
-
     async def require_register(self, number: int, register: str, value: int) -> None:
         """Stop only where the lower half of a register is ``value``, as a signed number."""
         await self._condition(number, f"(int)${register} == {value}")

@@ -29,6 +29,8 @@ from .native import (
     ObjectPath,
     ObjectRow,
     RegisterText,
+    ReturnPlace,
+    StepEndNumbers,
     ThrownObject,
 )
 
@@ -188,6 +190,26 @@ class GdbHelpers:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""
         return await self._helper(shapes.numbers, "insert-breakpoints", gdb_thread, list(addresses))
 
+    async def insert_step_ends(
+        self,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int]],
+        catches: Sequence[tuple[int, int]],
+    ) -> StepEndNumbers:
+        """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
+
+        ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, and
+        the end of the frame that is to catch. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer
+        of the frame that calls it.
+        """
+        rows = [[list(row) for row in kind] for kind in (returns, pads, catches)]
+        return await self._helper(shapes.step_end_numbers, "insert-step-ends", gdb_thread, *rows)
+
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+        """Where the function returns to at whose first instruction the thread stands."""
+        return await self._helper(shapes.one(ReturnPlace), "caller-at-entry", gdb_thread)
+
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
@@ -307,12 +329,12 @@ class GdbHelpers:
 
     async def call_probe(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str
-    ) -> bool:
-        """Call a method of the probe in a thread that holds the GIL; returns whether its result is true.
+    ) -> int:
+        """Call a method of the probe in a thread that holds the GIL; returns the number that it returns, 0 if it fails.
 
         ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`.
         """
-        return await self._helper(bool, "call-probe", gdb_thread, dict(functions), method, argument)
+        return await self._helper(int, "call-probe", gdb_thread, dict(functions), method, argument)
 
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float

@@ -202,8 +202,8 @@ async def _begin(session: Session, native: GdbEngine) -> None:
 async def _first_stop(session: Session) -> None:
     """Attaching is the first stop: everything is ready for the commands of the user."""
     thread = await session.inspector.thread(session.pid)
-    frame = await session.inspector.top_frame(session.pid)
-    picture = Picture(thread, frame)
+    visible = await session.inspector.visible_frames(session.pid)
+    picture = Picture(thread, visible[0] if visible else None)
     await session.loop.ask(attach_ready, picture, Reason.PAUSE, "attached")
 
 

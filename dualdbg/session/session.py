@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
+from ..backends.native import Move
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
@@ -247,7 +248,10 @@ class Session:
 
     async def _let_run(self, what: effect.Resume) -> None:
         try:
-            await (self.native.resume_with_signal("SIGINT") if what.signal else self.native.resume())
+            if what.again is not None and not what.signal:
+                await self.native.move(Move.STEP, what.again)
+            else:
+                await (self.native.resume_with_signal("SIGINT") if what.signal else self.native.resume())
         except DualdbgError:
             if what.dead:
                 await self.native.close(grace=0.0)  # there is nothing that it could still hold

@@ -57,6 +57,7 @@ from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
+from .stepping.handlers import HandlerFinder
 from .stepping.line_watch import LineWatch
 from .stepping.momentary_breakpoints import MomentaryBreakpoints
 from .stepping.probe import Probe
@@ -322,12 +323,13 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
     watch = LineWatch(loop, engine, inspector, code)
-    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code)
-    ground = GroundReader(engine, inspector, watch, code, table)
+    handlers = HandlerFinder(engine, image, code)
+    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
+    ground = GroundReader(engine, inspector, watch, code, table, handlers)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)
-    reader = ArrivalReader(engine, inspector, watch, code, table)
+    reader = ArrivalReader(engine, inspector, watch, code, table, session)
     return StepEnds(loop, reader, momentary, watch, probe)
 
 
