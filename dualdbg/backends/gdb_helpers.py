@@ -203,8 +203,10 @@ class GdbHelpers:
         the end of the frame that is to catch. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer
         of the frame that calls it.
         """
-        rows = [[list(row) for row in kind] for kind in (returns, pads, catches)]
-        return await self._helper(shapes.step_end_numbers, "insert-step-ends", gdb_thread, *rows)
+        at_return, at_pad, at_catch = ([list(row) for row in kind] for kind in (returns, pads, catches))
+        return await self._helper(
+            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
+        )
 
     async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
         """Where the function returns to at whose first instruction the thread stands."""
@@ -243,9 +245,8 @@ class GdbHelpers:
         It stops all the same when its condition cannot be evaluated. ``tid`` is an OS thread id, 0 for every thread;
         ``at_function`` as for :meth:`insert_at_function`. Returns gdb's number.
         """
-        parts = list(texts), list(expressions)
-        rest = condition, tid, at_function
-        return await self._helper(int, "insert-log-point", address, *parts, *rest)
+        said, read = list(texts), list(expressions)
+        return await self._helper(int, "insert-log-point", address, said, read, condition, tid, at_function)
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""

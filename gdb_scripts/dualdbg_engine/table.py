@@ -27,7 +27,7 @@ COMMANDS = {
     "frames": ("threads", "frames"),
     "function-bodies": ("symbols", "function_bodies"),
     "function-body": ("function_places", "function_body"),
-    "function-instances": ("function_places", "instances"),
+    "function-instances": ("function_places", "function_instances"),
     "gdb-version": ("threads", "gdb_version"),
     "insert-at-function": ("breakpoints", "insert_at_function"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),
