@@ -39,7 +39,8 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python.py
     python_stopped       any but over                  the same; the hold waits its turn
     python_continued     any                           the same
-    python_fact_read     any                           the same, or debugpy goes on
+    python_place_read    any                           the same, or debugpy goes on
+    python_hits_read     any                           the same, or debugpy goes on
     python_unread        any                           the same; the next hold has its turn
     python_ready         RUNNING, FREE                 PYTHON_STOPPED, FREE; elsewhere it waits its turn
     answer_owed          any                           the same

@@ -21,7 +21,7 @@ from dualdbg.model import (
     Thread,
 )
 from dualdbg.session.session import Session
-from dualdbg.session.stops.facts import Met, PythonHold
+from dualdbg.session.stops.facts import Met, PythonHold, PythonPlace
 
 from .world import PID, USERS, World
 
@@ -124,10 +124,9 @@ class FakeInspector:
         answer.cancel()
         raise WrongState("a native stop came before debugpy's answer")
 
-    async def read_hold(self, hold: PythonHold) -> None:
-        trace = await self.ask(stack_trace(hold.event.debugpy_thread, levels=1))
-        hold.frames, hold.depth, hold.tid = trace.frames, trace.total, PID
-        hold.top = PythonFrame(trace.frames[0].function, "/x.py", 3)
+    async def python_place(self, number: int) -> PythonPlace:
+        trace = await self.ask(stack_trace(number, levels=1))
+        return PythonPlace(PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3))
 
     async def python_hold(self, tid: int) -> PythonHold:
         for hold in self.session.python_holds.values():
