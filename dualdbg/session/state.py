@@ -119,10 +119,14 @@ class Departure:
 
 @dataclass(frozen=True)
 class Left:
-    """What debugpy held before it was asked to go on, and the epoch since then. debugpy may refuse later."""
+    """What debugpy held before it was asked to go on, for what step, and the epoch since then.
+
+    debugpy may refuse later, also after a native stop. It has not refused when it stops again.
+    """
 
     epoch: int
     python_holds: dict[int, PythonHold]
+    step: Step | None = None
 
 
 @dataclass
@@ -251,7 +255,8 @@ class TargetState:
         """The stop is shown and told. ``message`` says what became of the step under way."""
         self.phase, self.stop = phase, stop
         self.pause = Pause()
-        self.left = None
+        if phase is State.PYTHON_STOPPED:
+            self.left = None
         told: Effects = [Tell(Notice("info", message))] if message is not None else []
         return [AfterStop(), Tell(Stopped(stop)), *told]
 

@@ -31,8 +31,9 @@ from dualdbg.session.effects import (
     Tell,
 )
 from dualdbg.session.state import Grip, TargetState
-from dualdbg.session.stops.facts import UNREAD, Need, Picture, PythonHold, PythonPlace, Sender
-from dualdbg.session.transitions.beginning import begin
+from dualdbg.session.stepping.step import Step
+from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPlace, Sender
+from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
 from dualdbg.session.transitions.ending import exited
 from dualdbg.session.transitions.going_on import (
     departed,
@@ -42,7 +43,7 @@ from dualdbg.session.transitions.going_on import (
     python_refused,
 )
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
-from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped
+from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, resume_failed
 from dualdbg.session.transitions.python import (
     python_hits_read,
     python_place_read,
@@ -189,6 +190,38 @@ def test_debugpy_may_refuse_to_go_on() -> None:
     assert isinstance(post, Post) and post.departure == state.epoch
     effects = python_refused(state, post.departure, "goto", CommandError("no"))
     assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+
+
+def test_a_refusal_of_debugpy_may_come_after_a_native_stop() -> None:
+    state = running()
+    hold = decided(state)
+    python_ready(state, hold, PICTURE)
+    post = one(leave_in_python(state, "goto", None, 3), Post)
+    assert isinstance(post, Post) and post.departure is not None
+    native_ready(state, hit(state), PICTURE)
+    step = Step("next", PID, 1)
+    leave_natively(state, step, True, None, False)
+    departed(state)
+    effects = python_refused(state, post.departure, "goto", CommandError("no"))
+    assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+    assert state.step is step, "the refusal is about an earlier command"
+
+
+def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
+    state = running()
+    native_ready(state, hit(state), PICTURE)
+    native_stopped(state, replace(HIT))
+    with pytest.raises(WrongState):
+        leave_natively(state, None, False, None, False)
+    assert state.grip is Grip.JUDGING
+
+
+def test_gdb_may_refuse_to_let_an_attached_program_run_for_a_moment() -> None:
+    state = TargetState(PID, lambda: 1.0)
+    attached(state, NativeHold(HIT, PID, 1))
+    run_for_a_moment(state)
+    [stopped] = told(resume_failed(state, THREAD))
+    assert isinstance(stopped, Stopped) and state.phase is State.NATIVE_STOPPED
 
 
 def test_a_halt_while_gdb_judges_a_stop_needs_no_interrupt() -> None:

@@ -22,6 +22,7 @@ from dualdbg.model import (
 )
 from dualdbg.session.session import Session
 from dualdbg.session.stops.facts import Met, PythonHold, PythonPlace
+from dualdbg.session.transitions.python import answer_came, answer_owed
 
 from .world import PID, USERS, World
 
@@ -102,6 +103,8 @@ class FakeInspector:
         await asyncio.sleep(self.world.delay())
         if not self.world.gdb_alive:
             raise CommandError("gdb is gone")
+        if self.world.killed or self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Couldn't get registers: No such process")
         if self.world.held is None and self.world.alive and not self.world.detached:
             self.world.broken.append("a thread was looked at while it ran")
 
@@ -121,8 +124,14 @@ class FakeInspector:
             held.cancel()
         if answer.done():
             return answer.result()
-        answer.cancel()
+        session.loop.put(answer_owed)
+        answer.add_done_callback(self._late_answer)
         raise WrongState("a native stop came before debugpy's answer")
+
+    def _late_answer(self, answer: asyncio.Future[Any]) -> None:
+        self.session.loop.put(answer_came)
+        if not answer.cancelled():
+            answer.exception()  # who asked has given up
 
     async def python_place(self, number: int) -> PythonPlace:
         trace = await self.ask(stack_trace(number, levels=1))
@@ -147,6 +156,8 @@ class FakeBreakpoints:
         await asyncio.sleep(self.world.delay())
         if self.world.held is None and self.world.alive and self.world.gdb_alive and not self.world.detached:
             self.world.broken.append("breakpoints were bound while the program ran")
+        if self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Cannot access memory")
         self.bound += 1
 
     async def program_replaced(self) -> None:
@@ -169,7 +180,7 @@ class FakeHits:
 
     async def at_breakpoint(self, event: NativeStopped) -> Met:
         await asyncio.sleep(self.world.delay())
-        assert event.cause is StopCause.BREAKPOINT
+        assert event.cause in (StopCause.BREAKPOINT, StopCause.WATCHPOINT)
         if event.gdb_breakpoint != USERS:
             return (), None
         self.asked[event.words] = self.asked.get(event.words, 0) + 1
@@ -178,7 +189,7 @@ class FakeHits:
         return (1,), event.words
 
     async def at_signal(self, event: NativeStopped) -> tuple[Met, bool]:
-        return ((), None), False
+        return ((), event.words), False
 
 
 @dataclass
