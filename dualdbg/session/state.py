@@ -198,6 +198,7 @@ class TargetState:
         assert (self.stop is not None) == stopped, f"{self.phase} with stop {self.stop}"
         if self.phase is State.NATIVE_STOPPED:
             assert self.grip in (Grip.SHOWN, Grip.JUDGING), f"a native stop is shown, and gdb {self.grip}"
+            assert self.step is None, f"a native stop is shown, and {self.step} goes on"
         if self.stop is not None:
             assert self.stop.epoch == self.epoch, f"stop of epoch {self.stop.epoch} at {self.epoch}"
         if self.grip is Grip.HALTED:

@@ -29,7 +29,7 @@ from dualdbg.backends.python import evaluate
 from dualdbg.errors import DualdbgError, EngineTimeout
 from dualdbg.model import Detached, Exit, Exited, Language, Notice, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session.session import Session
-from dualdbg.session.state import OVER
+from dualdbg.session.state import OVER, Grip
 from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
 from dualdbg.session.stepping.ground import GroundReader
 from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
@@ -309,7 +309,14 @@ class Races(RuleBasedStateMachine):
     @precondition(_may_command)
     @rule(seconds=st.sampled_from([0.0, 0.002, 0.05]))
     def look_at_everything(self, seconds: float) -> None:
-        self._command("interrupted", lambda: self.session.interrupted(lambda: asyncio.sleep(seconds)))
+        """Work of ours in a halt. Where it runs code of the program, that may meet a stop that is for nobody."""
+
+        async def work() -> None:
+            if self.session.loop.state.grip is Grip.HALTED and self.world.chance.random() < 0.3:
+                await self.gdb.call(INTERNAL)
+            await asyncio.sleep(seconds)
+
+        self._command("interrupted", lambda: self.session.interrupted(work))
 
     @precondition(lambda self: self.stopped and not self.commands)
     @rule(number=st.sampled_from([None, INTERNAL, USERS]))
@@ -400,6 +407,10 @@ class Races(RuleBasedStateMachine):
             overtaken = stop.origin is Language.NATIVE and self.last is Language.PYTHON
             in_call = stop.description in self.world.met_in_calls
             assert not self.stopped or overtaken or in_call, f"a second stop without a resume: {stop}"
+            if stop.origin is Language.PYTHON:
+                assert self.session.loop.state.grip is Grip.FREE, (
+                    "a Python stop is told, and gdb holds the program"
+                )
             self.stopped, self.last = True, stop.origin
             self._told(stop.description)
         elif isinstance(event, Resumed):
