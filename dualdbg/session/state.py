@@ -210,7 +210,7 @@ class TargetState:
         """What the classifier needs to know of the state."""
         pause = self.pause
         return Situation(
-            halting=bool(self.halts),
+            halting=bool(self.halts) or self.holder is not None,
             pausing=pause.natively,
             shown=self.phase is State.NATIVE_STOPPED,
             python_holds=bool(self.python_holds),

@@ -92,6 +92,7 @@ class Races(RuleBasedStateMachine):
         self.commands: list[tuple[str, asyncio.Task[Any], float]] = []
         self.stopped = False  # as a front end has heard
         self.last: Language | None = None
+        self.epoch = 0
         self.told_over = False
         self.late = 0
         self.told: set[str] = set()
@@ -184,6 +185,8 @@ class Races(RuleBasedStateMachine):
         name = line.partition("(")[0]
         if name.isidentifier():
             type(self).taken[name] += 1
+        if name == "pause_wanted":
+            self.world.pause_owed = True
 
     def _lives(self) -> bool:
         return not self.told_over and self.session.state not in OVER
@@ -312,9 +315,13 @@ class Races(RuleBasedStateMachine):
         """Work of ours in a halt. Where it runs code of the program, that may meet a stop that is for nobody."""
 
         async def work() -> None:
-            if self.session.loop.state.grip is Grip.HALTED and self.world.chance.random() < 0.3:
+            world = self.world
+            halted = self.session.loop.state.grip is Grip.HALTED
+            if halted and world.chance.random() < 0.3:
                 await self.gdb.call(INTERNAL)
             await asyncio.sleep(seconds)
+            if halted and world.runs:
+                world.broken.append("the program ran during work of ours")
 
         self._command("interrupted", lambda: self.session.interrupted(work))
 
@@ -411,7 +418,9 @@ class Races(RuleBasedStateMachine):
                 assert self.session.loop.state.grip is Grip.FREE, (
                     "a Python stop is told, and gdb holds the program"
                 )
-            self.stopped, self.last = True, stop.origin
+            assert stop.epoch > self.epoch, f"the epoch stays at {self.epoch}"
+            self.stopped, self.last, self.epoch = True, stop.origin, stop.epoch
+            self.world.pause_owed = False
             self._told(stop.description)
         elif isinstance(event, Resumed):
             assert self.stopped, "resumed twice"
@@ -420,6 +429,7 @@ class Races(RuleBasedStateMachine):
             self.stopped, self.told_over = False, True
         elif isinstance(event, Notice):
             assert "internal error" not in event.message, event
+            self.world.pause_owed &= event.level != "error"  # gdb has refused to interrupt
 
     def _told(self, mark: str | None) -> None:
         if mark in self.world.stops_of_user:
@@ -455,6 +465,7 @@ class Races(RuleBasedStateMachine):
         if session.state is State.RUNNING and world.alive and not world.detached:
             kept = session.loop.state.signal_owed or world.pending_interrupt == "other"
             assert kept or not world.owes_interrupt, "a SIGINT of the program's own was lost"
+            assert not world.pause_owed, "the user wanted a stop, and there was none"
         await session.close()
         assert world.alive is False or world.detached or session.state in OVER
         left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -273,6 +273,20 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     assert isinstance(prepare, PrepareNative) and prepare.verdict.reason is Reason.PAUSE
 
 
+def test_a_pause_waits_for_work_that_meets_a_stop_which_is_for_nobody() -> None:
+    state = running()
+    halt = Halt()
+    halt_wanted(state, halt)
+    interrupted(state)
+    assert pause_wanted(state) == []
+    need = one(native_stopped(state, LIBRARY), ReadNative)  # the work runs code of the program
+    assert isinstance(need, ReadNative) and need.need is Need.LIBRARIES
+    assert native_fact_read(state, replace(need.facts, done=True)) == []
+    assert state.grip is Grip.HALTED
+    read = one(halt_done(state, halt), ReadNative)
+    assert isinstance(read, ReadNative) and read.need is Need.PAUSE
+
+
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     state = running()
     pause_wanted(state)

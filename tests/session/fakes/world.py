@@ -50,6 +50,7 @@ class World:
     alive: bool = True
     killed: bool = False  # by somebody else, while gdb holds it: gdb does not know yet
     takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
+    pause_owed: bool = False  # the user wants a stop, and has not got one since
     met_in_calls: set[str | None] = field(default_factory=set)  # stops that the user's own calls have met
     gdb_alive: bool = True
     debugpy_alive: bool = True
@@ -145,6 +146,8 @@ class World:
     def _deliver(self) -> None:
         sender, self.pending_interrupt = self.pending_interrupt, None
         self.interrupt_sender = sender
+        if sender == "terminal" and self.takes_interrupts:
+            self.pause_owed = True
         self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
 
     def stop_in_python(self, number: int, cause: PythonCause, counts: bool) -> None:
