@@ -127,4 +127,5 @@ def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]
 def _register_text(value: gdb.Value) -> str:
     if value.type.strip_typedefs().code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR) and value.type.sizeof <= 8:
         return hex(int(value) & WORD)
-    return value.format_string(max_elements=16)
+    text: str = value.format_string(max_elements=16)
+    return text

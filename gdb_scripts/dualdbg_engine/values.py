@@ -156,7 +156,10 @@ def _type_name(type_: gdb.Type) -> str:
 def _is_python_object(type_: gdb.Type) -> bool:
     """Whether this is the type of a pointer to a PyObject."""
     type_ = type_.strip_typedefs()
-    return type_.code == gdb.TYPE_CODE_PTR and type_.target().strip_typedefs().unqualified().name == "_object"
+    if type_.code != gdb.TYPE_CODE_PTR:
+        return False
+    name: "str | None" = type_.target().strip_typedefs().unqualified().name
+    return name == "_object"
 
 
 def _expands(value: gdb.Value) -> bool:
