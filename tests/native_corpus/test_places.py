@@ -40,8 +40,8 @@ DELETING = {"corpus::Dog::~Dog"}
 # Without debug info nobody knows where these were inlined.
 INLINED = {
     "corpus::Animal::Animal", "corpus::Dog::Dog", "corpus::Animal::legs", "corpus::Dog::age", "corpus::clamp_sum",
-    "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::Point::operator+",
-    "corpus::Adder::operator()",
+    "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::first", "corpus::second",
+    "corpus::Point::operator+", "corpus::Adder::operator()",
 }  # fmt: skip
 
 SCRIPT = """\
