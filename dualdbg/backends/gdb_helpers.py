@@ -133,11 +133,17 @@ class GdbHelpers:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
         return await self._helper(shapes.one(FunctionPlace), "function-body", address)
 
-    async def function_instances(self, names: Sequence[str]) -> list[FunctionPlace]:
-        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read."""
-        return await self._helper(
-            shapes.rows(FunctionPlace), "function-instances", list(names), deadline=_LONG_DEADLINE
-        )
+    async def function_instances(
+        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int]
+    ) -> list[FunctionPlace]:
+        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
+
+        First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
+        code at the addresses ``read``.
+        """
+        asked = list(names), list(expand), list(read)
+        shape = shapes.rows(FunctionPlace)
+        return await self._helper(shape, "function-instances", *asked, deadline=_LONG_DEADLINE)
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""

@@ -6,7 +6,7 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 import gdb
 
@@ -46,19 +46,21 @@ def function_body(address: int) -> dict[str, Any]:
     return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
 
 
-def instances(names: list[str]) -> list[dict[str, Any]]:
+def instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
-    was inlined. An inlined instance begins where gdb has its first instruction.
+    was inlined. ``expand`` are names without scopes: of code that was optimised when it was linked gdb's index has no
+    others, and gdb reads what has these first; ``read`` are addresses whose
+    debug info it reads before. An inlined instance begins where gdb has its first instruction.
     """
     rows = {}
+    for address in read:
+        gdb.find_pc_line(address)
+    for name in expand:
+        _decoded(name)
     for name in names:
-        try:
-            _, positions = gdb.decode_line(name)
-        except gdb.error:  # it has no such function
-            continue
-        for position in positions or ():
+        for position in _decoded(name):
             block = function_named(name, position.pc)
             if block is None:
                 continue
@@ -72,6 +74,13 @@ def instances(names: list[str]) -> list[dict[str, Any]]:
                 row.update(names)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
+
+
+def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
+    try:
+        return gdb.decode_line(name)[1] or ()
+    except gdb.error:  # it has no such function
+        return ()
 
 
 def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, Any]]:
