@@ -266,7 +266,7 @@ class GdbEngine(GdbHelpers):
         await self._condition(number, f"(int)${register} == {value}")
 
     async def _condition(self, number: int, text: str) -> None:
-        if number < 0:
+        if number in self._at_functions:
             await self.set_internal(number, "of_frame", text)
             return
         await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own
