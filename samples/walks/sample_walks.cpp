@@ -33,10 +33,8 @@ struct Fail {
 };
 
 struct Keeper {
-    explicit Keeper(int d) : depth(d) {
-        AT; kept = depth; }
-    ~Keeper() {
-        MARK(std::uncaught_exceptions() > 0 ? -__LINE__ : __LINE__, depth); kept = 0; }
+    explicit Keeper(int d) : depth(d) { AT; kept = depth; }
+    ~Keeper() { MARK(std::uncaught_exceptions() > 0 ? -__LINE__ : __LINE__, depth); kept = 0; }
     int depth;
     int kept = 0;
 };

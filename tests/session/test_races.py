@@ -123,7 +123,7 @@ class Races(RuleBasedStateMachine):
         session.stepper = Stepper(
             loop,
             GroundReader(gdb, session.inspector, watch, code, table, handlers),  # type: ignore[arg-type]
-            NativeDeparture(loop, gdb, session.freezer, momentary, probe),
+            NativeDeparture(loop, gdb, session.freezer, momentary, watch, probe),
             PythonDeparture(loop, momentary, watch),
             table,
         )

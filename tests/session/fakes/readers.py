@@ -243,6 +243,9 @@ class FakeWatch:
     entries: list[int] = field(default_factory=list)
     calls_operator: bool = False
 
+    async def hear(self, wanted: bool) -> None:
+        return None
+
     async def begin(self, hold: PythonHold) -> list[int]:
         await asyncio.sleep(self.world.delay())
         return [0x400]
