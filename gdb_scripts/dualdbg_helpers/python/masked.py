@@ -117,8 +117,9 @@ def _fill(objects, arrays, fields, found):
             return None
         if fill.kind == OBJECT:
             return objects.text(value.address, 1)
-        if fill.kind in (STRING, UNICODE) and fill.kind == found.kind:
-            return repr(value)
+        if fill.kind in (STRING, UNICODE):
+            name = "bytes_" if fill.kind == STRING else "str_"
+            return repr(value) if fill.kind == found.kind else f"np.{name}({value!r})"
         shown = arrays.scalar_text(value, fill.dtype)
         return shown if dtype_text(fill) == dtype_text(found) else f"np.{fill.dtype}({shown})"
     if found.code in "iu" and found.size >= 4:
