@@ -7,12 +7,14 @@ takes as long as a file is big, so there is a deadline, after which a file count
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ..environment import for_gdb
 from ..patience import patient
 from ..resources import resource_directory
 from .cache import index_folder
@@ -82,6 +84,7 @@ class SourceLines:
                 text=True,
                 errors="replace",
                 timeout=self._deadline,
+                env=for_gdb(os.environ),
             )
             output = done.stdout
         except subprocess.TimeoutExpired as error:

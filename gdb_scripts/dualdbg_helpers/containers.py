@@ -9,8 +9,9 @@ import time
 
 import gdb
 import gdb.xmethod
+from dualdbg_shared.patience import factor
 
-MAX_SECONDS = 10.0  # for one key of a map, which is searched entry by entry
+MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
 
 _STRING = re.compile(r"^std::(?:__\w+::)?basic_string<char")
 _VIEW = re.compile(r"^std::(?:__\w+::)?basic_string_view<char")
