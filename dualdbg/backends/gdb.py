@@ -127,18 +127,25 @@ class GdbEngine(GdbHelpers):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int, index: Path | None) -> None:
+    async def attach(self, pid: int, index: Path | None, root: str = "") -> None:
         """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
 
         gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
-        Raises TargetGone when the process ends meanwhile.
+        ``root`` is where the files of the process are found, where it has another root than we have: gdb itself would
+        enter the namespace of the process for them, which only root may. Raises TargetGone when the process ends
+        meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
         # gdb's end fails the command as well, which is heard first.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
+        if root:
+            await self._process.console(f"set sysroot {root}")
+            await self._process.console(
+                f'file "/proc/{pid}/exe"', _FILE_DEADLINE
+            )  # after chroot(2) gdb misses it
         try:
             await self._process.command(f"-target-attach {pid}")
             await settled(attached, DEADLINE)
