@@ -89,6 +89,7 @@ def internal_hits(number: int) -> int:
 
 
 def _point(number: int) -> gdb.Breakpoint:
+    point: gdb.Breakpoint
     for point in gdb.breakpoints():
         if point.number == number:
             return point

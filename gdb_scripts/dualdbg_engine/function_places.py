@@ -65,13 +65,13 @@ def function_instances(names: list[str], expand: list[str], read: list[int]) -> 
             if block is None:
                 continue
             caller = next(_functions(block.superblock), None)
-            names = {
+            called = {
                 "function": block.function.print_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
             found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
             for row in found:
-                row.update(names)
+                row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
 
@@ -272,7 +272,8 @@ def _is_on_every_way(start: int, place: int, end: int) -> bool:
 
 def _reached(function: gdb.Block, without: set[int]) -> set[int]:
     """The instructions of a function to which a way leads that passes none of those in ``without``."""
-    waiting, seen = [entry_of(function)], set()
+    waiting = [entry_of(function)]
+    seen: set[int] = set()
     code = _Code()
     while waiting and len(seen) < _MOST_OF_FUNCTION:
         address = waiting.pop()

@@ -20,6 +20,7 @@ from ...model import (
     Output,
     PythonFrame,
     Quality,
+    Reason,
     Role,
     Stack,
     State,
@@ -37,6 +38,7 @@ from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold, PythonPlace
 from ..transitions.python import answer_came, answer_owed
+from .python_objects import NeedsCode
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
@@ -396,7 +398,15 @@ class Inspector:
                     "Python code cannot be run while gdb holds the target",
                     "up and down select a Python frame, whose variables are read from memory",
                 )
-            return await self.values.evaluate_memory(expression, tid, frame)
+            try:
+                return await self.values.evaluate_memory(expression, tid, frame)
+            except NeedsCode as error:
+                stop = self._loop.state.stop
+                goes_on = (
+                    stop is not None and stop.reason is not Reason.SIGNAL
+                )  # a crash has nothing to continue to
+                hint = f"{error.hint}; continue to a Python stop to evaluate" if goes_on else error.hint
+                raise NeedsCode(error.message, hint) from None
         return await self.values.evaluate_python(expression, frame)
 
     async def represent(self, expression: str, frame: Frame) -> Value:

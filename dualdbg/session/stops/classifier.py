@@ -115,7 +115,8 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
         owners, description = facts.met
         if facts.asked and not owners:
             return PassOver()
-        return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}")
+        where = f" at address {facts.fault:#x}" if facts.fault is not None else ""
+        return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}{where}")
     if stop.cause is StopCause.WATCHPOINT_GONE:
         return Show(Reason.BREAKPOINT, (), _GONE)
     return Show(Reason.PAUSE, (), None if stop.signal == "0" else stop.words or None)

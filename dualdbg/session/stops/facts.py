@@ -53,8 +53,9 @@ class NativeFacts:
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
     the stop has nothing to do with a step. ``steps_again``: the rest of its line is stepped. ``met``: the user's
-    breakpoints. ``asked``: the user has breakpoints on the signal. ``can_pause``: the main thread runs Python code, so
-    debugpy could pause it. ``thread``: whose stop it is for the user, by gdb's number and the OS thread id.
+    breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or SIGBUS is
+    about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``:
+    whose stop it is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
@@ -64,6 +65,7 @@ class NativeFacts:
     steps_again: bool = False
     met: Met | Unread = UNREAD
     asked: bool = False
+    fault: int | None = None
     can_pause: bool | Unread = UNREAD
     thread: tuple[int, int] | None = None
 

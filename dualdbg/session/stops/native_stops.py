@@ -71,7 +71,7 @@ class NativeStops:
 
     async def _signal(self, facts: NativeFacts) -> NativeFacts:
         met, asked = await self.hits.at_signal(facts.stop)
-        return replace(facts, met=met, asked=asked)
+        return replace(facts, met=met, asked=asked, fault=await self.scene.fault_address(facts.stop))
 
     async def _thread(self, facts: NativeFacts) -> NativeFacts:
         return replace(facts, thread=await self.scene.thread(facts.stop))

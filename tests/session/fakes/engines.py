@@ -86,6 +86,9 @@ class FakeGdb:
 
         return await self._command(sender)
 
+    async def fault_address(self) -> int | None:
+        return await self._command(lambda: None)
+
     async def threads(self) -> dict[int, int]:
         return await self._command(lambda: {MAIN: PID, 2: PID + 1})
 
