@@ -54,6 +54,22 @@ class CodeLocation:
 
 
 @dataclass(frozen=True)
+class FunctionPlace:
+    """Where a breakpoint on a function belongs, with its source line where debug info has one.
+
+    ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
+    function's, with parameters where they are known; ``inlined_in`` is the function into which it was inlined.
+    """
+
+    address: int
+    file: str | None = None
+    line: int | None = None
+    hides: bool = False
+    function: str | None = None
+    inlined_in: str | None = None
+
+
+@dataclass(frozen=True)
 class CallSite:
     """A call instruction, and the address that it calls; None when that is in a register or in memory."""
 

@@ -310,7 +310,8 @@ def _location(location: Location) -> str:
     function = location.function or ""
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
     address = f"{location.address:#x} " if location.address is not None else ""
-    return f"{address}{function}{' in ' if function else ''}{place}"
+    inlined = f", inlined in {location.inlined_in}" if location.inlined_in else ""
+    return f"{address}{function}{' in ' if function else ''}{place}{inlined}"
 
 
 def _binding(row: Breakpoint) -> str:
@@ -318,13 +319,16 @@ def _binding(row: Breakpoint) -> str:
         return f"{row.state.value}: {row.message}"
     if len(row.locations) > 1:
         places = {file_name(location.library or location.file) for location in row.locations}
-        return f"{len(row.locations)} places in {', '.join(sorted(places))}"
+        inlined = sum(location.inlined_in is not None for location in row.locations)
+        note = f", {inlined} of them inlined" if inlined else ""
+        return f"{len(row.locations)} places in {', '.join(sorted(places))}{note}"
     if not row.locations:
         return str(row.state.value)
     location = row.locations[0]
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
-    note = f" ({row.message})" if row.message else ""
-    return place + note
+    notes = [f"inlined in {location.inlined_in}"] if location.inlined_in else []
+    notes += [row.message] if row.message else []
+    return place + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _thread_line(thread: Thread) -> str:

@@ -114,6 +114,17 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
     return result
 
 
+def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:
+    """Whether the innermost frame runs for debugpy or for us: in a thread of theirs, or below their tracing of one."""
+    hiding: _Hiding | None = None
+    for frame in reversed(frames):
+        if isinstance(frame, PythonFrame):
+            hiding = _hiding_of_python(frame, hiding, rules)
+        elif rules.is_ours(frame.library):
+            hiding = _Hiding.OURS
+    return hiding is _Hiding.OURS
+
+
 def _hiding_of_python(frame: PythonFrame, hiding: _Hiding | None, rules: RoleRules) -> _Hiding | None:
     if rules.is_ours(frame.file) and _is_thread_start(frame):
         return _Hiding.START

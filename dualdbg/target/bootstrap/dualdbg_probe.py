@@ -89,17 +89,32 @@ def evaluate(argument: str) -> str:
 
 
 def beside(name: str) -> Any:
-    """Another file of this folder as a module that the program does not see; it is read when it is first needed."""
+    """Another file of this folder as a module that the program does not see; it is run when it is first needed."""
     if name not in _modules:
         from importlib import util
 
-        spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
-        _modules[name] = util.module_from_spec(spec)
-        spec.loader.exec_module(_modules[name])
+        path = os.path.join(HERE, name + ".py")
+        spec: Any = util.spec_from_file_location(name, path)
+        module = util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except OSError:  # the program has become another user since, or is in a root of its own
+            exec(compile(_sources[name], path, "exec"), module.__dict__)
+        _modules[name] = module
     return _modules[name]
 
 
+def keep_sources() -> None:
+    """Read the files of this folder while that is possible."""
+    for name in os.listdir(HERE):
+        if name.startswith("dualdbg_") and name.endswith(".py"):
+            with open(os.path.join(HERE, name), "rb") as file:
+                _sources[name[: -len(".py")]] = file.read()
+
+
 _modules: dict[str, Any] = {}
+_sources: dict[str, bytes] = {}
+keep_sources()
 
 
 class Heard:
