@@ -177,7 +177,7 @@ class Trace:
         if self._slack:
             following = (one.count for one in self.lines[index + 1 :] if one.depth <= line.depth)
             most = next(following, self._total)
-        return End(line, index, True, line.count, most)
+        return End(line, index, True, line.count - self._slack, most)
 
     def _resumed(self, kind: str, outside: int, now: End) -> list[End]:
         """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed."""
@@ -360,6 +360,8 @@ async def _walk(
     if place != line:
         raise Wrong(f"the walk is to begin at {line}, and began at {place}")
     for kind in walk.kinds:
+        if kind == "finish" and now.line.function == "produced":
+            kind = "step"  # debugpy's step out of a generator waits for its end, and misses an exception that is it
         ends = trace.ends(kind, now)
         try:
             await session.step(kind)

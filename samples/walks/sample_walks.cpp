@@ -72,8 +72,7 @@ long called_back(long at, int depth) {
     AT; return answer.cast<long>(); }
 
 int compare(const void* one, const void* other) {
-    int depth = sorting_depth;
-    AT; long difference = *static_cast<const long*>(one) - *static_cast<const long*>(other);
+    int depth = sorting_depth; AT; long difference = *static_cast<const long*>(one) - *static_cast<const long*>(other);
     AT; return difference < 0 ? -1 : difference > 0; }
 
 long sorted(long at, int depth) {

@@ -12,6 +12,13 @@ from tests.session.driver import Driver, name, run_session
 
 THROWS = "import sample_throws\nsample_throws.run(1)\nprint('done')\n"
 END = "import sample_throws\nsample_throws.terminate(1)\n"
+CALLBACK = """\
+import sample_pybind
+def double(v):
+    return sample_pybind.scale(v, 2.0)
+c = sample_pybind.call_back(double, 10.0)
+print(c)
+"""
 WALKS = HERE / "walks.py"
 
 
@@ -199,24 +206,22 @@ def test_next_after_a_python_step_into_cpp_stays_in_its_frame() -> None:
     walk("n(p(n(l)l)l))", "walks.py:22", work)
 
 
-@pytest.mark.parametrize("kind", ["finish", "next"])
-def test_after_a_finish_into_a_python_callback_the_native_caller_is_next(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["finish", "next", "step"])
+def test_after_a_finish_into_a_python_callback_the_native_caller_is_next(
+    tmp_path: Path, env: dict[str, str], kind: str
+) -> None:
     """C++ calls Python, that C++: finish in the inner C++ ends on the Python line, and then its own caller comes."""
+    script = tmp_path / "callback.py"
+    script.write_text(CALLBACK)
 
     async def work(driver: Driver) -> None:
         await driver.stop()
-        await forget_breakpoints(driver)
-        stop = await driver.step("finish")  # to block in C++
-        assert place(stop.frame)[0] == "block"
         stop = await driver.step("finish")
-        assert name(stop.frame) == "walks.py:22"
-        for _ in range(8):
-            stop = await driver.step(kind)
-            if isinstance(stop.frame, NativeFrame):
-                break
-        assert place(stop.frame)[0] == "called_back"
+        assert name(stop.frame) == "callback.py:3"
+        stop = await driver.step(kind)
+        assert place(stop.frame)[0] == "call_back"
 
-    walk("n(p(n(l))l))", walk_line("AT; long value = at;"), work)
+    run_session(work, script, "scale", env=env)
 
 
 @pytest.mark.parametrize("kinds", [["next"], ["finish", "next"], ["finish", "finish"]])
