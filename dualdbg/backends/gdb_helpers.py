@@ -143,9 +143,10 @@ class GdbHelpers:
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
         code at the addresses ``read``.
         """
-        asked = list(names), list(expand), list(read)
-        shape = shapes.rows(FunctionPlace)
-        return await self._helper(shape, "function-instances", *asked, deadline=_LONG_DEADLINE)
+        shape, first, then = shapes.rows(FunctionPlace), list(expand), list(read)
+        return await self._helper(
+            shape, "function-instances", list(names), first, then, deadline=_LONG_DEADLINE
+        )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""
