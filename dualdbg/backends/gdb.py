@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import signal
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
 from ..waiting import settled
-from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
+from .events import (
+    EngineEnded,
+    EngineEvent,
+    NativeConsole,
+    NativeExited,
+    NativeRefused,
+    NativeStopped,
+    StopCause,
+)
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
@@ -24,6 +33,7 @@ from .native import Access, Move
 __all__ = ["GdbEngine", "GdbOptions"]
 
 _MOST_TROUBLES = 20  # are told
+_MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
@@ -76,6 +86,8 @@ class GdbEngine(GdbHelpers):
         self._stopping_signals: set[str] = set()  # which the user wants to see
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
+        self._moved_by: int | None = None  # the last command that gdb answered with `running`
+        self._said: deque[str] = deque(maxlen=_MOST_SAID)  # gdb's messages since then
         self.version: str | None = None
 
     # -- life ---------------------------------------------------------------------------------
@@ -116,18 +128,25 @@ class GdbEngine(GdbHelpers):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int, index: Path | None) -> None:
+    async def attach(self, pid: int, index: Path | None, root: str = "") -> None:
         """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
 
         gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
-        Raises TargetGone when the process ends meanwhile.
+        ``root`` is where the files of the process are found, where it has another root than we have: gdb itself would
+        enter the namespace of the process for them, which only root may. Raises TargetGone when the process ends
+        meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
         # gdb's end fails the command as well, which is heard first.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
+        if root:
+            await self._process.console(f"set sysroot {root}")
+            await self._process.console(
+                f'file "/proc/{pid}/exe"', _FILE_DEADLINE
+            )  # after chroot(2) gdb misses it
         try:
             await self._process.command(f"-target-attach {pid}")
             await settled(attached, DEADLINE)
@@ -241,9 +260,15 @@ class GdbEngine(GdbHelpers):
         return _given(triggered_watchpoint(answer).number("number"), "-break-watch")
 
     async def delete_breakpoint(self, number: int) -> None:
+        if number < 0:
+            await self.delete_breakpoints([number])
+            return
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        if number < 0:
+            await self.set_internal(number, "enabled", enabled)
+            return
         await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
@@ -253,23 +278,27 @@ class GdbEngine(GdbHelpers):
             parts.append(f"({condition})" if parts else condition)
         await self._condition(number, " && ".join(parts))
 
-    async def require_stack_pointer(self, number: int, lowest: int) -> None:
-        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
-        await self._condition(number, f"(unsigned long)$sp >= {lowest}")
-
     async def require_register(self, number: int, register: str, value: int) -> None:
         """Stop only where the lower half of a register is ``value``, as a signed number."""
         await self._condition(number, f"(int)${register} == {value}")
 
     async def _condition(self, number: int, text: str) -> None:
+        if number in self._at_functions:
+            await self.set_internal(number, "of_frame", text)
+            return
         await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own
 
     async def ignore_hits(self, number: int, count: int) -> None:
         """Pass over the next ``count`` hits; they are counted all the same."""
+        if number < 0:
+            await self.set_internal(number, "ignore_count", count)
+            return
         await self._process.command(f"-break-after {number} {count}")
 
     async def hits(self, number: int) -> int:
         """How often a breakpoint was hit, ignored hits included."""
+        if number < 0:
+            return await self.internal_hits(number)
         answer = await self._process.command(f"-break-info {number}")
         rows = answer.results("BreakpointTable").rows("body")
         return _given(rows[0].number("times") if rows else None, "-break-info")
@@ -321,10 +350,19 @@ class GdbEngine(GdbHelpers):
     def _on_record(self, record: mi.Record) -> None:
         if isinstance(record, mi.Result) and record.kind == "running":
             self.running = True
+            self._moved_by = record.token
+            self._said.clear()
+        elif isinstance(record, mi.Result) and record.kind == "error" and record.token == self._moved_by:
+            self.running = False
+            self._moved_by = None
+            # The reason is in messages that come before the answer, which says only that gdb gave up.
+            self._on_event(NativeRefused(" ".join([*self._said, record.payload.text("msg") or ""]).strip()))
         elif isinstance(record, mi.Stream):
             event = text_event(record)
             if event is not None:
                 self._on_event(event)
+            elif record.channel == "log" and (text := record.text.strip()):
+                self._said.append(text)
         elif isinstance(record, mi.Async):
             handler = _ASYNC_HANDLERS.get(record.kind)
             if handler is not None:

@@ -24,7 +24,7 @@ from ..resources import resource_directory
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
-from ..symbols.address_space import AddressSpace
+from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory, index_folder
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
@@ -57,7 +57,7 @@ kill -s CONT "$gdb"
 echo 'dualdbg-engine ["leave"]'
 tries=0
 while lives "$gdb" "$began" && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done
-if lives "$gdb" "$began"; then kill -s KILL "$gdb"; fi
+if lives "$gdb" "$began"; then kill -s KILL -- "-$gdb"; fi
 {repair} "$pid" {state} {memory}
 """
 )
@@ -164,7 +164,7 @@ async def _guarded_attach(session: Session, native: GdbEngine, was_stopped: bool
     session.repair = partial(repair, session.pid, was_stopped, file)
     session.at_close.append(_guard(session.pid, native, was_stopped, file).release)
     try:
-        await native.attach(session.pid, index_folder())
+        await native.attach(session.pid, index_folder(), root_of(session.pid))
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
 
@@ -202,8 +202,8 @@ async def _begin(session: Session, native: GdbEngine) -> None:
 async def _first_stop(session: Session) -> None:
     """Attaching is the first stop: everything is ready for the commands of the user."""
     thread = await session.inspector.thread(session.pid)
-    frame = await session.inspector.top_frame(session.pid)
-    picture = Picture(thread, frame)
+    visible = await session.inspector.visible_frames(session.pid)
+    picture = Picture(thread, visible[0] if visible else None)
     await session.loop.ask(attach_ready, picture, Reason.PAUSE, "attached")
 
 

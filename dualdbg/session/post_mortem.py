@@ -30,6 +30,7 @@ from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.linux.procfs import Mapping, MemoryMap
 from ..stacks.debugger_threads import is_debuggers
+from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
 from ..waiting import to_its_end
@@ -109,7 +110,10 @@ async def _show(session: CoreSession, captured: Captured, how: str) -> None:
     number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
     hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
     await session.loop.ask(attached, hold)
-    picture = Picture(await session.inspector.thread(tid), await session.inspector.top_frame(tid))
+    visible = await session.inspector.visible_frames(tid)
+    first = first_of_user(visible)
+    frame = visible[first] if visible else None
+    picture = Picture(await session.inspector.thread(tid), frame, number=first)
     await session.loop.ask(attach_ready, picture, Reason.SIGNAL, how)
     await session.loop.ask(tell_attached)
 

@@ -58,6 +58,7 @@ from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
+from .stepping.handlers import HandlerFinder
 from .stepping.line_watch import LineWatch
 from .stepping.momentary_breakpoints import MomentaryBreakpoints
 from .stepping.probe import Probe
@@ -327,12 +328,13 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
     watch = LineWatch(loop, engine, inspector, code)
-    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code)
-    ground = GroundReader(engine, inspector, watch, code, table)
-    natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
+    handlers = HandlerFinder(engine, image, code)
+    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
+    ground = GroundReader(engine, inspector, watch, code, table, handlers)
+    natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)
-    reader = ArrivalReader(engine, inspector, watch, code, table)
+    reader = ArrivalReader(engine, inspector, watch, code, table, session)
     return StepEnds(loop, reader, momentary, watch, probe)
 
 
@@ -425,10 +427,10 @@ async def _start_python(
     await session.breakpoints.python_connected()
     if configure is not None:
         await configure(session)
+    session.inspector.thread_list.program_begins()
     await session.breakpoints.release()
     if options.stop_on_entry:
         await session.loop.ask(expect_entry)
-    session.inspector.thread_list.program_begins()
     await python.configuration_done()
 
 

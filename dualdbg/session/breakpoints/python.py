@@ -140,7 +140,7 @@ class PythonBreakpoints:
         return id in self._wanted and self._wanted[id].may_be_native
 
     async def place_again(self, id: int, name: str) -> None:
-        """The function has the name ``name`` where it is written: look there."""
+        """Look for the function by another name, which it has in the module that defines it."""
         wanted = self._wanted[id]
         await self._place(wanted, name)
         if self._wanted.get(id) is wanted:

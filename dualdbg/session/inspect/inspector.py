@@ -12,6 +12,7 @@ from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, PythonValue, StackFrame
 from ...errors import CommandError, EvaluationError, StaleHandle, WrongState
+from ...known.python_files import is_of_a_library
 from ...model import (
     Frame,
     Language,
@@ -35,7 +36,7 @@ from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
 from ..loop import Loop
 from ..ports import Halting
-from ..stops.facts import PythonHold
+from ..stops.facts import PythonHold, PythonPlace
 from ..transitions.python import answer_came, answer_owed
 from .python_objects import NeedsCode
 from .stack_reader import StackReader
@@ -147,22 +148,19 @@ class Inspector:
         """Whether debugpy is connected, mute or not."""
         return self._python is not None and self._python.connected
 
-    async def read_hold(self, hold: PythonHold) -> None:
-        """Read the frames and the OS thread of a thread that debugpy holds.
+    async def python_place(self, number: int) -> PythonPlace:
+        """Where debugpy holds the thread to which it gives this number.
 
         Raises WrongState when gdb stopped the target first.
         """
-        number = hold.event.debugpy_thread
         trace = await self.ask(debugpy.stack_trace(number, levels=1))
         frames = trace.frames
         if number not in self._tids and frames:
             inner = int((await self.ask(debugpy.evaluate(_THREAD_ID, frames[0].id))).text)
             # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
-        hold.frames = frames
-        hold.depth = trace.total
-        hold.top = _debugpy_frame(frames[0]) if frames else None
-        hold.tid = self._tids.get(number, self.pid)
+        top = _debugpy_frame(frames[0]) if frames else None
+        return PythonPlace(self._tids.get(number, self.pid), frames, trace.total, top)
 
     async def python_hold(self, tid: int) -> PythonHold:
         """What debugpy knows of a thread that it holds: the thread of the Python stop, or another one.
@@ -175,15 +173,56 @@ class Inspector:
                 return hold
         await self.thread_list.all()  # it learns debugpy's number of each thread
         number = self.debugpy_thread(tid)
-        hold = PythonHold(engine.PythonStopped(engine.PythonCause.STEPPED, number or 0), tid, shown=True)
         visible = (await self.stack(tid)).visible()
         if number is None or not visible or not isinstance(visible[0], PythonFrame):
             raise WrongState(
                 f"thread {tid} is in native code, and runs on while Python is stopped",
                 "stop it natively first: a breakpoint in that code, or continue and Ctrl-C while it is there",
             )
-        await self.read_hold(hold)
-        return hold
+        place = await self.python_place(number)
+        held = engine.PythonStopped(engine.PythonCause.STEPPED, number)
+        return PythonHold(held, place.tid, place.frames, place.depth, place.top, shown=True)
+
+    def may_be_called(self, hold: PythonHold) -> bool:
+        """Whether C code may have called the user's innermost Python function of a thread that debugpy holds, or one
+        that is below it. The thread stands, so memory says it.
+        """
+        frames, at = self._frames_in_memory(hold)
+        return any(frame.entry and not self._is_start(frame) for frame in frames[at:])
+
+    def unseen_frames(self, hold: PythonHold) -> int:
+        """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on,
+        where C code may have called one of them from no function, or from one in which debugpy does not stop; else 0.
+        The thread stands, so memory has them.
+        """
+        frames, at = self._frames_in_memory(hold)
+        below = frames[at:]
+        if any(not self._is_start(frame) for frame in frames[:at]):
+            return len(below)  # an inner function is still being left, and debugpy does not look at this one
+        for frame, caller in zip(below, (*below[1:], None), strict=True):
+            unseen = (
+                caller is None or is_of_a_library(caller.file or "") or self.reader.rules.is_ours(caller.file)
+            )
+            if frame.entry and unseen and not self._is_start(frame):
+                return len(below)
+        return 0
+
+    def _is_start(self, frame: PythonFrame) -> bool:
+        """Whether a function is where the program or a thread of it begins."""
+        file = frame.file or ""
+        return frame.function == "<module>" or is_of_a_library(file) or self.reader.rules.is_ours(file)
+
+    def may_be_leaving(self, hold: PythonHold) -> bool:
+        """Whether a function that C code called is about to be left for the frame at which debugpy stopped."""
+        frames, at = self._frames_in_memory(hold)
+        rules = self.reader.rules
+        return any(frame.entry and not rules.is_ours(frame.file) for frame in frames[:at])
+
+    def _frames_in_memory(self, hold: PythonHold) -> tuple[Sequence[PythonFrame], int]:
+        """The Python frames of a thread that debugpy holds, and which of them is that at which it stopped."""
+        frames = next((one.frames for one in self.reader.python_threads() if one.tid == hold.tid), ())
+        top = hold.top
+        return frames, next((at for at, one in enumerate(frames) if top is not None and _same(one, top)), 0)
 
     def learn_thread(self, number: int, tid: int) -> None:
         """debugpy's ``number`` is the OS thread ``tid``."""
@@ -243,10 +282,9 @@ class Inspector:
         """The merged stack of every thread."""
         return [await self.stack(thread.tid) for thread in await self.threads()]
 
-    async def top_frame(self, tid: int) -> Frame | None:
-        """The innermost frame that the user sees, while gdb holds the target."""
-        visible = (await self._stack_of(tid)).visible()
-        return visible[0] if visible else None
+    async def visible_frames(self, tid: int) -> tuple[Frame, ...]:
+        """The frames that the user sees, the innermost first, while gdb holds the target."""
+        return (await self._stack_of(tid)).visible()
 
     async def innermost(self, tid: int) -> Frame | None:
         """The innermost frame of all, while gdb holds the target."""
@@ -418,9 +456,10 @@ def _debugpy_frame(row: StackFrame) -> PythonFrame:
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
     """The same frames; those that debugpy named get debugpy's ids. Both lists begin with the innermost frame."""
-    waiting = list(named)
+    waiting = list(reversed(named))
     result: list[Frame] = []
-    for frame in frames:
+    # From the outermost on: a function that is just returning is not among debugpy's, and may be a recursion.
+    for frame in reversed(frames):
         if isinstance(frame, PythonFrame):
             for index, candidate in enumerate(waiting):
                 if _same(frame, candidate):
@@ -428,7 +467,7 @@ def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tup
                     del waiting[: index + 1]
                     break
         result.append(frame)
-    return tuple(result)
+    return tuple(reversed(result))
 
 
 def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:

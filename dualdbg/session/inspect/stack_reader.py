@@ -135,7 +135,11 @@ class StackReader:
             if missing is None:
                 break
             await self.prepare(missing)
-        self._frames[gdb_thread] = [self._named(frame) for frame in frames]
+        # An inlined function was not called: the frame outside of it stands at the same instruction.
+        called = [inner is not None and not inner.inlined for inner in (None, *frames)]
+        self._frames[gdb_thread] = [
+            self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)
+        ]
         return self._frames[gdb_thread]
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
@@ -147,8 +151,8 @@ class StackReader:
                 return module
         return None
 
-    def _named(self, frame: NativeFrame) -> NativeFrame:
-        function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
+    def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=is_return)
         if frame.inlined:  # its name is known from debug info alone
             return replace(frame, library=library)
         return replace(frame, function=function or frame.function, library=library)

@@ -43,24 +43,26 @@ class Need(Enum):
     THREAD = "thread"  # which thread it was
     PAUSE = "pause"  # where a program is that the user wants to stop
     PLACE = "place"  # which frame debugpy holds
+    LEAVING = "leaving"  # whether debugpy stops before native code that is called below has its turn
     MET = "met"  # which of the user's Python breakpoints stop here
 
 
-@dataclass
+@dataclass(frozen=True)
 class NativeFacts:
-    """A native stop, and what has been read about it so far.
+    """A native stop, and what has been read about it so far. Each new fact makes a new one.
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
-    the stop has nothing to do with a step. ``met``: the user's breakpoints. ``asked``: the user has breakpoints on
-    the signal. ``fault``: the address that a SIGSEGV or SIGBUS is about, where there is one. ``can_pause``: the main
-    thread runs Python code, so debugpy could pause it. ``thread``: whose stop it is for the user, by gdb's number and
-    the OS thread id.
+    the stop has nothing to do with a step. ``steps_again``: the rest of its line is stepped. ``met``: the user's
+    breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or SIGBUS is
+    about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``:
+    whose stop it is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
     done: bool = False
     sender: Sender | Unread = UNREAD
     ends_step: bool | Unread | None = UNREAD
+    steps_again: bool = False
     met: Met | Unread = UNREAD
     asked: bool = False
     fault: int | None = None
@@ -68,9 +70,26 @@ class NativeFacts:
     thread: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True)
+class PythonPlace:
+    """Where debugpy holds a thread.
+
+    ``depth`` is the number of its Python frames. ``removed``: the breakpoint that it stopped at is gone.
+    """
+
+    tid: int
+    frames: tuple[StackFrame, ...]
+    depth: int
+    top: PythonFrame | None
+    removed: bool = False
+
+
 @dataclass
 class PythonHold:
-    """A thread that debugpy holds and has not let go of. ``tid`` and ``frames`` are known once they were read."""
+    """A thread that debugpy holds and has not let go of. Its place is known once it was read.
+
+    Only the state's transitions write to one that the state keeps.
+    """
 
     event: engine.PythonStopped
     tid: int | None = None
@@ -79,6 +98,7 @@ class PythonHold:
     top: PythonFrame | None = None
     read: bool = False
     removed: bool = False  # the breakpoint that it stopped at is gone
+    leaving: bool | Unread = UNREAD  # native code has its turn first, and the step ends there or behind it
     met: Met | Unread | None = UNREAD  # None: an exception that nobody asked for
     verdict: Show | None = None
     picture: Picture | None = None  # read once the stop is decided; it waits to be shown
@@ -155,3 +175,4 @@ class Picture:
     thread: Thread
     frame: Frame | None
     step_done: bool = False  # the step under way would have ended here too
+    number: int = 0  # of the frame

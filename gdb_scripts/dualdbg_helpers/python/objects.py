@@ -8,14 +8,14 @@ classes may define another ``repr``, which is never run), for tensors and numpy 
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
 from ..values import Value, join
 from .attributes import Attributes
-from .builtins import find_writer
-from .foreign import find_foreign
 from .interpreter import Interpreter
 from .names import Types
 from .strings import Strings
 from .tables import Tables
+from .writers import find_writer
 
 _FAILURES = (HelperError, Implausible, Unreadable)
+_MOST_LOOKED_AT, _MOST_WAYS = 10000, 5
 
 
 class Objects:
@@ -65,7 +65,7 @@ class Objects:
 
     def _writer(self, kind):
         if kind.address not in self._writers:
-            self._writers[kind.address] = find_foreign(kind) or find_writer(self, kind)
+            self._writers[kind.address] = find_writer(self, kind)
         return self._writers[kind.address]
 
     def _plain(self, kind, address):
@@ -132,6 +132,25 @@ class Objects:
                 (self._attribute, lambda start, count: attributes[start : start + count], len(attributes))
             )
         return groups
+
+    def ways(self, kind, address, target):
+        """By which attributes and elements the object at ``address`` refers to the one at ``target``; the first few."""
+        found = [f".{name}" for name, place in self.attributes(kind, address) if place == target]
+        try:
+            elements = self.elements(kind, address)
+            if elements is None:
+                return found
+            _, entries, count = elements
+            for index, entry in enumerate(entries(0, min(count, _MOST_LOOKED_AT))):
+                if entry == target:
+                    found.append(f"[{index}]")
+                elif isinstance(entry, tuple) and target in entry:
+                    found.append("a key" if entry[0] == target else f"[{self.text(entry[0])}]")
+                if len(found) >= _MOST_WAYS:
+                    break
+        except _FAILURES:
+            return found
+        return found
 
     def elements(self, kind, address):
         """The group of a container's elements, as :meth:`_groups` has it; None for anything but a container."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,8 @@ from dualdbg.model import (
     Thread,
 )
 from dualdbg.session.session import Session
-from dualdbg.session.stops.facts import Met, PythonHold
+from dualdbg.session.stops.facts import Met, PythonHold, PythonPlace
+from dualdbg.session.transitions.python import answer_came, answer_owed
 
 from .world import PID, USERS, World
 
@@ -55,6 +57,15 @@ class FakeInspector:
     def meet(self, stop: NativeStopped) -> None:
         return None
 
+    def may_be_called(self, hold: PythonHold) -> bool:
+        return self.world.chance.random() < 0.5
+
+    def unseen_frames(self, hold: PythonHold) -> int:
+        return self.world.chance.choice([0, 2])
+
+    def may_be_leaving(self, hold: PythonHold) -> bool:
+        return False
+
     def ran(self) -> None:
         return None
 
@@ -68,9 +79,9 @@ class FakeInspector:
         await self._look()
         return Thread(tid, "python")
 
-    async def top_frame(self, tid: int) -> NativeFrame:
+    async def visible_frames(self, tid: int) -> tuple[NativeFrame, ...]:
         await self._look()
-        return NativeFrame(0, 0x100, self.world.mark or "f")
+        return (NativeFrame(0, 0x100, self.world.mark or "f"),)
 
     async def runs_python(self, tid: int) -> bool:
         await self._look()
@@ -102,6 +113,8 @@ class FakeInspector:
         await asyncio.sleep(self.world.delay())
         if not self.world.gdb_alive:
             raise CommandError("gdb is gone")
+        if self.world.killed or self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Couldn't get registers: No such process")
         if self.world.held is None and self.world.alive and not self.world.detached:
             self.world.broken.append("a thread was looked at while it ran")
 
@@ -121,13 +134,18 @@ class FakeInspector:
             held.cancel()
         if answer.done():
             return answer.result()
-        answer.cancel()
+        session.loop.put(answer_owed)
+        answer.add_done_callback(self._late_answer)
         raise WrongState("a native stop came before debugpy's answer")
 
-    async def read_hold(self, hold: PythonHold) -> None:
-        trace = await self.ask(stack_trace(hold.event.debugpy_thread, levels=1))
-        hold.frames, hold.depth, hold.tid = trace.frames, trace.total, PID
-        hold.top = PythonFrame(trace.frames[0].function, "/x.py", 3)
+    def _late_answer(self, answer: asyncio.Future[Any]) -> None:
+        self.session.loop.put(answer_came)
+        if not answer.cancelled():
+            answer.exception()  # who asked has given up
+
+    async def python_place(self, number: int) -> PythonPlace:
+        trace = await self.ask(stack_trace(number, levels=1))
+        return PythonPlace(PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3))
 
     async def python_hold(self, tid: int) -> PythonHold:
         for hold in self.session.python_holds.values():
@@ -148,6 +166,8 @@ class FakeBreakpoints:
         await asyncio.sleep(self.world.delay())
         if self.world.held is None and self.world.alive and self.world.gdb_alive and not self.world.detached:
             self.world.broken.append("breakpoints were bound while the program ran")
+        if self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Cannot access memory")
         self.bound += 1
 
     async def program_replaced(self) -> None:
@@ -170,7 +190,7 @@ class FakeHits:
 
     async def at_breakpoint(self, event: NativeStopped) -> Met:
         await asyncio.sleep(self.world.delay())
-        assert event.cause is StopCause.BREAKPOINT
+        assert event.cause in (StopCause.BREAKPOINT, StopCause.WATCHPOINT)
         if event.gdb_breakpoint != USERS:
             return (), None
         self.asked[event.words] = self.asked.get(event.words, 0) + 1
@@ -179,7 +199,7 @@ class FakeHits:
         return (1,), event.words
 
     async def at_signal(self, event: NativeStopped) -> tuple[Met, bool]:
-        return ((), None), False
+        return ((), event.words), False
 
 
 @dataclass
@@ -223,6 +243,9 @@ class FakeWatch:
     entries: list[int] = field(default_factory=list)
     calls_operator: bool = False
 
+    async def hear(self, wanted: bool) -> None:
+        return None
+
     async def begin(self, hold: PythonHold) -> list[int]:
         await asyncio.sleep(self.world.delay())
         return [0x400]
@@ -244,6 +267,13 @@ class FakeProbe:
 
     async def hear(self, gdb_thread: int, number: int) -> bool:
         return True
+
+
+class FakeHandlers:
+    """No function catches anything."""
+
+    async def pads(self, frames: Sequence[NativeFrame], rules: Any) -> tuple[()]:
+        return ()
 
 
 class FakeCode:
