@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import signal
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
 from ..waiting import settled
-from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
+from .events import (
+    EngineEnded,
+    EngineEvent,
+    NativeConsole,
+    NativeExited,
+    NativeRefused,
+    NativeStopped,
+    StopCause,
+)
 from .gdb_events import stop_event, text_event, triggered_watchpoint
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
@@ -24,6 +33,7 @@ __all__ = ["GdbEngine", "GdbOptions"]
 
 OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
+_MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
@@ -75,6 +85,8 @@ class GdbEngine(GdbHelpers):
         self._stopping_signals: set[str] = set()  # which the user wants to see
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
+        self._moved_by: int | None = None  # the last command that gdb answered with `running`
+        self._said: deque[str] = deque(maxlen=_MOST_SAID)  # gdb's messages since then
         self.version: str | None = None
 
     # -- life ---------------------------------------------------------------------------------
@@ -249,10 +261,6 @@ class GdbEngine(GdbHelpers):
             parts.append(f"({condition})" if parts else condition)
         await self._condition(number, " && ".join(parts))
 
-    async def require_stack_pointer(self, number: int, lowest: int) -> None:
-        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
-        await self._condition(number, f"(unsigned long)$sp >= {lowest}")
-
     async def require_register(self, number: int, register: str, value: int) -> None:
         """Stop only where the lower half of a register is ``value``, as a signed number."""
         await self._condition(number, f"(int)${register} == {value}")
@@ -325,10 +333,19 @@ class GdbEngine(GdbHelpers):
     def _on_record(self, record: mi.Record) -> None:
         if isinstance(record, mi.Result) and record.kind == "running":
             self.running = True
+            self._moved_by = record.token
+            self._said.clear()
+        elif isinstance(record, mi.Result) and record.kind == "error" and record.token == self._moved_by:
+            self.running = False
+            self._moved_by = None
+            # The reason is in messages that come before the answer, which says only that gdb gave up.
+            self._on_event(NativeRefused(" ".join([*self._said, record.payload.text("msg") or ""]).strip()))
         elif isinstance(record, mi.Stream):
             event = text_event(record)
             if event is not None:
                 self._on_event(event)
+            elif record.channel == "log" and (text := record.text.strip()):
+                self._said.append(text)
         elif isinstance(record, mi.Async):
             handler = _ASYNC_HANDLERS.get(record.kind)
             if handler is not None:

@@ -29,6 +29,8 @@ from .native import (
     ObjectPath,
     ObjectRow,
     RegisterText,
+    ReturnPlace,
+    StepEndNumbers,
     ThrownObject,
 )
 
@@ -141,9 +143,11 @@ class GdbHelpers:
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
         code at the addresses ``read``.
         """
-        asked = list(names), list(expand), list(read)
+        named, without_scopes, places = list(names), list(expand), list(read)
         shape = shapes.rows(FunctionPlace)
-        return await self._helper(shape, "function-instances", *asked, deadline=_LONG_DEADLINE)
+        return await self._helper(
+            shape, "function-instances", named, without_scopes, places, deadline=_LONG_DEADLINE
+        )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""
@@ -195,6 +199,28 @@ class GdbHelpers:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""
         return await self._helper(shapes.numbers, "insert-breakpoints", gdb_thread, list(addresses))
 
+    async def insert_step_ends(
+        self,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int]],
+        catches: Sequence[tuple[int, int]],
+    ) -> StepEndNumbers:
+        """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
+
+        ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, and
+        the end of the frame that is to catch. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer
+        of the frame that calls it.
+        """
+        at_return, at_pad, at_catch = ([list(row) for row in kind] for kind in (returns, pads, catches))
+        return await self._helper(
+            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
+        )
+
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+        """Where the function returns to at whose first instruction the thread stands."""
+        return await self._helper(shapes.one(ReturnPlace), "caller-at-entry", gdb_thread)
+
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
@@ -231,9 +257,10 @@ class GdbHelpers:
         It stops all the same when its condition cannot be evaluated. ``tid`` is an OS thread id, 0 for every thread;
         ``at_function``, ``inlined`` as for :meth:`insert_at_function`. Returns gdb's number.
         """
-        parts = list(texts), list(expressions)
-        rest = condition, tid, at_function, inlined
-        return await self._helper(int, "insert-log-point", address, *parts, *rest)
+        said, read = list(texts), list(expressions)
+        return await self._helper(
+            int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
+        )
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
@@ -317,12 +344,12 @@ class GdbHelpers:
 
     async def call_probe(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str
-    ) -> bool:
-        """Call a method of the probe in a thread that holds the GIL; returns whether its result is true.
+    ) -> int:
+        """Call a method of the probe in a thread that holds the GIL; returns the number that it returns, 0 if it fails.
 
         ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`.
         """
-        return await self._helper(bool, "call-probe", gdb_thread, dict(functions), method, argument)
+        return await self._helper(int, "call-probe", gdb_thread, dict(functions), method, argument)
 
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float
@@ -342,6 +369,10 @@ class GdbHelpers:
         await self._helper(
             shapes.nothing, "run-text", gdb_thread, ensure, run, release, text, deadline=deadline
         )
+
+    async def leave_on_signals(self) -> None:
+        """SIGTERM and SIGHUP no longer end gdb in the middle of what it does with the target."""
+        await self._helper(shapes.nothing, "leave-on-signals")
 
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""

@@ -11,11 +11,11 @@ PROBE_FUNCTIONS = (
     "PyErr_Fetch",
     "PyErr_Restore",
     "PyImport_AddModule",
+    "PyLong_AsLong",
     "PyMem_RawFree",
     "PyMem_RawMalloc",
     "PyObject_CallMethod",
     "PyObject_GetAttrString",
-    "PyObject_IsTrue",
     "PyUnicode_AsUTF8",
     "Py_DecRef",
     "__errno_location",
@@ -75,6 +75,23 @@ class CallSite:
 
     site: int
     target: int | None
+
+
+@dataclass(frozen=True)
+class ReturnPlace:
+    """Where a function returns to: the address, and the stack pointer then."""
+
+    pc: int
+    sp: int
+
+
+@dataclass(frozen=True)
+class StepEndNumbers:
+    """gdb's numbers of the breakpoints at which a step may end, in the order in which they were wanted."""
+
+    returns: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    catches: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..known.short_names import short_function
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -36,7 +37,7 @@ from ..model import (
     Value,
 )
 from ..terminal_text import cleaned, visible
-from .names import file_name, package_path, short_function
+from .names import file_name, package_path
 from .reports import (
     BreakpointsReport,
     ErrorReport,
@@ -56,6 +57,7 @@ from .reports import (
 from .style import Style
 
 _OWN_REPR = "__repr__ not run"
+_PIPED = 100  # characters of a function's name where lines have no end
 _LONG_VALUE = 2000  # characters of a variable in a list of them
 
 LineReader = Callable[[str, int], "str | None"]
@@ -168,7 +170,7 @@ class Printer:
         for number, frame in report.frames:
             selected = number is not None and number == report.selected
             label = ("" if number is None else f"#{number}").ljust(width)
-            lines += self._frame_row(label, frame, selected)
+            lines += self._frame_row(label, frame, selected, report.full)
         if report.left_out:
             lines.append(f"  ({report.left_out} more frames)")
         if report.stack.quality is not Quality.FULL:
@@ -176,14 +178,15 @@ class Printer:
             lines.append(self.style.paint("warning", f"This stack is {report.stack.quality.value}{note}"))
         return "".join(f"{line}\n" for line in lines)
 
-    def _frame_row(self, label: str, frame: Frame, selected: bool) -> list[str]:
+    def _frame_row(self, label: str, frame: Frame, selected: bool, full: bool) -> list[str]:
         kind, tag = _kind(frame)
         start = f"{'>' if selected else ' '}{label} {tag:<4} "
         function = frame.function or "??"
         place = _place(frame)
         room = self.style.width
         narrow = room is not None and len(start) + len(function) + len(place) + 2 > room
-        function = short_function(function, room - len(start) if room is not None else None)
+        if not full:
+            function = short_function(function, room - len(start) if room is not None else _PIPED)
         head = self.style.paint(
             "selected" if selected else "number", start[: -len(f"{tag:<4} ")]
         ) + self.style.paint(kind, f"{tag:<4} {function}")
@@ -198,7 +201,7 @@ class Printer:
         kind, _ = _kind(frame)
         place = _place(frame)
         room = None if self.style.width is None else self.style.width - 2
-        function = self.style.paint(kind, short_function(frame.function or "??", room))
+        function = self.style.paint(kind, short_function(frame.function or "??", room or _PIPED))
         if room is None or len(frame.function or "??") + len(place) + 2 <= room:
             lines = [f"  {function}" + (f"  {self.style.paint('place', place)}" if place else "")]
         else:

@@ -46,7 +46,7 @@ def function_body(address: int) -> dict[str, Any]:
     return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
 
 
-def instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
+def function_instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
