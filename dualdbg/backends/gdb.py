@@ -38,6 +38,7 @@ _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
+_ADDRESS = (1 << 64) - 1
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
@@ -228,9 +229,18 @@ class GdbEngine(GdbHelpers):
         """Whether the kernel itself sent the signal of this stop."""
         return await self._number("$_siginfo.si_code") == _SI_KERNEL
 
+    async def fault_address(self) -> int | None:
+        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use.
+
+        None where the kernel names none: a signal that a process has sent, an address outside of what x86-64 can map.
+        """
+        if not 0 < await self._number("$_siginfo.si_code") < _SI_KERNEL:
+            return None
+        return await self._number("(long)$_siginfo._sifields._sigfault.si_addr") & _ADDRESS
+
     async def _number(self, expression: str) -> int:
         value = (await self._process.command(f"-data-evaluate-expression {expression}")).text("value") or ""
-        if not re.fullmatch(r"-?\d{1,18}", value):
+        if not re.fullmatch(r"-?\d{1,19}", value):
             raise CommandError(f"gdb: {expression} is {value[:100]}, no number")
         return int(value)
 
@@ -273,7 +283,7 @@ class GdbEngine(GdbHelpers):
         await self._condition(number, f"(int)${register} == {value}")
 
     async def _condition(self, number: int, text: str) -> None:
-        if number < 0:
+        if number in self._at_functions:
             await self.set_internal(number, "of_frame", text)
             return
         await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own

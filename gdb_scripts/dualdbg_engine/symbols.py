@@ -60,9 +60,9 @@ def _where_most_pass(position: gdb.Symtab_and_line) -> int:
     Compilers put that part before the others. Where the line has other code in the function, the place is there.
     """
     outer = outer_function(position.pc)
-    if outer is None or position.pc >= entry_of(outer):
-        return position.pc
     block = inner_function(position.pc)
+    if outer is None or block is None or position.pc >= entry_of(outer):
+        return int(position.pc)
     for row in position.symtab.linetable().line(position.line) or ():
         there = inner_function(row.pc)
         if (
@@ -70,8 +70,8 @@ def _where_most_pass(position: gdb.Symtab_and_line) -> int:
             and there is not None
             and (there.start, there.end) == (block.start, block.end)
         ):
-            return row.pc
-    return position.pc
+            return int(row.pc)
+    return int(position.pc)
 
 
 def _quoted(file: str) -> str:
