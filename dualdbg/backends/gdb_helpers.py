@@ -109,6 +109,10 @@ class GdbHelpers:
         """gdb's number of each thread -> its OS thread id, read afresh."""
         return await self._helper(shapes.threads, "threads")
 
+    async def signal_code(self) -> int:
+        """si_code of the signal that the selected thread was stopped for. Raises CommandError where there was none."""
+        return await self._helper(int, "signal-code")
+
     async def interrupt_by(self, name: str) -> None:
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
@@ -176,6 +180,30 @@ class GdbHelpers:
         return await self._helper(int, "write-memory", address, data.hex())
 
     # -- breakpoints --------------------------------------------------------------------------
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        """A breakpoint at an address, for one thread or for all; returns gdb's number."""
+        return await self._helper(int, "insert-breakpoint", address, gdb_thread)
+
+    async def insert_watchpoint(self, address: int, size: int, access: str) -> int:
+        """Watch ``size`` bytes in hardware; returns gdb's number."""
+        return await self._helper(int, "insert-watchpoint", address, size, access)
+
+    async def require_thread(self, number: int, gdb_thread: int) -> None:
+        """Stop only in this thread."""
+        await self._helper(shapes.nothing, "require-thread", number, gdb_thread)
+
+    async def require_stack_pointer(self, number: int, lowest: int) -> None:
+        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
+        await self._helper(shapes.nothing, "require-stack-pointer", number, lowest)
+
+    async def require_register(self, number: int, register: str, value: int) -> None:
+        """Stop only where the lower half of a register is ``value``, as a signed number."""
+        await self._helper(shapes.nothing, "require-register", number, register, value)
+
+    async def last_breakpoint(self) -> int:
+        """The number of the breakpoint that was set last; 0 if none was set."""
+        return await self._helper(int, "last-breakpoint")
 
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""

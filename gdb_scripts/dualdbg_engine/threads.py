@@ -118,6 +118,14 @@ def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]
     return rows
 
 
+def signal_code() -> int:
+    """si_code of the signal that the selected thread was stopped for. Raises gdb.error where there was none."""
+    information = gdb.convenience_variable("_siginfo")
+    if information is None:
+        raise gdb.GdbError("no signal stopped the thread")
+    return int(information["si_code"])
+
+
 def _register_text(value: gdb.Value) -> str:
     if value.type.strip_typedefs().code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR) and value.type.sizeof <= 8:
         return hex(int(value) & WORD)
