@@ -96,6 +96,7 @@ def frame_to_json(frame: Frame | None) -> Json | None:
         "glue": frame.role is Role.GLUE,
         "role": frame.role.value,
         "inlined": frame.inlined if native else False,  # type: ignore[union-attr]
+        "source_language": frame.source_language if isinstance(frame, NativeFrame) else None,
     }
 
 

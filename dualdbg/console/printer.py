@@ -36,7 +36,7 @@ from ..model import (
     Value,
 )
 from ..terminal_text import cleaned, visible
-from .names import file_name, package_path, short_function
+from .names import file_name, native_tag, package_path, short_function
 from .reports import (
     BreakpointsReport,
     ErrorReport,
@@ -292,7 +292,7 @@ def _kind(frame: Frame) -> tuple[str, str]:
     if frame.role is not Role.USER:
         tag = "py" if frame.language is Language.PYTHON else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
-    return ("python", "py") if frame.language is Language.PYTHON else ("native", "c++")
+    return ("native", native_tag(frame)) if isinstance(frame, NativeFrame) else ("python", "py")
 
 
 def _place(frame: Frame) -> str:

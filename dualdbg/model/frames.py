@@ -38,7 +38,9 @@ class NativeFrame:
     ``level`` is gdb's own number of the frame in its thread (0 is the innermost);
     ``pc`` the absolute address in the target; ``library`` the path of the file mapped there;
     ``sp`` the canonical frame address or stack pointer, where known, to order frames by;
-    ``inlined`` is true for a frame that debug info reconstructs inside the next outer one.
+    ``inlined`` is true for a frame that debug info reconstructs inside the next outer one;
+    ``source_language`` is what its source is written in, where debug info or the linkage name tells: gdb's names
+    (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``.
     """
 
     level: int
@@ -49,6 +51,7 @@ class NativeFrame:
     line: int | None = None
     sp: int | None = None
     inlined: bool = False
+    source_language: str | None = None
     role: Role = Role.USER
 
     @property

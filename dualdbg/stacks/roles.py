@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
-from ..known.binding_layers import GLUE_PATTERNS
+from ..known.binding_layers import GLUE_PATTERNS, RUST_LIBRARY
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
 
@@ -47,7 +47,11 @@ class RoleRules:
         )
 
     def is_glue(self, frame: NativeFrame) -> bool:
-        return frame.function is not None and self._glue.match(frame.function) is not None
+        if frame.function is None:
+            return False
+        if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function):
+            return True
+        return self._glue.match(frame.function) is not None
 
 
 def is_evaluation_loop(frame: NativeFrame) -> bool:

@@ -39,6 +39,7 @@ COMMANDS = {
     "load-library": ("symbols", "load_library"),
     "log-text": ("breakpoints", "log_text"),
     "memory-place": ("values", "memory_place"),
+    "panic-text": ("exceptions", "panic_text"),
     "park": ("parking", "park"),
     "probe-text": ("inferior_evaluation", "probe_text"),
     "python-children": ("python_objects", "python_children"),

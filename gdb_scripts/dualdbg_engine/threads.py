@@ -89,7 +89,15 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
         "file": table.fullname() if table is not None else None,
         "line": position.line if table is not None and position.line else None,
         "inlined": frame.type() == gdb.INLINE_FRAME,
+        "source_language": _source_language(frame, table),
     }
+
+
+def _source_language(frame: gdb.Frame, table: gdb.Symtab | None) -> str | None:
+    """What debug info says that the source is written in; None without it, and in a gdb before 13."""
+    if table is None or not hasattr(frame, "language"):
+        return None
+    return str(frame.language())
 
 
 def _stack_pointer(frame: gdb.Frame) -> int | None:

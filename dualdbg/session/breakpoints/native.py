@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ...backends.native import Access
 from ...errors import CommandError
+from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
@@ -54,7 +55,7 @@ def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
 
 _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = {
     BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
-    BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
+    BreakpointKind.THROW: lambda spec: THROWERS,
 }
 
 

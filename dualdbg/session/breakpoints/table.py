@@ -367,7 +367,7 @@ class BreakpointTable:
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
             names = self._names_near(row.spec)
-            hint = f"nearest names: {', '.join(names)}" if names else ""
+            hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
     def _settle(self, id: int, announce: bool) -> None:
@@ -377,3 +377,13 @@ class BreakpointTable:
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         if announce:
             self._loop.tell(BreakpointChanged(settled))
+
+
+def _other_kind(spec: BreakpointSpec) -> str:
+    """What to type where a name with dots is no function of Cython."""
+    dotted = (
+        spec.kind is BreakpointKind.FUNCTION
+        and "." in spec.subject
+        and spec.subject.replace(".", "_").isidentifier()
+    )
+    return f"a Python function: py:{spec.subject}" if dotted else ""

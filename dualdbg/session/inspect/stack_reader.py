@@ -141,9 +141,13 @@ class StackReader:
 
     def _named(self, frame: NativeFrame) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
+        language = self._image.language_at(frame.pc, is_return=frame.level > 0)
+        # Debug info says c or c++ of what Cython made.
+        language = language if language == "cython" else frame.source_language or language
+        frame = replace(frame, library=library, source_language=language)
         if frame.inlined:  # its name is known from debug info alone
-            return replace(frame, library=library)
-        return replace(frame, function=function or frame.function, library=library)
+            return frame
+        return replace(frame, function=function or frame.function)
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""

@@ -39,6 +39,7 @@ class Assembler:
         self._captured = captured
         self.unwinder = Unwinder(captured.memory, captured.modules)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
+        self._languages: dict[tuple[int, bool], str | None] = {}
         self._rules = RoleRules(
             frozenset(
                 module.path
@@ -115,6 +116,7 @@ class Assembler:
             if module is not None and module.start in symbols:
                 symbol = symbols[module.start][pc - is_call - module.bias]
                 self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
+                self._languages[pc, is_call] = symbol.language if symbol else None
 
     def _native(self, unwound: Unwound) -> list[NativeFrame]:
         frames = []
@@ -122,7 +124,8 @@ class Assembler:
             function, library = self._names[raw.pc, raw.is_call]
             if raw.is_signal:
                 function = SIGNAL_FRAME
-            frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp))
+            language = self._languages.get((raw.pc, raw.is_call))
+            frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp, source_language=language))
         return frames
 
     # -- threads -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ _BASIC = {
     "l": "i32", "m": "u32", "n": "i128", "o": "u128", "p": "_", "s": "i16", "t": "u16", "u": "()", "v": "...",
     "x": "i64", "y": "u64", "z": "!",
 }  # fmt: skip
+_PLAIN_PATH = re.compile(r"\w+(?:::[\w{}#]+)*")
 _MOST_LETTERS = 20_000  # of a demangled name: back references may repeat each other
 _MOST_DEPTH = 200
 
@@ -366,6 +367,21 @@ def rust_paths(name: str) -> list[tuple[str, ...]]:
         halves = _split_outside(inner, " as ")
         return [(*path, *_names(rest)) for half in halves for path in rust_paths(half.lstrip("&*"))]
     return [_names(name)]
+
+
+def short_rust_name(name: str) -> str:
+    """The name without generic arguments: ``slice::sort::<i64>`` is ``slice::sort``, ``<Vec<T>>::push`` ``Vec::push``."""
+    if not name.startswith("<"):
+        return "::".join(_names(name))
+    end = _closing(name, 0)
+    inner, rest = name[1 : end - 1], "::".join(_names(name[end:]))
+    halves = [_short_type(half) for half in _split_outside(inner, " as ")]
+    first = halves[0] if len(halves) == 1 and _PLAIN_PATH.fullmatch(halves[0]) else f"<{' as '.join(halves)}>"
+    return f"{first}::{rest}"
+
+
+def _short_type(text: str) -> str:
+    return short_rust_name(text) if text.startswith("<") or _PLAIN_PATH.match(text) else text
 
 
 def _names(path: str) -> tuple[str, ...]:

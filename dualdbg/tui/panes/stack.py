@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import file_name, package_path, short_function
+from ...console.names import file_name, native_tag, package_path, short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
 from ..model.looks import Part, fit
 from ..widgets.row_view import Row, RowsView
@@ -123,7 +123,7 @@ def kind(frame: Frame) -> tuple[str, str]:
     if frame.role is not Role.USER:
         tag = "py" if isinstance(frame, PythonFrame) else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
-    return ("python", "py") if isinstance(frame, PythonFrame) else ("native", "c++")
+    return ("python", "py") if isinstance(frame, PythonFrame) else ("native", native_tag(frame))
 
 
 def place_of(frame: Frame) -> str:
