@@ -137,7 +137,7 @@ def lambda_of_caster(name: str) -> str | None:
 
 
 def function_of_macro(name: str) -> str | None:
-    """The author's function behind a wrapper that PyO3's macros made: ``<Stream>::__pymethod_step__`` -> ``Stream::step``."""
+    """The author's function behind a wrapper of PyO3's macros: ``<Stream>::__pymethod_step__`` -> ``Stream::step``."""
     match = _PYO3_WRAPPER.match(name)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""What a C++ ``throw`` throws, or a panic of Rust says, read from memory at ``__cxa_throw`` or ``rust_panic``; and where."""
+"""What a C++ ``throw`` throws, or a panic of Rust says, read from memory where it begins; and where that was."""
 
 from __future__ import annotations
 

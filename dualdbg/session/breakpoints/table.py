@@ -381,9 +381,7 @@ class BreakpointTable:
 
 def _other_kind(spec: BreakpointSpec) -> str:
     """What to type where a name with dots is no function of Cython."""
-    dotted = (
-        spec.kind is BreakpointKind.FUNCTION
-        and "." in spec.subject
-        and spec.subject.replace(".", "_").isidentifier()
-    )
-    return f"a Python function: py:{spec.subject}" if dotted else ""
+    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
+    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
+        return ""
+    return f"a Python function: py:{spec.subject}"

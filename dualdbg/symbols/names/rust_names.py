@@ -370,7 +370,7 @@ def rust_paths(name: str) -> list[tuple[str, ...]]:
 
 
 def short_rust_name(name: str) -> str:
-    """The name without generic arguments: ``slice::sort::<i64>`` is ``slice::sort``, ``<Vec<T>>::push`` ``Vec::push``."""
+    """The name without generic arguments: ``slice::sort`` for ``slice::sort::<i64>``, ``V::push`` for ``<V<T>>::push``."""
     if not name.startswith("<"):
         return "::".join(_names(name))
     end = _closing(name, 0)
