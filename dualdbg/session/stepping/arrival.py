@@ -15,7 +15,7 @@ from ...model import NativeFrame, PythonFrame, Role, Stack
 from ..stops.facts import UNREAD, Unread
 from .places import NOWHERE, FunctionCalls, Momentary, Places
 from .step import CONTINUE, Step
-from .step_frames import calls_operators, innermost_native, is_header, native_caller, same_line
+from .step_frames import calls_operators, innermost_native, is_header, same_line
 from .unfinished import native_step_done
 
 _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
@@ -193,9 +193,6 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     top, momentary = arrival.top, arrival.momentary
     if top is None or (top.role is Role.USER and not (momentary.entries and is_header(top))):
         return ENDS
-    caller = native_caller(arrival.stack) if top.source_language == "rust" else None
-    if caller is not None:  # gdb lost its way in what was inlined of Rust's library
-        return Outcome(False, Places(returns=(caller,)))
     if momentary.entries or step.kind == "step":
         return _through_glue(arrival) or ENDS
     # The step left the user's function by next. It goes on to where that function returns, if gdb stops there.

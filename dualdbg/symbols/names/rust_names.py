@@ -370,7 +370,7 @@ def rust_paths(name: str) -> list[tuple[str, ...]]:
 
 
 def short_rust_name(name: str) -> str:
-    """The name without generic arguments: ``slice::sort`` for ``slice::sort::<i64>``, ``V::push`` for ``<V<T>>::push``."""
+    """The name without generic arguments: ``sort`` for ``sort::<i64>``, ``Vec::push`` for ``<Vec<T>>::push``."""
     if not name.startswith("<"):
         return "::".join(_names(name))
     end = _closing(name, 0)
