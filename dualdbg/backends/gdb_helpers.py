@@ -29,6 +29,7 @@ from .native import (
     ObjectRow,
     RegisterText,
     ThrownObject,
+    Visit,
 )
 
 _ANSWER_MARK = (
@@ -142,6 +143,19 @@ class GdbHelpers:
     async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
         return await self._helper(shapes.rows(CodeLocation), "line-locations", file, line)
+
+    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
+        """Where control comes to ``file:line`` in functions of a Cython module's author, inlined ones too.
+
+        ``whole``: where it comes to those functions that have the line.
+        """
+        return await self._helper(shapes.rows(Visit), "line-visits", file, line, whole)
+
+    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
+        """Where control comes to functions that were inlined: each has start and end of the function around it, and its
+        C name.
+        """
+        return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
 
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions in [``start``, ``end``)."""

@@ -15,6 +15,8 @@ from ..model import Frame, NativeFrame, PythonFrame, Role
 # (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
 EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
 
+_PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
+
 # The functions at the bottom of a thread's stack.
 BASE_FUNCTIONS = re.compile(
     r"^(_start|__libc_start_main(_impl|@@\S+)?|__libc_start_call_main|main|start_thread|(__)?clone3?|thread_start|"
@@ -51,6 +53,8 @@ class RoleRules:
             return False
         if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function):
             return True
+        if frame.file is not None and _PYTHON_HEADER.search(frame.file):
+            return True  # Py_INCREF and its kind
         return self._glue.match(frame.function) is not None
 
 

@@ -37,7 +37,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     On the first line of a function it is the address behind the prologue, where arguments can be read, as in gdb.
     """
     try:
-        _, positions = gdb.decode_line("%s:%d" % (_quoted(file), line))
+        _, positions = gdb.decode_line("%s:%d" % (quoted(file), line))
     except gdb.error:
         return []
     rows = []
@@ -68,7 +68,8 @@ def _function_block(address: int) -> gdb.Block | None:
     return block
 
 
-def _quoted(file: str) -> str:
+def quoted(file: str) -> str:
+    """A file as gdb takes it before a line."""
     return '"%s"' % file if any(character in file for character in " :,") else file
 
 

@@ -111,16 +111,18 @@ def _generated(version: str, build_dir: Path) -> Path:
     """What Cython makes of the source, under a name that stays the same: debug info has it."""
     source = HERE / "sample_fast.pyx"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:8]
-    target = build_dir / f"sample_fast-{version}-{digest}.c"
+    target = build_dir / f"sample_fast-{version}-{digest}-here.c"
     if target.is_file():
         return target
     build_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=build_dir) as folder:
         written = Path(folder) / "sample_fast.c"
-        command = [sys.executable, "-m", "cython", "-3", str(source), "-o", str(written)]
+        command = [sys.executable, "-m", "cython", "-3", "--line-directives", str(source), "-o", str(written)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
+        text = written.read_text(encoding="utf-8").replace(f'"{source.name}"\n', f'"{source}"\n')
+        written.write_text(text, encoding="utf-8")  # gdb finds the source from wherever the compiler runs
         written.replace(target)
     return target
 

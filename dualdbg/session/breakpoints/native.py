@@ -17,6 +17,7 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
+from .cython_places import ENDINGS, CythonPlaces
 from .native_expressions import check_expression
 from .native_suffixes import is_counted_by_gdb, prints_itself
 from .operator_registrations import OperatorRegistrations, extension_operator
@@ -75,6 +76,7 @@ class NativeBreakpoints:
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
+        self._cython = CythonPlaces(native, image)
         self._registrations = OperatorRegistrations(native, image)
         self._wanted: dict[int, _Wanted] = {}
         self._points: dict[str, _Point] = {}
@@ -281,9 +283,15 @@ class NativeBreakpoints:
         file, line = None, None
         if self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
+            if place.symbol.language == "cython":
+                inlined = await self._cython.of_symbol(place.module, place.symbol)
+                for location in inlined:
+                    await self._insert(wanted, location.address or 0, location)
+                if inlined:
+                    return
             start = await self._native.function_body(place.address)
             address, file, line = start.address, start.file, start.line
-        location = Location(place.symbol.name, place.module.path, address, file, line)
+        location = Location(place.symbol.spoken or place.symbol.name, place.module.path, address, file, line)
         await self._insert(wanted, address, location)
 
     async def _bind_address(self, wanted: _Wanted, modules: list[Module]) -> None:
@@ -332,6 +340,10 @@ class NativeBreakpoints:
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
+        if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
+            for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
+                await self._insert(wanted, location.address or 0, location)
+            return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         for place in places:
             library = self.image.describe(place.address)[1]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...errors import CommandError, DualdbgError
 from ...in_thread import in_thread
+from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...stacks.merge import merge
@@ -142,12 +143,26 @@ class StackReader:
     def _named(self, frame: NativeFrame) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
         language = self._image.language_at(frame.pc, is_return=frame.level > 0)
-        # Debug info says c or c++ of what Cython made.
-        language = language if language == "cython" else frame.source_language or language
-        frame = replace(frame, library=library, source_language=language)
+        if language == "cython" and frame.line is not None:
+            return self._of_cython(replace(frame, library=library), function)
+        frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             return frame
         return replace(frame, function=function or frame.function)
+
+    def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
+        """A frame in a function of Cython with debug info: what was inlined has its own names and lines.
+
+        A wrapper into which its body was inlined keeps its C name, for the body has a frame of its own.
+        """
+        module = self._image.module_at(frame.pc)
+        c_name = (frame.function or "").partition("(")[0]
+        if module is None or module.library is None or not c_name.startswith("__pyx_"):
+            return frame if frame.inlined else replace(frame, function=function or frame.function)
+        name = module.library.cython_name(c_name)
+        if name is None or name.part is Part.WRAPPER:
+            return replace(frame, function=c_name)
+        return replace(frame, function=name.text, source_language="cython")
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ...known.binding_layers import implementation_of
 from ...known.cython_names import CythonName, Part, cython_function
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
@@ -103,6 +104,20 @@ def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]
     return {offset: text for parts in found.values() for _, offset, text in [min(parts)]}
 
 
+def cython_name(table: SymbolTable, name: str) -> CythonName | None:
+    """The function of the author behind a C name; the names in the table decide where that has two meanings."""
+    function = cython_function(name, lambda other: _has(table, other))
+    if function is not None and function.part is Part.GENERATOR:
+        path = _path_of_generator(table, name)
+        return CythonName(path, function.part) if path is not None else function
+    return function
+
+
+def body_of_wrapper(name: str) -> str:
+    """The C name of the body that a wrapper calls, or that was inlined into it; of any other function its own."""
+    return implementation_of(name) or name
+
+
 def _cython_functions(table: SymbolTable, needle: bytes) -> Iterator[tuple[int, str, CythonName]]:
     """(offset, demangled name, function) of the C functions of Cython with ``needle`` in their names."""
     rows = [(at, string) for at, string in table.strings.holding(needle) if _CYTHON in string]
@@ -122,12 +137,9 @@ def _generators(table: SymbolTable) -> Iterator[tuple[int, str, CythonName]]:
 
 def _cython_name(table: SymbolTable, name: str) -> str | None:
     """What the author calls a C function. None for one that passes a call on to another, and for Cython's own."""
-    function = cython_function(name, lambda other: _has(table, other))
+    function = cython_name(table, name)
     if function is None:
         return None
-    if function.part is Part.GENERATOR:
-        path = _path_of_generator(table, name)
-        return ".".join(path) if path is not None else function.text
     if function.part is Part.WRAPPER and _cython_parts(table, function, Part.BODY):
         return None
     return function.text
