@@ -40,7 +40,8 @@ class NativeFrame:
     ``sp`` the canonical frame address or stack pointer, where known, to order frames by;
     ``inlined`` is true for a frame that debug info reconstructs inside the next outer one;
     ``source_language`` is what its source is written in, where debug info or the linkage name tells: gdb's names
-    (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``.
+    (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``;
+    ``between`` is true for code that the compiler put between the author's lines, at which no step ends.
     """
 
     level: int
@@ -52,6 +53,7 @@ class NativeFrame:
     sp: int | None = None
     inlined: bool = False
     source_language: str | None = None
+    between: bool = False
     role: Role = Role.USER
 
     @property

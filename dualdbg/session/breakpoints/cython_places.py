@@ -6,13 +6,12 @@ errors at a function's end. All of that has lines of the source too, and none of
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ...backends.native import Visit
 from ...known.cython_names import CythonName
-from ...known.cython_source import MODULE, Function, function_at, functions_of
+from ...known.cython_source import MODULE, Function, function_at
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.cython_sources import functions_in
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
 from ...symbols.names.symbol import Symbol
@@ -20,7 +19,6 @@ from ..engines import NativeEngine
 
 ENDINGS = ("pyx", "pxd", "pxi")
 _ACCESSORS = ("__get__", "__set__", "__del__")
-_LARGEST_SOURCE = 10_000_000  # bytes
 
 
 class CythonPlaces:
@@ -36,7 +34,7 @@ class CythonPlaces:
         On the first line of a function that is where its body begins.
         """
         visits = await self._native.line_visits(file, line, False)
-        source = _functions_in(visits[0].file) if visits else None
+        source = functions_in(visits[0].file) if visits else None
         if source is None:
             own = [one for one in visits if not _is_of(self._name(one), None)]
             return [self._location(visit) for visit in own or visits]
@@ -67,18 +65,6 @@ class CythonPlaces:
         name = self._name(visit)
         library = self._image.describe(visit.address)[1]
         return Location(name.text if name else visit.function, library, visit.address, visit.file, visit.line)
-
-
-def _functions_in(path: str | None) -> list[Function] | None:
-    """The functions of a source; None where it cannot be read."""
-    if path is None:
-        return None
-    try:
-        if Path(path).stat().st_size > _LARGEST_SOURCE:
-            return None
-        return functions_of(Path(path).read_text(encoding="utf-8", errors="replace").splitlines())
-    except OSError:
-        return None
 
 
 def _is_of(name: CythonName | None, owner: Function | None) -> bool:

@@ -16,6 +16,7 @@ from ...stacks.merge import merge
 from ...stacks.roles import RoleRules
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.cython_sources import functions_in
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.objfile import Objfile
@@ -162,7 +163,9 @@ class StackReader:
         name = module.library.cython_name(c_name)
         if name is None or name.part is Part.WRAPPER:
             return replace(frame, function=c_name)
-        return replace(frame, function=name.text, source_language="cython")
+        # The handling of a function's end, and of errors, has the line of its def.
+        begins = any(one.first == frame.line for one in functions_in(frame.file) or ())
+        return replace(frame, function=name.text, source_language="cython", between=begins)
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""

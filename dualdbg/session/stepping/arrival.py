@@ -15,7 +15,7 @@ from ...model import NativeFrame, PythonFrame, Role, Stack
 from ..stops.facts import UNREAD, Unread
 from .places import NOWHERE, FunctionCalls, Momentary, Places
 from .step import CONTINUE, Step
-from .step_frames import calls_operators, innermost_native, is_header, same_line
+from .step_frames import calls_operators, innermost_native, is_header, is_inlined_in_users, same_line
 from .unfinished import native_step_done
 
 _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
@@ -74,17 +74,19 @@ class Outcome:
 
     ``ends``: whether the step ends here; None when the stop has nothing to do with the step. ``places``: what is set
     before the target runs on. ``is_there``: a thread that just continues has reached the place where it has something
-    to do.
+    to do. ``again``: gdb makes the same move once more.
     """
 
     ends: bool | None
     places: Places = NOWHERE
     is_there: bool = False
+    again: bool = False
 
 
 UNRELATED = Outcome(None)
 GOES_ON = Outcome(False)
 ENDS = Outcome(True)
+AGAIN = Outcome(False, again=True)
 
 
 def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
@@ -153,6 +155,9 @@ def _through_glue(arrival: Arrival) -> Outcome | None:
         return None
     if top.role is not Role.GLUE and not is_header(top):
         return None
+    assert not isinstance(arrival.stack, Unread)
+    if is_inlined_in_users(arrival.stack):
+        return None
     return GOES_ON if arrival.momentary.has_bodies else Outcome(False, Places(bodies=top.pc))
 
 
@@ -186,11 +191,20 @@ def _landed(arrival: Arrival, step: Step, lowest: int) -> Outcome | ArrivalFact:
     return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
 
 
+def _is_between(top: NativeFrame) -> bool:
+    """Whether a compiler's own code is here among the author's lines, with lines of the same source."""
+    if top.between:
+        return True
+    return top.role is Role.GLUE and (top.file or "").endswith((".pyx", ".pxd", ".pxi"))
+
+
 def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     """gdb ended a source step. In a binding layer the step goes on to where the user's code is."""
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
+    if top is not None and _is_between(top) and step.kind in ("step", "next"):
+        return AGAIN
     if top is None or (top.role is Role.USER and not (momentary.entries and is_header(top))):
         return ENDS
     if momentary.entries or step.kind == "step":

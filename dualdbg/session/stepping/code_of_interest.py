@@ -10,6 +10,9 @@ from ...model import Layer
 from ...shared.libraries import is_pytorch, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
+from ...symbols.gdb_feed.policy import Load
+from ...symbols.names.cxx_names import parse
+from ...symbols.names.other_languages import body_of_wrapper
 from ..inspect.stack_reader import StackReader
 from .places import FunctionCalls
 
@@ -82,6 +85,21 @@ class CodeOfInterest:
         if key not in self._bodies:
             self._bodies[key] = _body_behind(address, module)
         return self._bodies[key]
+
+    def inlined_body(self, address: int) -> tuple[int, int, str] | None:
+        """Start and end of a wrapper of Cython, and the C name of the user's function that was inlined into it.
+
+        None for any other function, and without debug info.
+        """
+        module = self.module_at(address)
+        if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+            return None
+        symbol = module.library.symbol_at(address - module.bias)
+        name = parse(symbol.name).short if symbol is not None else ""
+        body = body_of_wrapper(name)
+        if symbol is None or body == name or symbol.address + module.bias != address:
+            return None
+        return address, symbol.end + module.bias, body
 
     def module_at(self, address: int) -> Module | None:
         """The mapped file at an address, where it can be read."""

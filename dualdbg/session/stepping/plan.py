@@ -18,7 +18,7 @@ from .step import CONTINUE, Step
 from .step_frames import innermost_native, native_caller
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
-_NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
+NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
 
 
@@ -219,7 +219,7 @@ def _from_native_code(
         returns += [caller] if caller is not None else []
         move = Move.CONTINUE if returns else Move.FINISH
     else:
-        move = _NATIVE_MOVES[step.kind]
+        move = NATIVE_MOVES[step.kind]
     return NativePlan(
         step.gdb_thread,
         arm="step" if enters and ground.may_call_python else None,
