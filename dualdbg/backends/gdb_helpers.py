@@ -215,6 +215,10 @@ class GdbHelpers:
         """Stop only where the lower half of a register is ``value``, as a signed number."""
         await self._helper(shapes.nothing, "require-register", number, register, value)
 
+    async def condition_text(self, address: int, condition: str) -> str:
+        """A condition of the user as gdb has to read it at an address: with the C names of Cython's variables."""
+        return await self._helper(str, "condition-text", address, condition)
+
     async def last_breakpoint(self) -> int:
         """The number of the breakpoint that was set last; 0 if none was set."""
         return await self._helper(int, "last-breakpoint")

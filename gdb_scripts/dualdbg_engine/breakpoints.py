@@ -10,7 +10,7 @@ import json
 from typing import Sequence
 
 import gdb
-from dualdbg_helpers import language
+from dualdbg_helpers import cython_frames, language
 
 from . import values
 from .threads import os_thread, select_innermost
@@ -86,6 +86,11 @@ def _breakpoint(number: int) -> gdb.Breakpoint:
         if point.number == number:
             return point
     raise gdb.GdbError("there is no breakpoint %d" % number)
+
+
+def condition_text(address: int, condition: str) -> str:
+    """A condition of the user as gdb has to read it at an address."""
+    return cython_frames.translated(condition, cython_frames.names_at(address))
 
 
 def last_breakpoint() -> int:

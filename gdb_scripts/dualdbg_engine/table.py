@@ -17,6 +17,7 @@ COMMANDS = {
     "children": ("values", "children"),
     "completions": ("values", "completions"),
     "condition-holds": ("breakpoints", "condition_holds"),
+    "condition-text": ("breakpoints", "condition_text"),
     "delete-breakpoints": ("breakpoints", "delete_breakpoints"),
     "disassemble": ("disassembly", "disassemble"),
     "disassemble-until": ("disassembly", "disassemble_until"),

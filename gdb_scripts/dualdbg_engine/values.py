@@ -9,7 +9,7 @@ import itertools
 from typing import Any, Dict, Iterator, Tuple, Union
 
 import gdb
-from dualdbg_helpers import language
+from dualdbg_helpers import cython_frames, language
 
 from .threads import WORD, find_frame
 
@@ -52,6 +52,9 @@ def variables(number: int, level: int) -> list[dict[str, Any]]:
         block: gdb.Block | None = frame.block()
     except RuntimeError:
         return []
+    own = cython_frames.names_in(frame)
+    if own:
+        return [_value_row(name, _evaluated(expression)) for name, expression in own.items()]
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     while block is not None:
@@ -107,6 +110,13 @@ def _read(symbol: gdb.Symbol, frame: gdb.Frame) -> gdb.Value | Exception:
     try:
         return symbol.value(frame)
     except (gdb.error, RuntimeError) as error:
+        return error
+
+
+def _evaluated(expression: str) -> gdb.Value | Exception:
+    try:
+        return language.evaluate(expression)
+    except gdb.error as error:
         return error
 
 
@@ -199,7 +209,8 @@ def assign(number: int, level: int, handle: int | None, name: str, text: str) ->
         if handle is not None:
             raise gdb.GdbError("%s has no address, so it cannot be set" % name)
         gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
-        language.evaluate("%s = $dualdbg_value" % name)  # it lives in a register
+        c_name = cython_frames.names_in(frame).get(name, name)
+        language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
         return _value_row(name, _local(frame, name))
     gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
     gdb.set_convenience_variable("dualdbg_target", target.address)
@@ -207,6 +218,9 @@ def assign(number: int, level: int, handle: int | None, name: str, text: str) ->
 
 
 def _local(frame: gdb.Frame, name: str) -> gdb.Value:
+    expression = cython_frames.names_in(frame).get(name)
+    if expression is not None:
+        return language.evaluate(expression)
     try:
         return frame.read_var(name)
     except ValueError as error:

@@ -12,6 +12,8 @@ from typing import Any, Iterator
 
 import gdb
 
+from . import cython_frames
+
 _OURS = "c++"
 # What reads our casts, types and numbers as C++ does.
 _LIKE_OURS = frozenset(("asm", "c", "c++", "minimal", "objective-c", "opencl"))
@@ -70,8 +72,14 @@ def evaluate(text: str) -> Any:
 
 
 def evaluate_for_user(text: str) -> Any:
-    """The value of an expression that the user typed, in the language of the selected frame or the one he has set."""
-    return gdb.parse_and_eval(text)
+    """The value of an expression that the user typed, in the language of the selected frame or the one that is set.
+
+    In a frame of Cython it may have the author's names of variables.
+    """
+    names = {}
+    with contextlib.suppress(gdb.error):  # nothing runs
+        names = cython_frames.names_in(gdb.selected_frame())
+    return gdb.parse_and_eval(cython_frames.translated(text, names))
 
 
 def find_type(name: str) -> Any:

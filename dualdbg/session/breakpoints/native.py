@@ -383,8 +383,11 @@ class NativeBreakpoints:
             return _Point(await self._native.insert_log_point(address, texts, expressions, *rest))
         number = await self._native.insert_breakpoint(address)
         gdb_thread = await self._gdb_thread(spec)
-        if spec.condition is not None or gdb_thread is not None:
-            await self._set_condition(wanted, number, spec.condition, gdb_thread)
+        condition = spec.condition
+        if condition is not None and self.image.language_at(address) == "cython":
+            condition = await self._native.condition_text(address, condition)
+        if condition is not None or gdb_thread is not None:
+            await self._set_condition(wanted, number, condition, gdb_thread)
         point = _Point(number)
         if is_counted_by_gdb(spec):
             await self._ignore_first_hits(wanted, point)
