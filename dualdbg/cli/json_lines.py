@@ -179,6 +179,7 @@ def _stack(report: StackReport) -> Json:
         "thread": report.stack.thread,
         "frames": [{**(frame_to_json(frame) or {}), "number": number} for number, frame in report.frames],
         "quality": report.stack.quality.value,
+        "origin": report.stack.origin,
         "note": report.stack.note,
         "left_out": report.left_out,
     }

@@ -171,6 +171,8 @@ class Printer:
             lines += self._frame_row(label, frame, selected)
         if report.left_out:
             lines.append(f"  ({report.left_out} more frames)")
+        if report.stack.origin is not None:
+            lines.append(self.style.paint("glue", report.stack.origin))
         if report.stack.quality is not Quality.FULL:
             note = f": {report.stack.note}" if report.stack.note else ""
             lines.append(self.style.paint("warning", f"This stack is {report.stack.quality.value}{note}"))

@@ -68,7 +68,7 @@ _PYTORCH_GLUE = (
 GLUE_PATTERNS = (
     *(pattern for layer in LAYERS for pattern in layer.demangled),
     *_PYTORCH_GLUE,
-    r"std::(function|_Function_handler|__invoke)",
+    r"std::(function|_Function_handler|__invoke|thread::_)",
 )
 
 # Linkage names in an extension that its author has not written: the C++ library, functions of the compiler and the

@@ -33,6 +33,7 @@ class CythonName:
         return ".".join(self.path)
 
 
+ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
 _PARTS = {"gb": Part.GENERATOR, "f": Part.C_FUNCTION, "pf": Part.BODY, "pw": Part.WRAPPER}
 _FUNCTION = re.compile(r"__pyx_(?P<part>gb|pf|pw|f)_(?P<rest>\d.*)", re.DOTALL)
 _MODULE = re.compile(r"__pyx_pymod_exec_(\w+)")
@@ -102,7 +103,7 @@ def _is_number(before: str, rest: str, inner: str, part: Part, exists: Callable[
         f"__pyx_pw_{before}{scope[0]}{int(in_scope[1] or 0) + 1}{in_scope[2]}"
     ):
         return False
-    return not inner[:1].isdigit() and not scope[1][0].isupper()
+    return not inner[:1].isdigit() and not scope[1][0].isupper() and inner not in ACCESSORS
 
 
 def variable_of(name: str) -> str | None:

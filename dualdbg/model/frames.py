@@ -92,13 +92,15 @@ class Stack:
     """The stack of one thread, innermost frame first, both languages in one order.
 
     ``thread`` is the OS thread id. ``frames`` holds every frame, plumbing included;
-    front ends show :meth:`visible` unless asked for all.
+    front ends show :meth:`visible` unless asked for all. ``origin`` says what another thread did to start
+    the work of this one, where that is known.
     """
 
     thread: int
     frames: tuple[Frame, ...]
     quality: Quality
     note: str | None = None
+    origin: str | None = None
 
     def visible(self) -> tuple[Frame, ...]:
         """The frames a user wants to see: all but the interpreter's plumbing."""

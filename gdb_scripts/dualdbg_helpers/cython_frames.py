@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 
 
 def names_in(frame: Any) -> Dict[str, str]:
-    """The author's names of the variables of a frame, each with its C expression; empty for a frame that is not Cython's."""
+    """The author's names of the variables of a frame, each with its C expression; empty where it is not Cython's."""
     try:
         block = frame.block()
     except RuntimeError:  # no debug info

@@ -1,5 +1,7 @@
 // A library whose work is done by threads: of OpenMP, and of std::thread.
 
+#include <omp.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -13,6 +15,18 @@ double parallel_sum(const double* values, int count) {
     total += values[i];
   }
   return total;
+}
+
+double first_by_worker(const double* values) {
+  double first = 0;
+#pragma omp parallel num_threads(2)
+  {
+    if (omp_get_thread_num() == 1) {
+      first = values[0];
+    }
+#pragma omp barrier
+  }
+  return first;
 }
 
 void count_up(std::atomic<int>& counter) {
@@ -30,6 +44,10 @@ int in_thread() {
 
 extern "C" double workers_sum(const double* values, int count) {
   return work::parallel_sum(values, count);
+}
+
+extern "C" double workers_first(const double* values) {
+  return work::first_by_worker(values);
 }
 
 extern "C" int workers_thread() {

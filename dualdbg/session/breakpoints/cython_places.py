@@ -7,7 +7,7 @@ errors at a function's end. All of that has lines of the source too, and none of
 from __future__ import annotations
 
 from ...backends.native import Visit
-from ...known.cython_names import CythonName
+from ...known.cython_names import ACCESSORS, CythonName
 from ...known.cython_source import MODULE, Function, function_at
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module
@@ -18,7 +18,6 @@ from ...symbols.names.symbol import Symbol
 from ..engines import NativeEngine
 
 ENDINGS = ("pyx", "pxd", "pxi")
-_ACCESSORS = ("__get__", "__set__", "__del__")
 
 
 class CythonPlaces:
@@ -73,5 +72,5 @@ def _is_of(name: CythonName | None, owner: Function | None) -> bool:
         return False
     if owner is None:
         return name.path[-1] == MODULE
-    path = name.path[:-1] if name.path[-1] in _ACCESSORS else name.path
+    path = name.path[:-1] if name.path[-1] in ACCESSORS else name.path
     return owner.path in (path[-len(owner.path) :], name.path[-len(owner.path) :])

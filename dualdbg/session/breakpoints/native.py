@@ -347,7 +347,9 @@ class NativeBreakpoints:
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         for place in places:
             library = self.image.describe(place.address)[1]
-            location = Location(place.function, library, place.address, place.file, place.line)
+            outlined = place.function is not None and "omp_" in place.function
+            function = self.image.describe(place.address)[0] if outlined else place.function
+            location = Location(function, library, place.address, place.file, place.line)
             await self._insert(wanted, place.address, location)
 
     async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:

@@ -13,6 +13,7 @@ from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...stacks.merge import merge
+from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import RoleRules
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
@@ -189,5 +190,17 @@ class StackReader:
         trouble = self._python_trouble if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
-        self._stacks[tid] = merge(tid, native, frames, self.rules, trouble)
+        stack = merge(tid, native, frames, self.rules, trouble)
+        self._stacks[tid] = replace(stack, origin=await self._origin(native))
         return self._stacks[tid]
+
+    async def _origin(self, frames: list[NativeFrame]) -> str | None:
+        """What started the OpenMP region in which a worker is, where one thread alone can have done it."""
+        region = region_of_worker(frames)
+        if region is None:
+            return None
+        found = []
+        for gdb_thread, tid in (await self._native.threads()).items():
+            start = start_of(region, await self.native_frames(gdb_thread))
+            found += [told(start, tid)] if start is not None else []
+        return found[0] if len(found) == 1 else None

@@ -191,10 +191,15 @@ def _landed(arrival: Arrival, step: Step, lowest: int) -> Outcome | ArrivalFact:
     return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
 
 
-def _is_between(top: NativeFrame) -> bool:
-    """Whether a compiler's own code is here among the author's lines, with lines of the same source."""
+def _is_between(top: NativeFrame, left: NativeFrame | None) -> bool:
+    """Whether a compiler's own code is here among the author's lines, with lines of the same source.
+
+    Cython comes back to a line after calls of its own functions: the line that was left is no other line.
+    """
     if top.between:
         return True
+    if top.source_language == "cython" and left is not None:
+        return (top.function, top.file, top.line, top.sp) == (left.function, left.file, left.line, left.sp)
     return top.role is Role.GLUE and (top.file or "").endswith((".pyx", ".pxd", ".pxi"))
 
 
@@ -203,7 +208,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
-    if top is not None and _is_between(top) and step.kind in ("step", "next"):
+    if top is not None and step.kind in ("step", "next") and _is_between(top, step.top):
         return AGAIN
     if top is None or (top.role is Role.USER and not (momentary.entries and is_header(top))):
         return ENDS

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from ...backends.native import CallSite
-from ...known.binding_layers import body_behind, is_library_code, is_pytorch_code
+from ...known.binding_layers import RUST_LIBRARY, body_behind, is_library_code, is_pytorch_code
 from ...model import Layer
 from ...shared.libraries import is_pytorch, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
@@ -17,6 +18,7 @@ from ..inspect.stack_reader import StackReader
 from .places import FunctionCalls
 
 _MANY_BODIES = 1500  # functions of one module; breakpoints at more would take longer than the step is worth
+_RUST_GLUE = re.compile(f"{RUST_LIBRARY.pattern}|<?pyo3(?:_ffi)?::")
 _MANY_CALLS = 2000  # calls of one function; the same
 
 Behind = Callable[[int, Layer], tuple[int, ...]]
@@ -162,6 +164,8 @@ class CodeOfInterest:
             return False
         name, _ = self.image.describe(address)
         if name is None or self.image.function_start(address + 1) != address:
+            return False
+        if self.image.language_at(address) == "rust" and _RUST_GLUE.match(name):
             return False
         linkage_names = (
             table.name(entry)

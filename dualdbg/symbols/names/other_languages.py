@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import PurePath
 
 from ...known.binding_layers import implementation_of
 from ...known.cython_names import CythonName, Part, cython_function
@@ -19,6 +20,8 @@ from .rust_names import demangle_rust, is_rust, short_rust_name
 
 _RUSTC = b"rustc version"  # what rustc writes into .comment, which strip leaves in place
 _FORTRAN_RUNTIMES = ("libgfortran", "libflang", "libifcore", "libFortranRuntime", "libnvf")
+_FORTRAN_COMPILERS = (b"GNU Fortran", b"flang", b"Intel(R) Fortran")  # DW_AT_producer
+_FORTRAN_LIBRARY = re.compile(r"blas|lapack|arpack|libmkl_|libflame|scalapack")
 _FORTRAN = re.compile(r"[a-z][a-z\d_]*?[a-z\d]_{1,2}")
 _FORTRAN_MODULE = re.compile(r"__(?P<module>[a-z]\w*?)_MOD_(?P<name>[a-z]\w*)")
 _OUTLINED = re.compile(
@@ -58,8 +61,15 @@ def has_rust(elf: ElfFile) -> bool:
 
 
 def is_fortran(elf: ElfFile) -> bool:
-    """Whether the file needs the runtime of a Fortran compiler."""
-    return any(name.startswith(_FORTRAN_RUNTIMES) for name in elf.needed)
+    """Whether Fortran is in this file, or what is called as Fortran is: by what it needs, its debug info, its name."""
+    if any(name.startswith(_FORTRAN_RUNTIMES) for name in elf.needed):
+        return True
+    if _FORTRAN_LIBRARY.search(PurePath(elf.path).name):
+        return True
+    strings = elf.section(".debug_str")
+    return strings is not None and any(
+        elf.find(compiler, strings.offset, strings.end) >= 0 for compiler in _FORTRAN_COMPILERS
+    )
 
 
 def strings_named(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:

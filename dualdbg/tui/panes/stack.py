@@ -71,6 +71,8 @@ def stack_rows(stack: Stack, detail: Detail, opened: frozenset[int], selected: i
             )
         )
         at += 1
+    if stack.origin is not None:
+        rows.append(Row("origin", partial(_boundary, stack.origin)))
     if stack.quality is not Quality.FULL:
         rows.append(Row("quality", partial(_quality, stack)))
     return rows
