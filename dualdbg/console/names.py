@@ -80,7 +80,14 @@ def package_path(path: str) -> str:
 
 
 # By the language of the source: those that have another tag than their name.
-_TAGS = {"asm": "asm", "cython": "cy", "fortran": "f90", "minimal": "c++", "objective-c": "objc"}
+_TAGS = {
+    "asm": "asm",
+    "cython": "cy",
+    "fortran": "f90",
+    "minimal": "c++",
+    "numba": "jit",
+    "objective-c": "objc",
+}
 
 
 def native_tag(frame: NativeFrame) -> str:

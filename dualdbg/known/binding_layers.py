@@ -68,6 +68,7 @@ _PYTORCH_GLUE = (
 GLUE_PATTERNS = (
     *(pattern for layer in LAYERS for pattern in layer.demangled),
     *_PYTORCH_GLUE,
+    r"cpython\.",  # numba: takes the arguments of a call apart
     r"std::(function|_Function_handler|__invoke|thread::_)",
 )
 

@@ -79,7 +79,12 @@ def evaluate_for_user(text: str) -> Any:
     names = {}
     with contextlib.suppress(gdb.error):  # nothing runs
         names = cython_frames.names_in(gdb.selected_frame())
-    return gdb.parse_and_eval(cython_frames.translated(text, names))
+    text = cython_frames.translated(text, names)
+    # A gdb aborts when it looks up a name in Go where the code is not Go's (go_symbol_package_name in go-lang.c).
+    if gdb.parameter("language") == "go":
+        with _set(_OURS):
+            return gdb.parse_and_eval(text)
+    return gdb.parse_and_eval(text)
 
 
 def find_type(name: str) -> Any:

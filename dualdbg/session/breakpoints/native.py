@@ -11,6 +11,7 @@ from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
+from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
@@ -181,6 +182,9 @@ class NativeBreakpoints:
     async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
         """Bind what can be bound in new modules. Returns the breakpoints that changed."""
         arrived = list(modules)
+        for module in arrived:
+            if module.library is not None and has_jit_interface(module.library):
+                await self._reader.prepare(module)  # gdb hears of each function that is compiled from now on
         changed = []
         for wanted in list(self._wanted.values()):
             before = len(wanted.locations), wanted.message

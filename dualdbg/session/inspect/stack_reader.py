@@ -20,6 +20,7 @@ from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import functions_in
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
+from ...symbols.names.cxx_names import parse
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..progress import progress
@@ -27,6 +28,7 @@ from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
 _INTERPRETER_NAMES = ("libpython", "python")
+_NUMBA = "[abi:v"
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
 
 
@@ -150,6 +152,8 @@ class StackReader:
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             return frame
+        if library is None and frame.function is not None:  # code that was made while the program runs
+            return _of_jit(frame, frame.function)
         return replace(frame, function=function or frame.function)
 
     def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
@@ -204,3 +208,11 @@ class StackReader:
             start = start_of(region, await self.native_frames(gdb_thread))
             found += [told(start, tid)] if start is not None else []
         return found[0] if len(found) == 1 else None
+
+
+def _of_jit(frame: NativeFrame, name: str) -> NativeFrame:
+    """A frame in code that gdb was told of. numba marks its names with a version, and has scopes for dots."""
+    short = parse(name).short
+    if _NUMBA not in name:
+        return replace(frame, function=short)
+    return replace(frame, function=short.replace("::", "."), source_language="numba")
