@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ...known.binding_layers import implementation_of
+from ...known.binding_layers import function_of_macro, implementation_of
 from ...known.cython_names import CythonName, Part, cython_function
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
@@ -37,7 +37,7 @@ def spoken(table: SymbolTable, linkage: str, name: str) -> tuple[str | None, str
     None where the name tells no language, or is as the author wrote it.
     """
     if is_rust(linkage):
-        return "rust", short_rust_name(name)
+        return "rust", _rust_name(table, name)
     if "omp_" in linkage and (outlined := _OUTLINED.match(name)) is not None:
         return None, f"{_short(outlined['name'])} [parallel region]"
     if "__pyx_" in linkage:
@@ -98,7 +98,33 @@ def _rust_strings(table: SymbolTable, query: Query) -> dict[int, str]:
             text = demangle_rust(string.decode("utf-8", "replace"))
             if text is not None and query.matches_rust(text):
                 found[offset] = text
+    return found or _rust_wrappers(table, query, wanted)
+
+
+def _rust_wrappers(table: SymbolTable, query: Query, wanted: str) -> dict[int, str]:
+    """The functions that PyO3's macros made around the one that is meant, which the compiler put into them."""
+    found = {}
+    for offset, string in table.strings.holding(wanted.encode()):
+        if b"__pymethod_" not in string and b"__pyfunction_" not in string:
+            continue
+        text = demangle_rust(string.decode("utf-8", "replace"))
+        own = function_of_macro(short_rust_name(text)) if text is not None else None
+        if text is not None and own is not None and query.matches_rust(own):
+            found[offset] = text
     return found
+
+
+def _rust_name(table: SymbolTable, name: str) -> str:
+    """What the author calls a function; also one of PyO3's macros, where the author's own is in it and nowhere else."""
+    short = short_rust_name(name)
+    own = function_of_macro(short)
+    if (
+        own is None
+        or _rust_strings(table, Query.of(f"::{own}")).keys()
+        - _rust_wrappers(table, Query.of(f"::{own}"), own.rpartition("::")[2]).keys()
+    ):
+        return short
+    return own
 
 
 # -- Cython ---------------------------------------------------------------------------------------
