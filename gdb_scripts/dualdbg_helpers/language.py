@@ -17,6 +17,9 @@ from . import cython_frames
 _OURS = "c++"
 # What reads our casts, types and numbers as C++ does.
 _LIKE_OURS = frozenset(("asm", "c", "c++", "minimal", "objective-c", "opencl"))
+# Set by hand, where the code is in another: gdb 13 aborts when it looks up a name (go_symbol_package_name in
+# gdb/go-lang.c, d_lookup_nested_symbol in gdb/d-namespace.c).
+_ABORTING = frozenset(("d", "go"))
 _CURRENT = re.compile(r"([\w+-]+)\"?\.$")  # The current source language is "auto; currently rust".
 
 
@@ -80,8 +83,7 @@ def evaluate_for_user(text: str) -> Any:
     with contextlib.suppress(gdb.error):  # nothing runs
         names = cython_frames.names_in(gdb.selected_frame())
     text = cython_frames.translated(text, names)
-    # A gdb aborts when it looks up a name in Go where the code is not Go's (go_symbol_package_name in go-lang.c).
-    if gdb.parameter("language") == "go":
+    if gdb.parameter("language") in _ABORTING:
         with _set(_OURS):
             return gdb.parse_and_eval(text)
     return gdb.parse_and_eval(text)
