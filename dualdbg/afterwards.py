@@ -30,7 +30,7 @@ lives() {
 """
 
 # A line is a duty: NUMBER VERB ARGUMENTS. A later line of the same number takes its place.
-#   end PID START   end this process if it has not ended within five seconds
+#   end PID START   end this process and its group if it has not ended within five seconds
 #   remove PATH     remove a folder
 #   drop            nothing
 _SCRIPT = (
@@ -39,23 +39,27 @@ _SCRIPT = (
 end() {
     tries=0
     while lives "$1" "$2" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
-    if lives "$1" "$2"; then kill -s KILL "$1"; fi
+    if lives "$1" "$2"; then kill -s KILL -- "-$1"; kill -s KILL "$1"; fi
 }
 last=0
 while read -r number verb arguments; do
     eval "verb_$number=\$verb arguments_$number=\$arguments"
-    last=$number
+    if [ "$number" -gt $last ]; then last=$number; fi
 done
-number=0
-while [ $number -lt $last ]; do
-    number=$((number + 1))
-    eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
-    case $verb in
-        remove) rm -rf -- "$arguments" ;;
-        end) end $arguments & ;;
-    esac
-done
+each() {
+    number=0
+    while [ $number -lt $last ]; do
+        number=$((number + 1))
+        eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
+        case $1$verb in
+            firstend) end $arguments & ;;
+            *remove) rm -rf -- "$arguments" || rm -rf -- "$arguments" ;;
+        esac
+    done
+}
+each first
 wait
+each again  # what has ended by now may have made files meanwhile
 """
 )
 

@@ -7,8 +7,10 @@ of its own user's, and what nobody has a lock on.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -18,7 +20,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import afterwards
-from .errors import TargetError
 from .places import temporary_folder
 
 _PREFIX = "dualdbg-"
@@ -38,16 +39,30 @@ def bases() -> list[Path]:
 def make(base: Path | None = None) -> Path:
     """A new folder of mode 0700 in ``base``, or where temporary files are. Raises OSError."""
     _sweep_once(bases())
-    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=base))
+    folder = _new_path(Path(tempfile.gettempdir()) if base is None else base)
+    duty = afterwards.remove(folder)  # before there is a folder: we may be killed at any moment
+    try:
+        folder.mkdir(0o700)
+    except OSError:
+        duty.drop()
+        raise
     try:
         lock = os.open(folder / f".{_LOCK}", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         (folder / f".{_LOCK}").rename(folder / _LOCK)
-        _locks[folder] = lock, afterwards.remove(folder)
+        _locks[folder] = lock, duty
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
+        duty.drop()
         raise
     return folder
+
+
+def _new_path(base: Path) -> Path:
+    """A path that nothing has, and that nobody can guess. Raises OSError where the shell could not remove it."""
+    if "\n" in str(base):
+        raise OSError(errno.EINVAL, "its path has a line break")
+    return base.absolute() / f"{_PREFIX}{os.getpid()}-{secrets.token_urlsafe(6)}"
 
 
 def remove(folder: Path) -> None:
@@ -58,17 +73,6 @@ def remove(folder: Path) -> None:
         os.close(lock)
     if duty is not None:
         duty.drop()
-
-
-def make_for(purpose: str) -> Path:
-    """As :func:`make`. Raises TargetError, which says ``purpose``, where no folder can be made."""
-    try:
-        return make()
-    except OSError as error:
-        raise TargetError(
-            f"no folder for {purpose} could be made: {error.strerror}",
-            "TMPDIR=DIR names a folder that can be written to",
-        ) from error
 
 
 @contextmanager

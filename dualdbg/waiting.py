@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -18,13 +18,17 @@ async def settled(work: Awaitable[T], seconds: float) -> T:
     future = asyncio.ensure_future(work)
     try:
         await asyncio.wait([future], timeout=seconds)
-    except asyncio.CancelledError:
-        future.cancel()
-        raise
-    if not future.done():
-        future.cancel()
-        raise asyncio.TimeoutError
-    return future.result()
+        if not future.done():
+            raise asyncio.TimeoutError
+        return future.result()
+    finally:
+        abandon(future)
+
+
+def abandon(future: asyncio.Future[Any]) -> None:
+    """Nobody waits for ``future`` any more: it is cancelled, and a failure that comes all the same is no news."""
+    future.cancel()
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 async def to_its_end(work: Awaitable[T]) -> T:

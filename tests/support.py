@@ -108,30 +108,31 @@ def other_interpreter(version: str) -> Path:
 
 def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Path:
     """The folder with sample_capi, sample_pybind and sample_locks for ``python``; to be put on PYTHONPATH."""
-    return _built("native/build.py", "--python", str(python), "--optimize", optimize)
+    return built(SAMPLES / "native/build.py", "--python", str(python), "--optimize", optimize)
 
 
 def build_torch_extension() -> Path:
     """The folder with sample_operators.so and sample_values.so, for ``torch.ops.load_library``."""
-    return _built("torch_extension/build.py")
+    return built(SAMPLES / "torch_extension/build.py")
 
 
 def build_languages() -> Path:
     """The folder with O0, O2 and bare: libraries in Cython, assembly, C++ with threads, and where there is a compiler
     for it in Rust and Fortran.
     """
-    return _built("languages/build.py")
+    return built(SAMPLES / "languages/build.py")
 
 
 def build_corpus() -> Path:
     """The folder with sample_corpus.so."""
-    return _built("torch_extension/corpus/build.py")
+    return built(SAMPLES / "torch_extension/corpus/build.py")
 
 
-def _built(script: str, *arguments: str) -> Path:
+def built(script: Path, *arguments: str) -> Path:
+    """The folder that a build script prints."""
     require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
-    command = [sys.executable, str(SAMPLES / script), *arguments]
-    with (SAMPLES / script).open() as only_one:  # of the workers that run the tests builds it
+    command = [sys.executable, str(script), *arguments]
+    with script.open() as only_one:  # of the workers that run the tests builds it
         fcntl.flock(only_one, fcntl.LOCK_EX)
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -65,6 +65,13 @@ class NativeExited:
 
 
 @dataclass(frozen=True)
+class NativeRefused:
+    """gdb said that the target runs, and then that it could not let it run: why, in gdb's words."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class NativeConsole:
     """Text that gdb has for the user."""
 
@@ -144,6 +151,7 @@ class EngineEnded:
 EngineEvent = Union[
     NativeStopped,
     NativeExited,
+    NativeRefused,
     NativeConsole,
     NativeLog,
     PythonStopped,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import signal
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
 from ..waiting import settled
-from .events import EngineEnded, EngineEvent, NativeConsole, NativeExited, NativeStopped, StopCause
+from .events import (
+    EngineEnded,
+    EngineEvent,
+    NativeConsole,
+    NativeExited,
+    NativeRefused,
+    NativeStopped,
+    StopCause,
+)
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
@@ -24,6 +33,7 @@ __all__ = ["GdbEngine", "GdbOptions"]
 
 OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
+_MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
@@ -76,6 +86,8 @@ class GdbEngine(GdbHelpers):
         self._stopping_signals: set[str] = set()  # which the user wants to see
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
+        self._moved_by: int | None = None  # the last command that gdb answered with `running`
+        self._said: deque[str] = deque(maxlen=_MOST_SAID)  # gdb's messages since then
         self.version: str | None = None
 
     # -- life ---------------------------------------------------------------------------------
@@ -217,9 +229,15 @@ class GdbEngine(GdbHelpers):
         return await self.insert_watchpoint(address, size, access.value)
 
     async def delete_breakpoint(self, number: int) -> None:
+        if number < 0:
+            await self.delete_breakpoints([number])
+            return
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        if number < 0:
+            await self.set_internal(number, "enabled", enabled)
+            return
         await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
@@ -227,14 +245,22 @@ class GdbEngine(GdbHelpers):
         if gdb_thread is not None:
             await self.require_thread(number, gdb_thread)
         if condition is not None:
+            if number < 0:
+                await self.set_internal(number, "of_frame", condition)
+                return
             await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own
 
     async def ignore_hits(self, number: int, count: int) -> None:
         """Pass over the next ``count`` hits; they are counted all the same."""
+        if number < 0:
+            await self.set_internal(number, "ignore_count", count)
+            return
         await self._process.command(f"-break-after {number} {count}")
 
     async def hits(self, number: int) -> int:
         """How often a breakpoint was hit, ignored hits included."""
+        if number < 0:
+            return await self.internal_hits(number)
         answer = await self._process.command(f"-break-info {number}")
         rows = answer.results("BreakpointTable").rows("body")
         return _given(rows[0].number("times") if rows else None, "-break-info")
@@ -280,10 +306,19 @@ class GdbEngine(GdbHelpers):
     def _on_record(self, record: mi.Record) -> None:
         if isinstance(record, mi.Result) and record.kind == "running":
             self.running = True
+            self._moved_by = record.token
+            self._said.clear()
+        elif isinstance(record, mi.Result) and record.kind == "error" and record.token == self._moved_by:
+            self.running = False
+            self._moved_by = None
+            # The reason is in messages that come before the answer, which says only that gdb gave up.
+            self._on_event(NativeRefused(" ".join([*self._said, record.payload.text("msg") or ""]).strip()))
         elif isinstance(record, mi.Stream):
             event = text_event(record)
             if event is not None:
                 self._on_event(event)
+            elif record.channel == "log" and (text := record.text.strip()):
+                self._said.append(text)
         elif isinstance(record, mi.Async):
             handler = _ASYNC_HANDLERS.get(record.kind)
             if handler is not None:

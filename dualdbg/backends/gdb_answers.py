@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..model import NativeFrame
-from .native import HelperAnswer, MemoryPlace, ObjectPage, ObjectRow, ThrownObject
+from .native import HelperAnswer, MemoryPlace, ObjectPage, ObjectRow, StepEndNumbers, ThrownObject
 
 OTHER_FORM = (
     OSError,
@@ -39,6 +39,11 @@ def rows(kind: Callable[..., T]) -> Callable[[Any], list[T]]:
 
 def numbers(rows: Any) -> list[int]:
     return [int(row) for row in rows]
+
+
+def step_end_numbers(rows: Any) -> StepEndNumbers:
+    returns, pads, catches = (tuple(int(number) for number in row) for row in rows)
+    return StepEndNumbers(returns, pads, catches)
 
 
 def number_or_none(answer: Any) -> int | None:

@@ -21,6 +21,7 @@ from .native import (
     CallSite,
     CodeLocation,
     DecodedInstruction,
+    FunctionPlace,
     HelperAnswer,
     MemoryPlace,
     NativeVariable,
@@ -28,6 +29,8 @@ from .native import (
     ObjectPath,
     ObjectRow,
     RegisterText,
+    ReturnPlace,
+    StepEndNumbers,
     ThrownObject,
     Visit,
 )
@@ -132,9 +135,15 @@ class GdbHelpers:
         """The frames of one thread, innermost first, as gdb unwinds them now."""
         return await self._helper(shapes.frames, "frames", gdb_thread, limit)
 
-    async def function_body(self, address: int) -> CodeLocation:
-        """Where the body of the function at ``address`` begins, behind its prologue if debug info tells."""
-        return await self._helper(shapes.one(CodeLocation), "function-body", address)
+    async def function_body(self, address: int) -> FunctionPlace:
+        """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
+        return await self._helper(shapes.one(FunctionPlace), "function-body", address)
+
+    async def function_instances(self, names: Sequence[str]) -> list[FunctionPlace]:
+        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read."""
+        return await self._helper(
+            shapes.rows(FunctionPlace), "function-instances", list(names), deadline=_LONG_DEADLINE
+        )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""
@@ -207,10 +216,6 @@ class GdbHelpers:
         """Stop only in this thread."""
         await self._helper(shapes.nothing, "require-thread", number, gdb_thread)
 
-    async def require_stack_pointer(self, number: int, lowest: int) -> None:
-        """Stop only where the stack pointer is at least ``lowest``, so not in a deeper call at the same place."""
-        await self._helper(shapes.nothing, "require-stack-pointer", number, lowest)
-
     async def require_register(self, number: int, register: str, value: int) -> None:
         """Stop only where the lower half of a register is ``value``, as a signed number."""
         await self._helper(shapes.nothing, "require-register", number, register, value)
@@ -227,20 +232,63 @@ class GdbHelpers:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""
         return await self._helper(shapes.numbers, "insert-breakpoints", gdb_thread, list(addresses))
 
+    async def insert_step_ends(
+        self,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int]],
+        catches: Sequence[tuple[int, int]],
+    ) -> StepEndNumbers:
+        """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
+
+        ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, and
+        the end of the frame that is to catch. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer
+        of the frame that calls it.
+        """
+        at_return, at_pad, at_catch = ([list(row) for row in kind] for kind in (returns, pads, catches))
+        return await self._helper(
+            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
+        )
+
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+        """Where the function returns to at whose first instruction the thread stands."""
+        return await self._helper(shapes.one(ReturnPlace), "caller-at-entry", gdb_thread)
+
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
 
+    async def insert_at_function(self, address: int) -> int:
+        """A breakpoint at which the function itself is shown, not what was inlined there.
+
+        Returns gdb's number, which is below zero.
+        """
+        return await self._helper(int, "insert-at-function", address)
+
+    async def set_internal(self, number: int, attribute: str, value: object) -> None:
+        """Set ``enabled``, ``ignore_count`` or ``of_frame`` (the condition) of such a breakpoint."""
+        await self._helper(shapes.nothing, "set-internal", number, attribute, value)
+
+    async def internal_hits(self, number: int) -> int:
+        """How often such a breakpoint was hit."""
+        return await self._helper(int, "internal-hits", number)
+
     async def insert_log_point(
-        self, address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
+        self,
+        address: int,
+        texts: Sequence[str],
+        expressions: Sequence[str],
+        condition: str | None,
+        tid: int,
+        at_function: bool = False,
     ) -> int:
         """A breakpoint that prints ``texts`` with the values of ``expressions`` between, and never stops.
 
-        It stops all the same when its condition cannot be evaluated. ``tid`` is an OS thread id, 0 for every thread.
-        Returns gdb's number.
+        It stops all the same when its condition cannot be evaluated. ``tid`` is an OS thread id, 0 for every thread;
+        ``at_function`` as for :meth:`insert_at_function`. Returns gdb's number.
         """
-        parts = list(texts), list(expressions)
-        return await self._helper(int, "insert-log-point", address, parts[0], parts[1], condition, tid)
+        said, read = list(texts), list(expressions)
+        return await self._helper(int, "insert-log-point", address, said, read, condition, tid, at_function)
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
@@ -328,12 +376,12 @@ class GdbHelpers:
 
     async def call_probe(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str
-    ) -> bool:
-        """Call a method of the probe in a thread that holds the GIL; returns whether its result is true.
+    ) -> int:
+        """Call a method of the probe in a thread that holds the GIL; returns the number that it returns, 0 if it fails.
 
         ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`.
         """
-        return await self._helper(bool, "call-probe", gdb_thread, dict(functions), method, argument)
+        return await self._helper(int, "call-probe", gdb_thread, dict(functions), method, argument)
 
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float
@@ -353,6 +401,10 @@ class GdbHelpers:
         await self._helper(
             shapes.nothing, "run-text", gdb_thread, ensure, run, release, text, deadline=deadline
         )
+
+    async def leave_on_signals(self) -> None:
+        """SIGTERM and SIGHUP no longer end gdb in the middle of what it does with the target."""
+        await self._helper(shapes.nothing, "leave-on-signals")
 
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""

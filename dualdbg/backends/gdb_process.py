@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import afterwards
+from .. import afterwards, session_folders
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..patience import patient
@@ -100,6 +100,7 @@ class GdbProcess:
         self._console_lock = asyncio.Lock()
         self._stderr_tail = b""
         self._insistence: afterwards.Duty | None = None
+        self._folder: Path | None = None  # gdb's temporary files, and those of compilers that it starts
         self.closing = False
 
     @property
@@ -140,6 +141,10 @@ class GdbProcess:
             command += ["-iex", f"maintenance set {problem} corefile no"]
             command += ["-iex", f"maintenance set {problem} quit {answer}"]
         command += ["-iex", f"source {self._options.scripts / 'dualdbg_session.py'}"]
+        environment = {**for_gdb(os.environ), **self._options.environment}
+        with contextlib.suppress(OSError):  # without it gdb can do almost everything
+            self._folder = session_folders.make()
+            environment["TMPDIR"] = str(self._folder)
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *command,
@@ -147,10 +152,11 @@ class GdbProcess:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 preexec_fn=in_child,
-                env={**for_gdb(os.environ), **self._options.environment},
+                env=environment,
                 cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
             )
         except OSError as error:
+            self._remove_folder()
             known = shortage(error)
             why = known.message if known else f"{self._options.executable}: {error.strerror}"
             raise EngineError(
@@ -185,16 +191,21 @@ class GdbProcess:
                 await asyncio.wait_for(self.command("-gdb-exit", deadline=grace), grace)
             if not await _within(grace, process.wait()):
                 with contextlib.suppress(ProcessLookupError):  # gdb has just ended
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)  # also a compiler that it waits for
                 await _within(_KILL_DEADLINE, process.wait())
         # A process that gdb started may hold the other ends of the pipes.
         await _within(_KILL_DEADLINE, asyncio.gather(*self._tasks, return_exceptions=True))
         process._transport.close()  # type: ignore[attr-defined]  # there is no other way to close such pipes
         if self._insistence is not None and process.returncode is not None:
             self._insistence.drop()
+        self._remove_folder()
         self._pending.fail_all("the session is over")
         self._log.close()
         return asked and process.returncode == 0
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            session_folders.remove(self._folder)
 
     # -- requests -----------------------------------------------------------------------------
 

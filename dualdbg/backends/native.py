@@ -11,11 +11,11 @@ PROBE_FUNCTIONS = (
     "PyErr_Fetch",
     "PyErr_Restore",
     "PyImport_AddModule",
+    "PyLong_AsLong",
     "PyMem_RawFree",
     "PyMem_RawMalloc",
     "PyObject_CallMethod",
     "PyObject_GetAttrString",
-    "PyObject_IsTrue",
     "PyUnicode_AsUTF8",
     "Py_DecRef",
     "__errno_location",
@@ -64,11 +64,44 @@ class Visit:
 
 
 @dataclass(frozen=True)
+class FunctionPlace:
+    """Where a breakpoint on a function belongs, with its source line where debug info has one.
+
+    ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
+    function's, with parameters where they are known; ``inlined_in`` is the function into which it was inlined.
+    """
+
+    address: int
+    file: str | None = None
+    line: int | None = None
+    hides: bool = False
+    function: str | None = None
+    inlined_in: str | None = None
+
+
+@dataclass(frozen=True)
 class CallSite:
     """A call instruction, and the address that it calls; None when that is in a register or in memory."""
 
     site: int
     target: int | None
+
+
+@dataclass(frozen=True)
+class ReturnPlace:
+    """Where a function returns to: the address, and the stack pointer then."""
+
+    pc: int
+    sp: int
+
+
+@dataclass(frozen=True)
+class StepEndNumbers:
+    """gdb's numbers of the breakpoints at which a step may end, in the order in which they were wanted."""
+
+    returns: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    catches: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,7 @@ def _location(location: Location) -> Json:
         "address": _address(location.address),
         "file": location.file,
         "line": location.line,
+        "inlined_in": location.inlined_in,
     }
 
 

@@ -99,11 +99,11 @@ class StackListing:
         positions = {id(frame): position for position, frame in enumerate(stack.frames)}
         rows = numbered(stack, self._all_frames)
         if not report.locals and not _repeats(rows):
-            return self._printer.render(StackReport(stack, rows))
+            return self._printer.render(StackReport(stack, rows, full=self._all_frames))
         quiet = replace(stack, quality=Quality.FULL)
         text, at = "", 0
         while at < len(rows):
-            text += self._printer.render(StackReport(quiet, (rows[at],)))
+            text += self._printer.render(StackReport(quiet, (rows[at],), full=self._all_frames))
             for name, value in report.locals.get(positions[id(rows[at][1])], ()):
                 text += _cut(f"          {name} = {value}", self._style.width) + "\n"
             again = _same_from(rows, at)

@@ -253,7 +253,7 @@ class Console:
 
     def _take(self, view: View, event: Event) -> None:
         if isinstance(event, Stopped):
-            view.selection = Selection(event.stop.thread.tid)
+            view.selection = Selection(event.stop.thread.tid, event.stop.number)
             view.listing = None
             self._stays = self._stays and view is not self.current
             if self.stops_together and event.stop.reason is not Reason.PAUSE:

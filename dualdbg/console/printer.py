@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..known.short_names import short_function
 from ..model import (
     Breakpoint,
     BreakpointChanged,
@@ -36,7 +37,7 @@ from ..model import (
     Value,
 )
 from ..terminal_text import cleaned, visible
-from .names import file_name, native_tag, package_path, short_function
+from .names import file_name, native_tag, package_path
 from .reports import (
     BreakpointsReport,
     ErrorReport,
@@ -56,6 +57,7 @@ from .reports import (
 from .style import Style
 
 _OWN_REPR = "__repr__ not run"
+_PIPED = 100  # characters of a function's name where lines have no end
 _LONG_VALUE = 2000  # characters of a variable in a list of them
 
 LineReader = Callable[[str, int], "str | None"]
@@ -168,7 +170,7 @@ class Printer:
         for number, frame in report.frames:
             selected = number is not None and number == report.selected
             label = ("" if number is None else f"#{number}").ljust(width)
-            lines += self._frame_row(label, frame, selected)
+            lines += self._frame_row(label, frame, selected, report.full)
         if report.left_out:
             lines.append(f"  ({report.left_out} more frames)")
         if report.stack.origin is not None:
@@ -178,14 +180,15 @@ class Printer:
             lines.append(self.style.paint("warning", f"This stack is {report.stack.quality.value}{note}"))
         return "".join(f"{line}\n" for line in lines)
 
-    def _frame_row(self, label: str, frame: Frame, selected: bool) -> list[str]:
+    def _frame_row(self, label: str, frame: Frame, selected: bool, full: bool) -> list[str]:
         kind, tag = _kind(frame)
         start = f"{'>' if selected else ' '}{label} {tag:<4} "
         function = frame.function or "??"
         place = _place(frame)
         room = self.style.width
         narrow = room is not None and len(start) + len(function) + len(place) + 2 > room
-        function = short_function(function, room - len(start) if room is not None else None)
+        if not full:
+            function = short_function(function, room - len(start) if room is not None else _PIPED)
         head = self.style.paint(
             "selected" if selected else "number", start[: -len(f"{tag:<4} ")]
         ) + self.style.paint(kind, f"{tag:<4} {function}")
@@ -200,7 +203,7 @@ class Printer:
         kind, _ = _kind(frame)
         place = _place(frame)
         room = None if self.style.width is None else self.style.width - 2
-        function = self.style.paint(kind, short_function(frame.function or "??", room))
+        function = self.style.paint(kind, short_function(frame.function or "??", room or _PIPED))
         if room is None or len(frame.function or "??") + len(place) + 2 <= room:
             lines = [f"  {function}" + (f"  {self.style.paint('place', place)}" if place else "")]
         else:
@@ -309,7 +312,8 @@ def _location(location: Location) -> str:
     function = location.function or ""
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
     address = f"{location.address:#x} " if location.address is not None else ""
-    return f"{address}{function}{' in ' if function else ''}{place}"
+    inlined = f", inlined in {location.inlined_in}" if location.inlined_in else ""
+    return f"{address}{function}{' in ' if function else ''}{place}{inlined}"
 
 
 def _binding(row: Breakpoint) -> str:
@@ -317,13 +321,16 @@ def _binding(row: Breakpoint) -> str:
         return f"{row.state.value}: {row.message}"
     if len(row.locations) > 1:
         places = {file_name(location.library or location.file) for location in row.locations}
-        return f"{len(row.locations)} places in {', '.join(sorted(places))}"
+        inlined = sum(location.inlined_in is not None for location in row.locations)
+        note = f", {inlined} of them inlined" if inlined else ""
+        return f"{len(row.locations)} places in {', '.join(sorted(places))}{note}"
     if not row.locations:
         return str(row.state.value)
     location = row.locations[0]
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
-    note = f" ({row.message})" if row.message else ""
-    return place + note
+    notes = [f"inlined in {location.inlined_in}"] if location.inlined_in else []
+    notes += [row.message] if row.message else []
+    return place + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _thread_line(thread: Thread) -> str:

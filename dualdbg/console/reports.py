@@ -12,7 +12,8 @@ from ..model import Breakpoint, Event, Frame, Stack, State, Thread, Value
 class StackReport:
     """A stack or a part of it. ``frames`` are numbered as ``frame N`` takes them; plumbing has no number.
 
-    ``selected`` is the number of the selected frame, ``left_out`` how many frames a limit cut off.
+    ``selected`` is the number of the selected frame, ``left_out`` how many frames a limit cut off. ``full``: names are
+    not shortened.
     """
 
     stack: Stack
@@ -20,6 +21,7 @@ class StackReport:
     selected: int | None = None
     left_out: int = 0
     thread: Thread | None = None
+    full: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import sys
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from .. import session_folders
 from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
 from ..patience import patient
 from ..places import here
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal
+from ..target.calls import UnixPlace
 from ..target.launcher import Launch, Meeting
 from ..target.terminal import Terminal
 from .client.conventions import Client
@@ -46,7 +46,6 @@ class ClientTerminal:
         self._connection = connection
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
-        self._folder = session_folders.make_for("the program's terminal")  # only we may enter it
         self._token = secrets.token_hex(16)
 
     def launch(self, what: Launch) -> Launch:
@@ -59,13 +58,12 @@ class ClientTerminal:
         """Nothing to do: the program writes to the terminal itself."""
 
     def close(self) -> None:
-        session_folders.remove(self._folder)
+        """Nothing to do: the terminal is the editor's."""
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
     ) -> TerminalTarget:
         """Ask the editor to run the helper, and the helper to start the program. Raises TargetError."""
-        path = str(self._folder / "session")
         joined: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = (
             asyncio.get_running_loop().create_future()
         )
@@ -77,11 +75,17 @@ class ClientTerminal:
                 return
             joined.set_result((reader, writer))
 
-        server = await asyncio.start_unix_server(helper, path)
         try:
-            reader, writer = await self._join(joined, launch, path)
+            place = await UnixPlace.open(helper)
+        except OSError as error:
+            raise TargetError(
+                f"the terminal cannot call dualdbg: no folder for a socket: {error.strerror or error}",
+                "TMPDIR names a folder that can be written to",
+            ) from error
+        try:
+            reader, writer = await self._join(joined, launch, place.path)
         finally:
-            server.close()
+            place.close()
         wanted = {
             "launch": {**asdict(replace(launch, env={})), "env": dict(launch.env)},
             "meeting": asdict(meeting) if meeting else None,

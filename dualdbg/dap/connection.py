@@ -12,7 +12,7 @@ from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineLost, ProtocolError
 from ..patience import patient
 from ..protocol import dap
-from ..waiting import settled
+from ..waiting import abandon, settled
 from .admission import Gate, NotAdmitted
 
 _CHUNK = 1 << 16
@@ -59,11 +59,11 @@ class Connection:
         try:
             while not self.closed.is_set():
                 reading = asyncio.ensure_future(self._reader.read(_CHUNK))
-                await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
-                if not reading.done():
-                    reading.cancel()
-                    return
-                data = reading.result()
+                try:
+                    await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+                    data = reading.result() if reading.done() else b""
+                finally:
+                    abandon(reading)
                 if not data:
                     return
                 for message in decoder.feed(data):

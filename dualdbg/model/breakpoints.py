@@ -79,13 +79,17 @@ _PYTHON_KINDS = {
 
 @dataclass(frozen=True)
 class Location:
-    """One place where a breakpoint is bound. ``address`` is absolute in the target (None for Python)."""
+    """One place where a breakpoint is bound. ``address`` is absolute in the target (None for Python).
+
+    ``inlined_in``: the compiler inlined the function there, into this other one.
+    """
 
     function: str | None = None
     library: str | None = None
     address: int | None = None
     file: str | None = None
     line: int | None = None
+    inlined_in: str | None = None
 
 
 class BreakpointState(str, Enum):

@@ -52,6 +52,10 @@ class Stop:
     ``epoch`` counts the stops of a session; handles made at this stop carry it.
     ``seconds`` counts from the start of dualdbg. ``description`` is for people:
     a signal's name and meaning, an exception's type and text, a return value.
+
+    ``frame`` is the one that the user is to look at first, ``number`` its number among the visible ones of the stack.
+    It is not the innermost one, 0, where that is only the C library's or the C++ library's way to say that something is
+    wrong.
     """
 
     epoch: int
@@ -62,6 +66,7 @@ class Stop:
     breakpoints: tuple[int, ...] = ()
     description: str | None = None
     seconds: float = 0.0
+    number: int = 0
 
 
 @dataclass(frozen=True)

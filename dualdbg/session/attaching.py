@@ -35,6 +35,7 @@ from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
 from .attach.python_control import ControlOptions, PythonControl
+from .engine_reports import EngineReports
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .start import Options, find_gdb, furnish, keep_log
@@ -56,7 +57,7 @@ kill -s CONT "$gdb"
 echo 'dualdbg-engine ["leave"]'
 tries=0
 while lives "$gdb" "$began" && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done
-if lives "$gdb" "$began"; then kill -s KILL "$gdb"; fi
+if lives "$gdb" "$began"; then kill -s KILL -- "-$gdb"; fi
 {repair} "$pid" {state} {memory}
 """
 )
@@ -81,7 +82,7 @@ async def attach(
     gdb = find_gdb(options.gdb)
     if lowering is None:
         ptrace.check(pid)
-    session = Session(pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+    reports = EngineReports()
     native = GdbEngine(
         GdbOptions(
             gdb,
@@ -90,11 +91,12 @@ async def attach(
             dies_with_us=False,
             environment=await in_thread(preloads.for_gdb),
         ),
-        session.report,
-        session.congested,
+        reports.report,
+        reports.congested,
     )
-    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
-    session.native, session.python = native, python
+    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
+    session = Session(pid, native, python, started)
+    reports.go_to(session)
     keep_log(session, options)
     furnish(session, options, operators, _as_launched(pid))
     if subscribe is not None:
@@ -111,6 +113,7 @@ async def attach(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
+        await native.leave_on_signals()
         if lowering is None:
             await _guarded_attach(session, native, was_stopped)
         else:
@@ -199,8 +202,8 @@ async def _begin(session: Session, native: GdbEngine) -> None:
 async def _first_stop(session: Session) -> None:
     """Attaching is the first stop: everything is ready for the commands of the user."""
     thread = await session.inspector.thread(session.pid)
-    frame = await session.inspector.top_frame(session.pid)
-    picture = Picture(thread, frame)
+    visible = await session.inspector.visible_frames(session.pid)
+    picture = Picture(thread, visible[0] if visible else None)
     await session.loop.ask(attach_ready, picture, Reason.PAUSE, "attached")
 
 

@@ -86,7 +86,8 @@ def _native_facts(facts: NativeFacts) -> str:
     said = [
         f"{name}={brief(value)}"
         for name, value in read.items()
-        if not isinstance(value, Unread) and not (name in ("done", "asked", "thread") and not value)
+        if not isinstance(value, Unread)
+        and not (name in ("done", "asked", "thread", "steps_again") and not value)
     ]
     return " ".join([_native_stopped(facts.stop), *said])
 

@@ -93,11 +93,12 @@ class Resume:
     """gdb lets the target run on.
 
     ``signal``: the target gets the SIGINT that it was stopped for. ``dead``: the process was killed, and gdb is to
-    notice.
+    notice. ``again``: gdb's number of a thread whose source step begins again where it stands.
     """
 
     signal: bool = False
     dead: bool = False
+    again: int | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from ..target import joiner, preload
 from ..target.calls import UnixPlace
 from ..target.child import Child
 from ..target.launcher import Launch, Meeting, settings_for
-from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_of, started_at
+from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_of, started_at, user_of
 from ..target.permission import yama_scope
 from ..target.terminal import Terminal
 from .breakpoints.shared import SharedBreakpoints, SharedTable
@@ -205,11 +205,13 @@ class Group:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             peer = of_unix_socket(writer.get_extra_info("socket"))
+            began = started_at(peer.pid)
             if self._is_stranger(peer):
                 return
             caller = self._read(await reader.readline(), peer)
-            if caller is not None:
-                await self._answer(caller, writer)
+            if caller is None or caller.started != began:  # it has ended, and another has its number by now
+                return
+            await self._answer(caller, writer)
         except DualdbgError as error:
             self._tell(error.message, error.hint)
         except PermissionError as error:
@@ -229,7 +231,7 @@ class Group:
         Processes of our own user only need to know the token: a service may have started one for the program. Such a
         process can only name itself. Raises OSError when the process has ended.
         """
-        if peer.pid == 0 or peer.uid is None:
+        if peer.pid == 0 or peer.uid is None or user_of(peer.pid) != peer.uid:
             return True
         if is_ours(peer.uid):
             return False

@@ -29,11 +29,13 @@ from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.linux.procfs import Mapping, MemoryMap
+from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
 from ..waiting import to_its_end
 from .announcement import announce_start
 from .breakpoints.table import BreakpointTable
+from .engine_reports import EngineReports
 from .engines import NativeEngine
 from .inspect.inspector import Inspector
 from .inspect.thread_list import NamedThreads, ThreadList
@@ -61,17 +63,15 @@ async def open_core(
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
     captured, notes = await in_thread(capture_core, path, Wanted(), program)
-    session = CoreSession(captured.facts.pid, None, None, started)  # type: ignore[arg-type]  # engines follow at once
-
-    def report(event: EngineEvent) -> None:
-        if isinstance(event, EngineEnded):  # gdb's other reports are about a process that runs
-            session.report(event)
-
+    reports = EngineReports()
     native = GdbEngine(
-        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)), report
+        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        reports.report,
+        reports.congested,
     )
-    session.native = native
-    session.python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
+    session = CoreSession(captured.facts.pid, native, python, started)
+    reports.go_to(session)
     keep_log(session, options)
     options = replace(options, table=_NoBreakpoints)
     image, inspector = _CoreImage(captured), partial(_CoreInspector, captured)
@@ -109,7 +109,10 @@ async def _show(session: CoreSession, captured: Captured, how: str) -> None:
     number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
     hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
     await session.loop.ask(attached, hold)
-    picture = Picture(await session.inspector.thread(tid), await session.inspector.top_frame(tid))
+    visible = await session.inspector.visible_frames(tid)
+    first = first_of_user(visible)
+    frame = visible[first] if visible else None
+    picture = Picture(await session.inspector.thread(tid), frame, number=first)
     await session.loop.ask(attach_ready, picture, Reason.SIGNAL, how)
     await session.loop.ask(tell_attached)
 
@@ -120,6 +123,10 @@ def _version(captured: Captured) -> str | None:
 
 class CoreSession(Session):
     """Refuses all commands that would let the process run."""
+
+    def report(self, event: EngineEvent) -> None:
+        if isinstance(event, EngineEnded):  # gdb's other reports are about a process that runs
+            super().report(event)
 
     async def resume(self) -> None:
         raise WrongState(_NO_LIFE, "look at frames, threads, values and memory")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
+from ..backends.native import Move
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
@@ -24,7 +25,7 @@ from ..waiting import settled
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
-from .death_watch import watch_death
+from .death_watch import is_dead, watch_death
 from .engines import NativeEngine, PythonEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
@@ -97,6 +98,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
         self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
 
@@ -194,11 +196,27 @@ class Session:
 
     async def _watch_exit(self) -> None:
         assert self.wait_for_exit is not None
-        self.loop.put(exited, await self.wait_for_exit())
+        exit = await self.wait_for_exit()
+        if exit.signal == signal.SIGTRAP:
+            # Each SIGTRAP goes to gdb first. Where one ended the process without a word of gdb, gdb had let go of it
+            # with a breakpoint left in it: gdb's own end, which we hear of in a moment, is what has happened.
+            await self._wait_for(self._gdb_told_an_end.wait(), GDB_GRACE)
+        self.loop.put(exited, exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
+        self._gdb_told_an_end.set()
         if self.wait_for_exit is None:
             self.loop.put(exited, Exit(code=event.code, signal=_signal_number(event.signal)))
+
+    def _native_refused(self, event: engine.NativeRefused) -> None:
+        self.background(self._not_resumed(event))
+
+    async def _not_resumed(self, event: engine.NativeRefused) -> None:
+        if is_dead(self.pid):
+            await self.native.close(grace=0.0)  # there is nothing that it could still hold
+            return
+        self.loop.put(resume_failed, self.inspector.plain_thread(None))
+        raise CommandError(f"gdb could not let the target run: {event.text}")
 
     def _native_log(self, event: engine.NativeLog) -> None:
         for id in self.breakpoints.native_owners(event.gdb_breakpoint):
@@ -210,6 +228,7 @@ class Session:
             self.loop.put(debugpy_lost, event.detail)
         else:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
+            self._gdb_told_an_end.set()
 
     # -- effects --------------------------------------------------------------------------------------
 
@@ -235,6 +254,8 @@ class Session:
                 await self.native.resume_with_signal("SIGINT")
             elif repeated is not None:
                 await self.native.move(NATIVE_MOVES[repeated.kind], repeated.gdb_thread)
+            elif what.again is not None:
+                await self.native.move(Move.STEP, what.again)
             else:
                 await self.native.resume()
         except DualdbgError:
@@ -476,6 +497,7 @@ def _signal_number(name: str | None) -> int | None:
 _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeStopped: lambda session, event: session.loop.put(native_stopped, event),
     engine.NativeExited: Session._native_exited,
+    engine.NativeRefused: Session._native_refused,
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),

@@ -47,6 +47,7 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable, SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
 from .death_watch import is_dead
+from .engine_reports import EngineReports
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
@@ -56,6 +57,7 @@ from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
+from .stepping.handlers import HandlerFinder
 from .stepping.line_watch import LineWatch
 from .stepping.momentary_breakpoints import MomentaryBreakpoints
 from .stepping.probe import Probe
@@ -165,7 +167,7 @@ async def launch(
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
-    session = Session(0, None, None, started)  # type: ignore[arg-type]  # engines follow at once
+    reports = EngineReports()
     native = GdbEngine(
         GdbOptions(
             gdb,
@@ -173,19 +175,19 @@ async def launch(
             WireLog(options.log_dir, "gdb", started),
             environment=await in_thread(preloads.for_gdb),
         ),
-        session.report,
-        session.congested,
+        reports.report,
+        reports.congested,
     )
-    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), session.report)
+    python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
     point = MeetingPoint(python.serve)
     meeting = await point.open(user=user)
     gdb_ready = asyncio.ensure_future(native.start())
-    target: StartedTarget | None = None
+    session: Session | None = None
     try:
         start_target = start_target or partial(spawn, cache=cache_directory() / "pycache")
         target = await start_target(what, meeting, terminal=options.terminal)
-        session.pid = session.loop.state.pid = target.pid
-        session.native, session.python = native, python
+        session = Session(target.pid, native, python, started)
+        reports.go_to(session)
         session.wait_for_exit = target.wait
         session.end_target = target.kill
         session.target = target
@@ -204,34 +206,30 @@ async def launch(
         else:
             await _start_python(session, native, python, meeting, point.failure, options, configure)
     except BaseException as error:
-        if target is not None and isinstance(error, DualdbgError) and await _ended(session, target, error):
+        if session is not None and isinstance(error, DualdbgError) and await _ended(session, error):
             return session
         point.close()
-        await to_its_end(_undo(session, native, python, gdb_ready, target))
+        await to_its_end(_undo(native, python, gdb_ready, session))
         raise
     return session
 
 
 async def _undo(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    gdb_ready: asyncio.Future[None],
-    target: StartedTarget | None,
+    native: GdbEngine, python: DebugpyEngine, gdb_ready: asyncio.Future[None], session: Session | None
 ) -> None:
     """The session could not be started, or is not wanted any more: whatever was started is ended."""
     gdb_ready.cancel()
     await asyncio.gather(gdb_ready, return_exceptions=True)
-    if target is not None:
-        target.kill()
+    if session is not None:
+        session.target.kill()
     await native.close(grace=SHORT_GRACE)
     await python.close()
-    if target is not None:
-        await target.cleared()
-    await session.end_tasks()
+    if session is not None:
+        await session.target.cleared()
+        await session.end_tasks()
 
 
-async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError) -> bool:
+async def _ended(session: Session, trouble: DualdbgError) -> bool:
     """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told.
 
     Where gdb was lost, that has been told, and the process ends because of it.
@@ -241,10 +239,10 @@ async def _ended(session: Session, target: StartedTarget, trouble: DualdbgError)
         return True
     if isinstance(trouble, (UsageError, PermissionRefused)):
         return False
-    reported = asyncio.ensure_future(target.wait())
+    reported = asyncio.ensure_future(session.target.wait())
     try:
         end = time.monotonic() + END_GRACE
-        while not (reported.done() or is_dead(target.pid)):
+        while not (reported.done() or is_dead(session.pid)):
             if time.monotonic() > end:
                 return False
             await asyncio.sleep(END_LOOK)
@@ -325,12 +323,13 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
     watch = LineWatch(loop, engine, inspector, code)
-    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code)
-    ground = GroundReader(engine, inspector, watch, code, table)
+    handlers = HandlerFinder(engine, image, code)
+    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
+    ground = GroundReader(engine, inspector, watch, code, table, handlers)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)
-    reader = ArrivalReader(engine, inspector, watch, code, table)
+    reader = ArrivalReader(engine, inspector, watch, code, table, session)
     return StepEnds(loop, reader, momentary, watch, probe)
 
 
@@ -423,10 +422,10 @@ async def _start_python(
     await session.breakpoints.python_connected()
     if configure is not None:
         await configure(session)
+    session.inspector.thread_list.program_begins()
     await session.breakpoints.release()
     if options.stop_on_entry:
         await session.loop.ask(expect_entry)
-    session.inspector.thread_list.program_begins()
     await python.configuration_done()
 
 

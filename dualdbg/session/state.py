@@ -156,6 +156,7 @@ class TargetState:
     # The step under way.
     step: Step | None = None
     gdb_steps: bool = False  # gdb ends it by itself
+    steps_again: bool = False  # gdb's source step begins again when the target runs on
     debugpy_step: Step | None = None  # the one that debugpy is to end, perhaps of an earlier command
     leaving: Step | None = None  # it goes on after an exception, and leaves first what it had called
 
@@ -229,7 +230,7 @@ class TargetState:
 
     def settle(self, completed: bool) -> None:
         """No step is under way any more. ``completed``: debugpy does not work on it any more either."""
-        self.step, self.gdb_steps = None, False
+        self.step, self.gdb_steps, self.steps_again = None, False, False
         if completed:
             self.debugpy_step = None
 
@@ -244,6 +245,7 @@ class TargetState:
             show.breakpoints,
             show.description,
             self.seconds(),
+            picture.number,
         )
 
     def enter(self, phase: State, stop: Stop, message: str | None = None) -> Effects:

@@ -18,6 +18,7 @@ from ..errors import DualdbgError, SymbolError, TargetError
 from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
+from ..symbols.source_lines import SourceLines
 from .capture import Captured, Wanted
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
@@ -232,10 +233,12 @@ def _read_objects(
         result.locals = texts.locals_of(reader, frames)
 
 
-def report_core(path: str, wanted: Wanted, program: str | None = None) -> ProcessReport:
+def report_core(
+    path: str, wanted: Wanted, program: str | None = None, lines: SourceLines | None = None
+) -> ProcessReport:
     """The stacks of every thread in a core. Raises TargetError or SymbolError, which say why it cannot be read."""
     captured, notes = capture_core(path, wanted, program)
-    report = Assembler(captured).report()
+    report = Assembler(captured).report(lines)
     return replace(report, notes=(*notes, *report.notes))
 
 

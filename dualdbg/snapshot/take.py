@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import DualdbgError
+from ..symbols.source_lines import SourceLines
 from .capture import Wanted, capture
 from .facts import Failure, ProcessReport
 from .linux.procfs import is_fork_of
@@ -12,13 +13,24 @@ from .report.assemble import Assembler
 
 
 def take(
-    pids: Iterable[int], *, stop: bool = True, wanted: Wanted
+    pids: Iterable[int], *, stop: bool = True, wanted: Wanted, lines: SourceLines | None = None
 ) -> tuple[list[ProcessReport], list[Failure]]:
-    """A report of each process, and the failures. Each process is stopped for its own few milliseconds only."""
+    """A report of each process, and the failures. Each process is stopped for its own few milliseconds only.
+
+    ``lines`` looks up file and line of native frames, when all processes were read: that takes longer.
+    """
+    assemblers: list[tuple[int, Assembler]] = []
     reports, failures = [], []
     for pid in pids:
         try:
-            reports.append(Assembler(capture(pid, stop, wanted)).report())
+            assembler = Assembler(capture(pid, stop, wanted))
+            assembler.unwind()
+            assemblers.append((pid, assembler))
+        except DualdbgError as error:
+            failures.append(Failure(pid, error.message, error.hint))
+    for pid, assembler in assemblers:
+        try:
+            reports.append(assembler.report(lines))
         except DualdbgError as error:
             failures.append(Failure(pid, error.message, error.hint))
     return reports, failures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
@@ -10,12 +11,15 @@ from pathlib import PurePath
 from ..known.binding_layers import GLUE_PATTERNS, RUST_LIBRARY
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
+from ..shared.libraries import is_runtime, is_system
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
 EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
+# What the C++ library's functions are in.
+RUNTIME_NAMESPACES = ("std::", "__gnu_cxx::")
 
 # The functions at the bottom of a thread's stack.
 BASE_FUNCTIONS = re.compile(
@@ -68,6 +72,24 @@ def is_base(frame: NativeFrame) -> bool:
     return frame.function is not None and BASE_FUNCTIONS.match(frame.function) is not None
 
 
+def first_of_user(frames: Sequence[Frame]) -> int:
+    """The number of the first frame that is the user's own, where the innermost one is of a run-time library; else 0.
+
+    ``frames`` are the visible ones, the innermost first.
+    """
+    if not frames or not _is_runtime(frames[0]):
+        return 0
+    own = (at for at, frame in enumerate(frames) if not _is_runtime(frame) and frame.role is Role.USER)
+    return next(own, 0)
+
+
+def _is_runtime(frame: Frame) -> bool:
+    if isinstance(frame, PythonFrame):
+        return False
+    library = frame.library or ""
+    return is_system(library) or is_runtime(library) or (frame.function or "").startswith(RUNTIME_NAMESPACES)
+
+
 class _Hiding(Enum):
     """Why the frames that are called from here are folded away."""
 
@@ -97,6 +119,17 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         result.append(replace(frame, role=role))
     result.reverse()
     return result
+
+
+def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:
+    """Whether the innermost frame runs for debugpy or for us: in a thread of theirs, or below their tracing of one."""
+    hiding: _Hiding | None = None
+    for frame in reversed(frames):
+        if isinstance(frame, PythonFrame):
+            hiding = _hiding_of_python(frame, hiding, rules)
+        elif rules.is_ours(frame.library):
+            hiding = _Hiding.OURS
+    return hiding is _Hiding.OURS
 
 
 def _hiding_of_python(frame: PythonFrame, hiding: _Hiding | None, rules: RoleRules) -> _Hiding | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import secrets
@@ -34,33 +35,29 @@ class Folder:
     there: Path
 
     @classmethod
-    def make(cls, pid: int | None = None, user: int | None = None, mode: int = 0o700) -> Folder:
-        """A folder that process ``pid`` sees too, which may be in a container, and that user ``user`` may enter.
+    def make(cls, pid: int | None = None) -> Folder:
+        """A folder that process ``pid`` sees too, which may be in a container, and that only we may enter.
 
         Without a ``pid`` the process sees what we see. Raises OSError when no such folder can be made.
         """
         trouble: OSError = FileNotFoundError("no folder for temporary files")
         for base in folders():
-            outside = _seen_by(pid, base)
             try:
-                here = session_folders.make(outside)
+                here = session_folders.make(_seen_by(pid, base))
             except OSError as error:
                 trouble = error
                 continue
-            folder = cls(here, base / here.name)
-            try:
-                here.chmod(mode)
-                folder.give(here, user)
-            except OSError:
-                folder.remove()
-                raise
-            return folder
+            return cls(here, base / here.name)
         raise trouble
 
     def give(self, path: Path, user: int | None) -> None:
-        """``path``, in this folder or itself, belongs to ``user`` from now on. Raises OSError."""
+        """The folder, and ``path`` in it, belong to ``user`` from now on. Raises OSError.
+
+        Nothing may be done in it after that: its owner could put a link to any file of ours in the place of ours.
+        """
         if user is not None and user != os.geteuid():
-            os.chown(path, user, -1, follow_symlinks=False)
+            for one in (path, self.here):
+                os.chown(one, user, -1, follow_symlinks=False)
 
     def remove(self) -> None:
         session_folders.remove(self.here)
@@ -72,14 +69,22 @@ def folders() -> list[Path]:
 
 
 def _seen_by(pid: int | None, base: Path) -> Path:
-    """The folder that the process calls ``base``: its root or its mounts may differ from ours (proc(5))."""
+    """The folder that the process calls ``base``: its root or its mounts may differ from ours (proc(5)).
+
+    In a user namespace of its own, any user has made the mounts, and changes them as we look. For root that is no
+    place to write to: raises PermissionError.
+    """
     if pid is None:
         return base
     inside = Path(f"/proc/{pid}/root{base}")
     try:
-        return base if base.samefile(inside) else inside
+        if base.samefile(inside):
+            return base
     except OSError:
-        return inside
+        pass
+    if os.geteuid() == 0 and not Path("/proc/self/ns/user").samefile(f"/proc/{pid}/ns/user"):
+        raise PermissionError(errno.EPERM, "its files are those of a user namespace of its own")
+    return inside
 
 
 class UnixPlace:
@@ -100,15 +105,16 @@ class UnixPlace:
         everyone: bool = False,
         limit: int = _LONGEST_LINE,
     ) -> UnixPlace:
-        """``pid`` and ``user`` as in :meth:`Folder.make`; ``everyone``: any user who knows the path may connect.
+        """``pid`` as in :meth:`Folder.make`; ``user`` may connect, and ``everyone`` who knows the path.
 
         Raises OSError.
         """
-        folder = Folder.make(pid, user, 0o711 if everyone else 0o700)
+        folder = Folder.make(pid)
         here = folder.here / "session"
         try:
             server = await asyncio.start_unix_server(handler, here, limit=limit)
             here.chmod(0o666 if everyone else 0o600)
+            folder.here.chmod(0o711 if everyone else 0o700)
             folder.give(here, user)
         except BaseException:
             folder.remove()

@@ -97,6 +97,11 @@ def parent_of(pid: int) -> int:
     return int(_stat(pid)[1])
 
 
+def user_of(pid: int) -> int:
+    """The effective user, who owns the folder in /proc (proc(5)). Raises OSError when the process is gone."""
+    return Path(f"/proc/{pid}").stat().st_uid
+
+
 def started_at(pid: int) -> int:
     """Field 22 of /proc/PID/stat: no other process has this number and this time. Raises OSError when it is gone."""
     return int(_stat(pid)[19])

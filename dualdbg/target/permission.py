@@ -81,7 +81,7 @@ def look(pid: int) -> Situation | None:
     """The situation of a process; None when there is no such process."""
     try:
         status = _status(pid)
-        shown_owner = Path(f"/proc/{pid}").stat().st_uid
+        shown_owner = Path(f"/proc/{pid}/status").stat().st_uid  # the folder itself is always its user's
     except OSError:
         return None
     ours = _status(os.getpid())

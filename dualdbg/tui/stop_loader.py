@@ -210,8 +210,9 @@ class Follower:
         return self.session.stop is stop and not self._wanted.is_set()
 
     async def _load(self, stop: Stop) -> None:
-        selection = self.console.selection or Selection(stop.thread.tid)
-        if stop.frame is not None and selection == Selection(stop.thread.tid):
+        first = Selection(stop.thread.tid, stop.number)
+        selection = self.console.selection or first
+        if stop.frame is not None and selection == first:
             await self._show_place(stop.frame, True)
         self.show_breakpoints()
         self._changed()

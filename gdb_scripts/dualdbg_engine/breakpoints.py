@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Sequence
+from typing import Any, Sequence
 
 import gdb
 from dualdbg_helpers import cython_frames, language
@@ -69,12 +69,6 @@ def require_thread(number: int, thread: int) -> None:
     _breakpoint(number).thread = thread
 
 
-def require_stack_pointer(number: int, lowest: int) -> None:
-    """Let a breakpoint stop only where the stack pointer is at least ``lowest``."""
-    with language.ours():  # gdb may read it again in the language of the place, where it means the same
-        _breakpoint(number).condition = "$sp >= %d" % lowest
-
-
 def require_register(number: int, register: str, value: int) -> None:
     """Let a breakpoint of the C library stop only where the lower half of a register is ``value``, signed."""
     with language.ours():
@@ -107,6 +101,49 @@ def delete_breakpoints(numbers: list[int]) -> None:
             point.delete()
 
 
+class FunctionPoint(gdb.Breakpoint):
+    """A breakpoint on a function that begins with what was inlined into it.
+
+    At a breakpoint of the user's own gdb shows the innermost inlined function, at an internal one the function
+    itself. Its condition is evaluated in the frame: gdb reads one by the names of the innermost function.
+    """
+
+    def __init__(self, address: int) -> None:
+        with language.ours():
+            super().__init__("*%d" % address, internal=True)
+        self.of_frame = ""
+
+    def stop(self) -> bool:
+        return _holds(self.of_frame)
+
+
+def _holds(condition: str | None) -> bool:
+    """Whether a condition is true, or has no value: then the breakpoint stops, and dualdbg says why."""
+    if not condition:
+        return True
+    try:
+        return bool(language.evaluate_for_user(condition))
+    except gdb.error:
+        return True
+
+
+def insert_at_function(address: int) -> int:
+    """Set such a breakpoint; returns gdb's number, which is below zero."""
+    return int(FunctionPoint(address).number)
+
+
+def set_internal(number: int, attribute: str, value: Any) -> None:
+    """Set an attribute of an internal breakpoint, which gdb's own commands do not take: ``enabled``, ``ignore_count``
+    or ``of_frame``, its condition.
+    """
+    setattr(_breakpoint(number), attribute, value)
+
+
+def internal_hits(number: int) -> int:
+    """How often an internal breakpoint was hit."""
+    return int(_breakpoint(number).hit_count)
+
+
 class _NoCalls:
     """While it is entered, no expression calls a function of the target. dualdbg has checked that no expression
     assigns: gdb's own may-write-memory would also keep gdb from removing its breakpoints.
@@ -129,10 +166,16 @@ class LogPoint(gdb.Breakpoint):
     """
 
     def __init__(
-        self, address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
+        self,
+        address: int,
+        texts: Sequence[str],
+        expressions: Sequence[str],
+        condition: str | None,
+        tid: int,
+        at_function: bool,
     ) -> None:
         with language.ours():
-            super().__init__("*%d" % address)
+            super().__init__("*%d" % address, internal=at_function)
         self._texts = texts
         self._expressions = expressions
         self._condition = condition
@@ -154,10 +197,18 @@ class LogPoint(gdb.Breakpoint):
 
 
 def insert_log_point(
-    address: int, texts: Sequence[str], expressions: Sequence[str], condition: str | None, tid: int
+    address: int,
+    texts: Sequence[str],
+    expressions: Sequence[str],
+    condition: str | None,
+    tid: int,
+    at_function: bool,
 ) -> int:
-    """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number."""
-    return int(LogPoint(address, texts, expressions, condition, tid).number)
+    """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number.
+
+    ``at_function``: its frame is that of the function itself, as for :class:`FunctionPoint`.
+    """
+    return int(LogPoint(address, texts, expressions, condition, tid, at_function).number)
 
 
 def log_text(number: int, texts: Sequence[str], expressions: Sequence[str]) -> str:

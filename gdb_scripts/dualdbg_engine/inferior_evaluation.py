@@ -22,12 +22,12 @@ def call_probe(
     method: str,
     argument: str,
     keep: Callable[[_Call, int], None] | None = None,
-) -> bool:
+) -> int:
     """Call ``pydevd.dualdbg_probe.METHOD(ARGUMENT)`` in thread ``number``, which holds the GIL.
 
     ``functions`` maps the names of the C functions that this needs to their addresses. A pending exception of the
-    thread, and errno, are the same afterwards. Returns whether the call returned a true value; ``keep`` is called with
-    the result itself.
+    thread, and errno, are the same afterwards. Returns the number that the method returns, 0 where it fails; with
+    ``keep``, that is called with the result itself.
     """
     select_innermost(number)
 
@@ -46,7 +46,7 @@ def call_probe(
             point.enabled = True
 
 
-def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[_Call, int], None] | None) -> bool:
+def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[_Call, int], None] | None) -> int:
     inferior = gdb.selected_inferior()
     texts = [text.encode() + b"\0" for text in ("pydevd", "dualdbg_probe", method, "s", argument)]
     size = 32 + sum(map(len, texts))
@@ -65,9 +65,11 @@ def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[_Call, 
     module = call("PyImport_AddModule", places[0])
     probe = call("PyObject_GetAttrString", module, places[1]) if module else 0
     result = call("PyObject_CallMethod", probe, places[2], places[3], places[4]) if probe else 0
-    done = result != 0 and call("PyObject_IsTrue", result) == 1
+    number = 0
     if result and keep is not None:
         keep(call, result)
+    elif result:
+        number = call("PyLong_AsLong", result)
     for owned in (result, probe):
         if owned:
             call("Py_DecRef", owned)
@@ -75,7 +77,7 @@ def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[_Call, 
     call("PyErr_Restore", *(int.from_bytes(saved[at : at + 8], "little") for at in (0, 8, 16)))
     call("PyMem_RawFree", block)
     inferior.write_memory(errno, saved_errno)
-    return done
+    return number
 
 
 def probe_text(number: int, functions: dict[str, int], method: str, argument: str) -> str:

@@ -1,8 +1,11 @@
-"""Lets go of the process and ends gdb in good order, for the case that the session is dead."""
+"""Lets go of the process and ends gdb in good order: when the session is dead, or somebody ends gdb by a signal."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import threading
 from typing import Iterator
 
 import gdb
@@ -26,6 +29,39 @@ def leave() -> None:
         interrupt_quietly()
     else:
         gdb.post_event(_detach_and_quit)
+
+
+def leave_on_signals() -> None:
+    """From now on SIGTERM and SIGHUP make gdb leave as :func:`leave` does.
+
+    By itself gdb ends at once then, and a thread that it has made call a function would return from it to nowhere.
+    Where gdb can start no thread, that stays so.
+    """
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    # Signals for gdb itself are to reach its own thread (the manual of gdb: Threading in GDB).
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        threading.Thread(target=_leave_at_signal, args=(reading,), daemon=True).start()
+    except RuntimeError:
+        os.close(reading)
+        os.close(writing)
+        return
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    for number in _LEAVES:
+        signal.signal(number, lambda number, frame: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+
+_LEAVES = (signal.SIGTERM, signal.SIGHUP)
+
+
+def _leave_at_signal(reading: int) -> None:
+    """Python code that belongs to a signal runs when gdb next runs Python; this thread hears of it at once."""
+    while os.read(reading, 1)[0] not in _LEAVES:
+        pass
+    gdb.post_event(leave)
 
 
 def _detach_and_quit() -> None:

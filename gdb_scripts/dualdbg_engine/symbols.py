@@ -1,4 +1,4 @@
-"""Where functions and lines begin in the symbols that gdb has read; and the reading of all symbols of a library."""
+"""Where lines begin in the symbols that gdb has read; and the reading of all symbols of a library."""
 
 from __future__ import annotations
 
@@ -8,33 +8,18 @@ from typing import Any
 
 import gdb
 
-
-def function_body(address: int) -> dict[str, Any]:
-    """Where the body of the function at ``address`` begins, as debug info has it.
-
-    The second line entry of a function is where its prologue ends: the rule of gdb's own
-    skip_prologue_using_sal. Without line entries it is the function's first instruction.
-    """
-    position = gdb.find_pc_line(address)
-    table = position.symtab
-    if table is None:
-        return {"address": address, "file": None, "line": None}
-    block = _function_block(address)
-    end = block.end if block is not None else address + 1
-    starts = sorted({entry.pc for entry in table.linetable() if address < entry.pc < end})
-    body = starts[0] if starts else address
-    return {"address": body, "file": table.fullname(), "line": gdb.find_pc_line(body).line}
+from .function_places import entry_of, function_body, inner_function, outer_function
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
-    """:func:`function_body` of each, addresses only."""
+    """:func:`~function_places.function_body` of each, addresses only."""
     return [function_body(address)["address"] for address in addresses]
 
 
 def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; may be empty.
 
-    On the first line of a function it is the address behind the prologue, where arguments can be read, as in gdb.
+    On the first line of a function it is the place of the function, as in gdb.
     """
     try:
         _, positions = gdb.decode_line("%s:%d" % (quoted(file), line))
@@ -44,28 +29,49 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     for position in positions or ():
         if position.symtab is None or not position.pc:
             continue
-        block = _function_block(position.pc)
-        place = {"address": position.pc, "line": position.line}
-        outer = block.superblock if block is not None and block.start == position.pc else None
-        if outer is not None and outer.is_static:
-            place = function_body(position.pc)
-        function = block.function if block is not None else None
+        address, found = _where_most_pass(position), position.line
+        outer, block = outer_function(address), inner_function(address)
+        if outer is not None and (entry_of(outer) == address or _is_first_line(outer, block, position)):
+            place = function_body(entry_of(outer))
+            address, found = place["address"], place["line"] or found
         rows.append(
             {
-                "address": place["address"],
+                "address": address,
                 "file": position.symtab.fullname(),
-                "line": place["line"] or position.line,
-                "function": function.print_name if function is not None else None,
+                "line": found,
+                "function": block.function.print_name if block is not None else None,
             }
         )
     return rows
 
 
-def _function_block(address: int) -> gdb.Block | None:
-    block = gdb.block_for_pc(address)
-    while block is not None and block.function is None:
-        block = block.superblock
-    return block
+def _is_first_line(outer: gdb.Block, block: gdb.Block | None, position: gdb.Symtab_and_line) -> bool:
+    """Whether a function that was not inlined is declared at this line."""
+    declared = outer.function
+    same = block is not None and (block.start, block.end) == (outer.start, outer.end)
+    return (
+        same and declared.line == position.line and declared.symtab.fullname() == position.symtab.fullname()
+    )
+
+
+def _where_most_pass(position: gdb.Symtab_and_line) -> int:
+    """The address of a line in a function: gdb gives its lowest, which may be in the part that is seldom run.
+
+    Compilers put that part before the others. Where the line has other code in the function, the place is there.
+    """
+    outer = outer_function(position.pc)
+    if outer is None or position.pc >= entry_of(outer):
+        return position.pc
+    block = inner_function(position.pc)
+    for row in position.symtab.linetable().line(position.line) or ():
+        there = inner_function(row.pc)
+        if (
+            row.pc >= entry_of(outer)
+            and there is not None
+            and (there.start, there.end) == (block.start, block.end)
+        ):
+            return row.pc
+    return position.pc
 
 
 def quoted(file: str) -> str:

@@ -6,6 +6,8 @@ from typing import Any, Iterable
 
 import gdb
 
+from . import function_places
+
 WORD = 0xFFFFFFFFFFFFFFFF
 
 
@@ -82,12 +84,16 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     position = frame.find_sal()
     table = position.symtab
     function = frame.function()
+    file = table.fullname() if table is not None else None
+    line = position.line if table is not None and position.line else None
+    if function is not None and frame.type() == gdb.NORMAL_FRAME and frame.newer() is None:
+        file, line = function_places.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),
         "function": function.print_name if function is not None else frame.name(),
-        "file": table.fullname() if table is not None else None,
-        "line": position.line if table is not None and position.line else None,
+        "file": file,
+        "line": line,
         "inlined": frame.type() == gdb.INLINE_FRAME,
         "source_language": _source_language(frame, table),
     }

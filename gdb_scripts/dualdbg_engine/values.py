@@ -73,7 +73,10 @@ def variables(number: int, level: int) -> list[dict[str, Any]]:
 def evaluate(number: int, level: int, expression: str) -> dict[str, Any]:
     """The value of an expression in a frame; nothing in the target is called."""
     find_frame(number, level).select()
-    return _value_row(expression, language.evaluate_for_user(expression))
+    load_printers()
+    from dualdbg_helpers import chains
+
+    return _value_row(expression, chains.evaluate(expression))
 
 
 def children(handle: int, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -82,8 +85,8 @@ def children(handle: int, offset: int, limit: int) -> list[dict[str, Any]]:
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
     with language.as_of(_languages[handle]):
-        members = itertools.islice(_members(value), offset, offset + limit)
-        return [_value_row(name, member) for name, member in members]
+        members = itertools.islice(_parts(value), offset, offset + limit)
+        return [_value_row(name, member, is_part) for name, member, is_part in members]
 
 
 def _object_rows(address: int, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -127,14 +130,22 @@ def load_printers() -> None:
     helpers.load()
 
 
-def _value_row(name: str, value: gdb.Value | Exception) -> dict[str, Any]:
+def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -> dict[str, Any]:
+    """``is_part``: it is the part of an object that comes from a base class, not an object by itself."""
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     load_printers()
+    from dualdbg_helpers.actual import actual
+
+    note = None
     try:
+        if not is_part:
+            value, note = actual(value)
         text = value.format_string(**_TEXT)
     except (gdb.error, RuntimeError, UnicodeError) as error:
         text = "<%s>" % error
+    if note is not None:
+        text = "<%s> %s" % (note, text)
     try:
         address = int(value.address) if value.address is not None else None
     except (gdb.error, RuntimeError):
@@ -172,10 +183,16 @@ def _expands(value: gdb.Value) -> bool:
 
 
 def _members(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value]]:
+    for name, member, _ in _parts(value):
+        yield name, member
+
+
+def _parts(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value, bool]]:
+    """What is inside of a value, by name; and whether that is what the object has from a base class."""
     printer = gdb.default_visualizer(value)
     if printer is not None and hasattr(printer, "children"):
         for name, child in printer.children():
-            yield name, child if isinstance(child, gdb.Value) else gdb.Value(child)
+            yield name, child if isinstance(child, gdb.Value) else gdb.Value(child), False
         return
     type_ = value.type.strip_typedefs()
     if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
@@ -184,11 +201,11 @@ def _members(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value]]:
     if type_.code == gdb.TYPE_CODE_ARRAY:
         low, high = type_.range()
         for index in range(low, high + 1):
-            yield "[%d]" % index, value[index]
+            yield "[%d]" % index, value[index], False
         return
     for field in type_.fields():
         if hasattr(field, "bitpos"):
-            yield field.name or "<anonymous>", value[field]
+            yield field.name or "<anonymous>", value[field], field.is_base_class
 
 
 def _member(handle: int, name: str) -> gdb.Value:

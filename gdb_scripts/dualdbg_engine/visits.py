@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator
 
 import gdb
 
-from . import symbols
+from . import function_places, symbols
 
 # Direct jumps of x86-64 and AArch64. What they lead to is the last number.
 _JUMP = re.compile(r"(?:notrack |bnd )*(?:j\w+|b(?:\.\w+)?|cbn?z|tbn?z)\s.*?(0x[0-9a-f]+)(?:\s*<.*)?$")
@@ -89,7 +89,7 @@ def _physical(address: int) -> Any:
 
 
 def _behind_prologue(address: int, start: int) -> int:
-    return symbols.function_body(address)["address"] if address == start else address
+    return function_places.function_body(address)["address"] if address == start else address
 
 
 def _row(address: int) -> dict[str, Any]:

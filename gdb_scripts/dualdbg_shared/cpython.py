@@ -52,6 +52,7 @@ class ObjectLayout:
         self.tp_base = base + 256
         self.tp_dict = base + 264
         self.tp_dictoffset = base + 288
+        self.tp_mro = base + 344
         # 3.8 still has tp_print at the end; 3.12 added tp_watched
         type_size = base + (416 if minor == 8 or minor >= 12 else 408)
         as_async = 24 if minor < 10 else 32  # am_send
@@ -81,8 +82,16 @@ class ObjectLayout:
         self.set_table = head + 24
 
     def _functions(self, minor: int) -> None:
+        self.func_name = self.head + (48 if minor < 10 else 16)
         self.func_qualname = self.head + (88 if minor < 10 else 24)
         self.exception_args = self.head + 8
+        # gi_frame, gi_running, gi_code and gi_weakreflist were before gi_name, and went one after the other
+        self.generator_qualname = self.head + _by_version(minor, {8: 40, 10: 32, 11: 24, 12: 16})
+
+
+def _by_version(minor: int, since: dict[int, int]) -> int:
+    """The number of the last version in ``since`` that is not newer than 3.``minor``."""
+    return since[max(version for version in since if version <= minor)]
 
 
 class StringState(NamedTuple):

@@ -161,6 +161,56 @@ def test_any_death_on_our_side(victim: str) -> None:
         assert "left" in answer_of(process)
 
 
+# Code of dualdbg runs in its main thread, which slept, when it says so; it ends when it is told to.
+VISITED = """\
+import os, sys, time
+folder = sys.argv[1]
+def hook(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("attach.py"):
+        print("visited", flush=True)
+        while not os.path.exists(os.path.join(folder, "go")):
+            time.sleep(0.01)
+sys.addaudithook(hook)
+print("ready", flush=True)
+while not os.path.exists(os.path.join(folder, "end")):
+    time.sleep(0.2)
+print("left", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+def test_gdb_is_ended_while_the_program_runs_code_of_ours(tmp_path: Path, number: signal.Signals) -> None:
+    """The thread returns from the call to where it was, and only then gdb goes."""
+    with subprocess.Popen(
+        [sys.executable, "-c", VISITED, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "ready\n"
+        with subprocess.Popen(
+            [
+                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
+                *("-x", "continue"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        ) as session:
+            assert process.stdout.readline() == "visited\n"
+            gdb = psutil.Process(tracer_of(process.pid))
+            gdb.send_signal(number)
+            (tmp_path / "go").touch()
+            gdb.wait(60)
+            session.wait(60)
+        (tmp_path / "end").touch()
+        assert "left\n" in process.stdout.read()
+        assert process.stderr.read() == ""  # also where pydevd had begun, and found nobody to talk to
+        assert process.wait() == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("stuck", ["stopped", "busy"])
 def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: signal.Signals) -> None:
@@ -181,20 +231,20 @@ def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: sign
             pid = process.pid
             if stuck == "stopped":
                 wait_until(
-                    lambda: state_of(pid) == "S" and traps_in(pid), 20, "it runs with breakpoints in it"
+                    lambda: state_of(pid) == "S" and traps_in(pid), 60, "it runs with breakpoints in it"
                 )
                 os.kill(tracer_of(pid), signal.SIGSTOP)
             else:
-                wait_until(lambda: tracer_of(pid) != 0, 20, "gdb is attached")
+                wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
                 gdb = psutil.Process(tracer_of(pid))
                 wait_until(
-                    lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 20, "gdb is busy"
+                    lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 60, "gdb is busy"
                 )
             session.send_signal(number)
             session.communicate(timeout=60)
             assert session.returncode == (-9 if number == signal.SIGKILL else 128 + number)
-            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 40, "its code is as it was")
-            wait_until(lambda: state_of(pid) == "S", 20, "it runs")
+            wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 60, "its code is as it was")
+            wait_until(lambda: state_of(pid) == "S", 60, "it runs")
         assert "left" in answer_of(process)
 
 

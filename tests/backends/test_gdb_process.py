@@ -21,6 +21,7 @@ from dualdbg.backends.events import EngineEnded, EngineEvent, NativeConsole, Nat
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError
+from tests.support import is_running, wait_until
 
 HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
 GARBAGE = {
@@ -127,7 +128,7 @@ def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
 
     program = (
         "child = os.fork()\n"
-        "if child == 0:\n    time.sleep(60)\n    os._exit(0)\n"
+        "if child == 0:\n    os.setsid()\n    time.sleep(60)\n    os._exit(0)\n"
         "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
         "time.sleep(600)\n"
     )
@@ -149,3 +150,44 @@ def test_a_gdb_that_ends_is_told_and_refuses(tmp_path: Path) -> None:
         assert not await engine.close()  # so what it held is to be looked at
 
     run(tmp_path, "sys.exit(3)\n", work)
+
+
+def test_temporary_files_of_gdb_go_with_it_however_it_ends(tmp_path: Path) -> None:
+    folders = []
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not list(tmp_path.glob("told")):
+            await asyncio.sleep(0.01)
+        folders.append(Path((tmp_path / "told").read_text()))
+        assert folders[0].is_dir()
+        assert engine.pid is not None
+        os.kill(engine.pid, signal.SIGKILL)
+
+    told = tmp_path / "half"
+    program = (
+        "import tempfile\n"
+        f"open({str(told)!r}, 'w').write(tempfile.mkdtemp(prefix='dualdbg-types-'))\n"
+        f"os.rename({str(told)!r}, {str(tmp_path / 'told')!r})\n"
+        "time.sleep(600)\n"
+    )
+    run(tmp_path, program, work)
+    assert not folders[0].exists()
+    assert not folders[0].parent.exists()
+
+
+def test_a_compiler_that_a_stuck_gdb_waits_for_ends_with_it(tmp_path: Path) -> None:
+    compilers = []
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not (tmp_path / "told").exists() or not (tmp_path / "told").read_text().endswith("\n"):
+            await asyncio.sleep(0.01)
+        compilers.append(int((tmp_path / "told").read_text()))
+
+    program = (
+        "import signal, subprocess\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '600'], stdin=-3, stdout=-3, stderr=-3)\n"
+        f"open({str(tmp_path / 'told')!r}, 'w').write('%d\\n' % child.pid)\n"
+        "child.wait()\n"
+    )
+    run(tmp_path, program, work)
+    wait_until(lambda: not is_running(compilers[0]), what="the compiler has ended")

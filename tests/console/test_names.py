@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.console.names import package_path, short_function, short_path, without_template_arguments
+from dualdbg.console.names import package_path, short_path
+from dualdbg.known.short_names import short_function, without_template_arguments
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import pty
 import signal
 import subprocess
 import sys
+import tempfile
 import termios
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -264,20 +266,47 @@ def test_without_debugging(client: Client, program: Write) -> None:
     client.wait_output("plain None False")
 
 
-def test_a_killed_adapter_leaves_no_folder_of_a_terminal(
+@pytest.mark.parametrize("when", ["the terminal is opened", "the program runs"])
+def test_a_killed_adapter_leaves_no_folder(
+    when: str, program: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folder may have a path too long for a socket
+        folder = Path(name)
+        monkeypatch.setenv("TMPDIR", name)
+        adapter = StdioAdapter()
+        terminals = Terminals(adapter.client)
+        wanted = {"program": str(program("while True: pass\n")), "console": "integratedTerminal"}
+        try:
+            if when == "the program runs":
+                adapter.client.start(wanted)
+                assert list(folder.iterdir())
+            else:
+                asked = threading.Event()
+                adapter.client.reverse["runInTerminal"] = lambda arguments: asked.set() or {}
+                adapter.client.initialize()
+                adapter.client.send("launch", wanted)
+                assert adapter.client.wait(asked.is_set, 60)
+                assert list(folder.glob("*/session"))
+            adapter.process.kill()
+            adapter.process.wait(30)
+            wait_until(lambda: not list(folder.iterdir()), 60, "the folders are removed")
+        finally:
+            adapter.close()
+            terminals.close()
+
+
+def test_a_terminal_where_the_path_for_temporary_files_is_long(
     program: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "temporary"
+    """The path of a socket has 107 bytes at most."""
+    folder = tmp_path / ("x" * 100)
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     adapter = StdioAdapter()
     terminals = Terminals(adapter.client)
     try:
-        adapter.client.start({"program": str(program("while True: pass\n")), "console": "integratedTerminal"})
-        assert list(folder.iterdir())
-        adapter.process.kill()
-        adapter.process.wait(30)
-        wait_until(lambda: not list(folder.iterdir()), 60, f"removed: {[*folder.rglob('*')]}")
+        adapter.client.start({"program": str(program("pass")), "console": "integratedTerminal"})
+        assert finish(adapter.client) == 0
     finally:
         adapter.close()
         terminals.close()

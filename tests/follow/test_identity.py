@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,6 +58,36 @@ os.chmod(sys.argv[1] + ".new", 0o644)
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 while not os.path.exists(sys.argv[2]):
     time.sleep(0.01)
+"""
+# Connects as another user and ends. Its child says the rest on the same connection, when the file `done` is there.
+CONNECTS_AND_ENDS = f"""\
+import array, fcntl, os, socket, sys, termios, time
+path, hello, done = sys.argv[1:]
+os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+one = socket.socket(socket.AF_UNIX)
+one.connect(path)
+one.sendall(hello[:1].encode())
+unread = array.array("i", [1])
+while unread[0]:
+    fcntl.ioctl(one, termios.TIOCOUTQ, unread)
+if os.fork() == 0:
+    while not os.path.exists(done):
+        time.sleep(0.01)
+    one.sendall(hello[1:].encode())
+    one.recv(1)
+    print("answered", flush=True)
+"""
+STARTS_ONE_THAT_ENDS = f"""\
+import json, os, sys, time
+where = json.loads(os.environ["DUALDBG_FOLLOW"])
+hello = json.dumps({{"token": where["token"], "kind": "exec", "work": "", "python": ""}}) + "\\n"
+words = [sys.executable, "-ISc", {CONNECTS_AND_ENDS!r}, where["path"], hello, sys.argv[2]]
+child = os.posix_spawn(sys.executable, words, {{}})
+os.waitpid(child, 0)
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(child))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(600)
 """
 ORPHAN = """\
 import os, sys, time
@@ -140,6 +171,43 @@ def test_who_is_no_descendant_does_not_join(tmp_path: Path, victim: int) -> None
         run.next("exited")
         run.finish()
     assert tracer_of(victim) == 0
+
+
+@as_root
+def test_the_number_of_a_caller_that_has_ended_means_nobody(tmp_path: Path) -> None:
+    """Another process may have got it."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        folder = Path(name)
+        folder.chmod(0o755)
+        number, done = folder / "number", folder / "done"
+        with json_run("--follow", "python", write(folder, STARTS_ONE_THAT_ENDS), number, done) as run:
+            wait_until(number.exists, SECONDS, "the caller has ended")
+            with process_with_number(int(number.read_text())) as heir:
+                done.touch()
+                while "answered" not in run.next("output")["text"]:
+                    pass
+                assert "process" not in {event["event"] for event in run.seen}
+                run.process.terminate()
+                run.finish()
+                assert heir.poll() is None, "it was ended"
+
+
+@contextmanager
+def process_with_number(pid: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of ours that has this number."""
+    last = Path("/proc/sys/kernel/ns_last_pid")
+    require(last.exists(), "a kernel that lets root choose the next process id", outside=True)
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        last.write_text(str(pid - 1))
+        with subprocess.Popen(["sleep", "600"]) as process:
+            try:
+                if process.pid == pid:
+                    yield process
+                    return
+            finally:
+                process.kill()
+    pytest.fail(f"no process got the number {pid}")
 
 
 def test_without_the_token_nobody_joins(tmp_path: Path) -> None:

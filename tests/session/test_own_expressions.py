@@ -55,7 +55,7 @@ Command = Callable[[Driver, int, int], Awaitable[Any]]
 async def _breakpoint(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
     number = await native.insert_breakpoint(pc, thread)
-    await native.require_stack_pointer(number, 0x7FFF12345678)
+    await native.require_thread(number, thread)
     await native.delete_breakpoint(number)
     number = await native.insert_breakpoint(pc)
     await native.require_register(number, "rdi" if await native.architecture() == "x86-64" else "x0", -5)

@@ -36,6 +36,7 @@ from tests.session.fakes.readers import (
     FakeBreakpoints,
     FakeCode,
     FakeFreezer,
+    FakeHandlers,
     FakeHits,
     FakeInspector,
     FakeProbe,
@@ -78,16 +79,17 @@ class Races(RuleBasedStateMachine):
         code: Any = FakeCode()
         probe: Any = FakeProbe(world)
         watch: Any = FakeWatch(world)
-        momentary = MomentaryBreakpoints(gdb, session, session.inspector.reader, code)  # type: ignore[arg-type]
+        handlers: Any = FakeHandlers()
+        momentary = MomentaryBreakpoints(gdb, session, session.inspector.reader, code, handlers)  # type: ignore[arg-type]
         loop, table = session.loop, session.breakpoints
         session.stepper = Stepper(
             loop,
-            GroundReader(gdb, session.inspector, watch, code, table),  # type: ignore[arg-type]
+            GroundReader(gdb, session.inspector, watch, code, table, handlers),  # type: ignore[arg-type]
             NativeDeparture(loop, gdb, session.freezer, momentary, probe),
             PythonDeparture(loop, momentary, watch),
             table,
         )
-        reader = ArrivalReader(gdb, session.inspector, watch, code, table)  # type: ignore[arg-type]
+        reader = ArrivalReader(gdb, session.inspector, watch, code, table, session)  # type: ignore[arg-type]
         steps = StepEnds(loop, reader, momentary, watch, probe)
         scene = Scene(gdb, session.python, session.inspector, session.freezer)  # type: ignore[arg-type]
         session.native_stops = NativeStops(loop, scene, table, session.hits, steps)

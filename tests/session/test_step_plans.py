@@ -21,7 +21,7 @@ from dualdbg.session.stepping.arrival import (
     is_done_too,
     outcome,
 )
-from dualdbg.session.stepping.places import FunctionCalls, Momentary, Places
+from dualdbg.session.stepping.places import FunctionCalls, Momentary, Pad, Places
 from dualdbg.session.stepping.plan import (
     GroundFact,
     NativeGround,
@@ -58,8 +58,15 @@ def ground(**known: Any) -> NativeGround:
 IN_C = stack(LINE, CALLER, LOOP, PYTHON)
 OUTERMOST_C = stack(LINE, LOOP, PYTHON)
 ON_PYTHON_LINE = stack(LOOP, PYTHON)
+IN_CALLBACK = stack(LOOP, PYTHON, CALLER, replace(LOOP, level=4), PYTHON)
+QSORT = NativeFrame(
+    3, 0x190, "qsort", library="/lib/x86_64-linux-gnu/libc.so.6", file="msort.c", line=5, sp=48
+)
 NATIVE_STEP = Step("next", TID, THREAD, top=LINE)
-LANDING = replace(NATIVE_STEP, lands=True)
+BELOW = replace(NATIVE_STEP, end=CALLER.sp)  # the caller of the function that was left is known
+PAD = Pad(0x130, CALLER.sp or 0, 0, 0, is_cxx=True)
+OUTER_PAD = Pad(0x1B0, 128, 1, 1, is_cxx=False)
+SHARED_PAD = Pad(0x1B0, 128, 0, 1, is_cxx=True)
 
 
 # -- leaving a native stop ------------------------------------------------------------------------
@@ -77,33 +84,71 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
     "next in native code that Python did not call": (
         "next",
         None,
-        ground(stack=IN_C, exit=None),
-        NativePlan(THREAD, move=Move.NEXT, step=NATIVE_STEP),
+        ground(stack=IN_C, exit=None, pads=()),
+        NativePlan(THREAD, move=Move.NEXT, step=BELOW),
+    ),
+    "next asks for handlers": ("next", None, ground(stack=IN_C, exit=LOOP), GroundFact.PADS),
+    "next ends at a handler of the function or of its caller": (
+        "next",
+        None,
+        ground(stack=IN_C, exit=LOOP, pads=(PAD, OUTER_PAD)),
+        NativePlan(THREAD, places=Places(returns=(LOOP,), pads=(PAD, OUTER_PAD)), move=Move.NEXT, step=BELOW),
+    ),
+    "finish ends at a handler of the caller": (
+        "finish",
+        None,
+        ground(stack=IN_C, exit=None, pads=(PAD, OUTER_PAD)),
+        NativePlan(
+            THREAD,
+            places=Places(returns=(CALLER,), pads=(OUTER_PAD,)),
+            step=replace(BELOW, kind="finish"),
+        ),
+    ),
+    "finish from an inlined function ends at a handler of the one around it": (
+        "finish",
+        None,
+        ground(stack=stack(replace(LINE, inlined=True), CALLER, LOOP), exit=None, pads=(SHARED_PAD,)),
+        NativePlan(
+            THREAD,
+            places=Places(returns=(CALLER,), pads=(SHARED_PAD,)),
+            step=replace(BELOW, kind="finish", top=replace(LINE, inlined=True), end=LOOP.sp),
+        ),
+    ),
+    "next from a callback of the C library ends in the function that called that": (
+        "next",
+        None,
+        ground(stack=stack(LINE, QSORT, CALLER, LOOP), exit=LOOP, pads=()),
+        NativePlan(
+            THREAD,
+            places=Places(returns=(LOOP, CALLER)),
+            move=Move.NEXT,
+            step=replace(BELOW, end=QSORT.sp),
+        ),
     ),
     "next lands in Python when the function returns": (
         "next",
         None,
-        ground(stack=IN_C, exit=LOOP),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), move=Move.NEXT, step=LANDING),
+        ground(stack=IN_C, exit=LOOP, pads=()),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), move=Move.NEXT, step=BELOW),
     ),
     "step asks whether debugpy can be armed": ("step", None, ground(stack=IN_C), GroundFact.MAY_CALL),
     "step arms debugpy for a callback": (
         "step",
         None,
-        ground(stack=IN_C, may_call_python=True, exit=LOOP),
+        ground(stack=IN_C, may_call_python=True, exit=LOOP, pads=()),
         NativePlan(
             THREAD,
             arm="step",
             places=Places(returns=(LOOP,)),
             move=Move.STEP,
-            step=replace(LANDING, kind="step"),
+            step=replace(BELOW, kind="step"),
         ),
     ),
     "step arms nothing where no Python can run": (
         "step",
         None,
-        ground(stack=IN_C, may_call_python=False, exit=None),
-        NativePlan(THREAD, move=Move.STEP, step=replace(NATIVE_STEP, kind="step")),
+        ground(stack=IN_C, may_call_python=False, exit=None, pads=()),
+        NativePlan(THREAD, move=Move.STEP, step=replace(BELOW, kind="step")),
     ),
     "step without lines asks for the calls": (
         "step",
@@ -114,58 +159,76 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
     "step without lines ends in what is called or in the caller": (
         "step",
         None,
-        ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None, calls=CALLS),
+        ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None, calls=CALLS, pads=()),
         NativePlan(
             THREAD,
             places=Places(returns=(CALLER,), calls=CALLS),
-            step=Step("step", TID, THREAD, top=NO_LINE, lands=True),
+            step=replace(BELOW, kind="step", top=NO_LINE),
         ),
     ),
     "next without lines is finish": (
         "next",
         None,
-        ground(stack=stack(NO_LINE, CALLER), exit=None),
+        ground(stack=stack(NO_LINE, CALLER), exit=None, pads=()),
         NativePlan(
             THREAD,
             places=Places(returns=(CALLER,)),
-            step=Step("next", TID, THREAD, top=NO_LINE, lands=True),
+            step=replace(BELOW, top=NO_LINE),
         ),
     ),
     "finish to the native caller or to Python": (
         "finish",
         None,
-        ground(stack=IN_C, exit=LOOP),
-        NativePlan(THREAD, places=Places(returns=(LOOP, CALLER)), step=replace(LANDING, kind="finish")),
+        ground(stack=IN_C, exit=LOOP, pads=()),
+        NativePlan(THREAD, places=Places(returns=(LOOP, CALLER)), step=replace(BELOW, kind="finish")),
     ),
     "finish to Python alone": (
         "finish",
         None,
-        ground(stack=OUTERMOST_C, exit=LOOP),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=replace(LANDING, kind="finish")),
+        ground(stack=OUTERMOST_C, exit=LOOP, pads=()),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=replace(BELOW, kind="finish", end=LOOP.sp)),
     ),
     "finish is gdb's own where no frame of the user is below": (
         "finish",
         None,
-        ground(stack=stack(LINE), exit=None),
+        ground(stack=stack(LINE), exit=None, pads=()),
         NativePlan(THREAD, move=Move.FINISH, step=replace(NATIVE_STEP, kind="finish")),
     ),
     "a chosen function is entered by next": (
         "step",
         0x500,
-        ground(stack=IN_C, exit=None),
-        NativePlan(THREAD, places=Places(chosen=0x500), move=Move.NEXT, step=NATIVE_STEP),
+        ground(stack=IN_C, exit=None, pads=()),
+        NativePlan(THREAD, places=Places(chosen=0x500), move=Move.NEXT, step=BELOW),
     ),
     "a Python line asks for the GIL": ("next", None, ground(stack=ON_PYTHON_LINE), GroundFact.GIL),
+    "then for native code that called the function": (
+        "next",
+        None,
+        ground(stack=IN_CALLBACK, holds_gil=True),
+        GroundFact.CALLER,
+    ),
+    "a Python line that native code called ends there too, and in a handler": (
+        "finish",
+        None,
+        ground(stack=IN_CALLBACK, holds_gil=True, caller=CALLER),
+        NativePlan(
+            THREAD,
+            arm="finish",
+            must_arm=True,
+            places=Places(returns=(CALLER,), catches=2),
+            step=Step("finish", TID, THREAD, origin=PYTHON),
+        ),
+    ),
     "a Python line is debugpy's": (
         "until",
         None,
-        ground(stack=ON_PYTHON_LINE, holds_gil=True),
+        ground(stack=ON_PYTHON_LINE, holds_gil=True, caller=None),
         NativePlan(THREAD, arm="next", must_arm=True, step=Step("until", TID, THREAD, origin=PYTHON)),
     ),
     "step on a Python line enters native code": (
         "step",
         None,
-        ground(stack=ON_PYTHON_LINE, holds_gil=True, watched=(0x400,), calls_operator=True),
+        ground(stack=ON_PYTHON_LINE, holds_gil=True, caller=None, watched=(0x400,), calls_operator=True),
         NativePlan(
             THREAD,
             arm="step",
@@ -209,7 +272,7 @@ CONTINUES: dict[str, tuple[NativeGround, NativePlan | GroundFact]] = {
     "else where it is back in Python": (ground(unheard=7, stack=IN_C, is_sound=False), GroundFact.EXIT),
     "it lands there": (
         ground(unheard=7, stack=IN_C, is_sound=False, exit=LOOP),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=Step(CONTINUE, TID, THREAD, lands=True)),
+        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=Step(CONTINUE, TID, THREAD)),
     ),
     "or nowhere": (ground(unheard=7, stack=IN_C, is_sound=False, exit=None), NativePlan()),
 }
@@ -232,36 +295,59 @@ def python_ground(**known: Any) -> PythonGround:
 
 
 PYTHON_PLANS: dict[str, tuple[str, int | None, PythonGround, PythonPlan | GroundFact]] = {
-    "next asks whether the line may return": ("next", None, python_ground(), GroundFact.MAY_RETURN),
+    "next asks whether C code may have called the function": (
+        "next",
+        None,
+        python_ground(),
+        GroundFact.CALLED,
+    ),
+    "next where it has not": (
+        "next",
+        None,
+        python_ground(called=False),
+        PythonPlan(hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
+    ),
+    "next asks whether the line may return": (
+        "next",
+        None,
+        python_ground(called=True),
+        GroundFact.MAY_RETURN,
+    ),
+    "next waits for exceptions that debugpy does not see": (
+        "next",
+        None,
+        python_ground(called=True, may_return=False, unseen=3),
+        PythonPlan(places=Places(catches=3), hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
+    ),
     "next on a line in the middle": (
         "next",
         None,
-        python_ground(may_return=False),
+        python_ground(called=True, may_return=False),
         PythonPlan(hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
     ),
     "a line that may return asks for the caller": (
         "next",
         None,
-        python_ground(may_return=True),
+        python_ground(called=True, may_return=True),
         GroundFact.CALLER,
     ),
-    "finish returns in any case": ("finish", None, python_ground(), GroundFact.CALLER),
+    "finish returns in any case": ("finish", None, python_ground(called=True), GroundFact.CALLER),
     "gdb is at the native caller": (
         "finish",
         None,
-        python_ground(caller=CALLER),
+        python_ground(called=True, caller=CALLER),
         PythonPlan(
             places=Places(returns=(CALLER,)),
             hold=HOLD,
             request="stepOut",
             thread=5,
-            step=replace(PYTHON_STEP, kind="finish", lands=True),
+            step=replace(PYTHON_STEP, kind="finish"),
         ),
     ),
     "step watches the line": (
         "step",
         3,
-        python_ground(may_return=False),
+        python_ground(called=False),
         PythonPlan(
             watch=Watch.BEGIN,
             hold=HOLD,
@@ -274,7 +360,7 @@ PYTHON_PLANS: dict[str, tuple[str, int | None, PythonGround, PythonPlan | Ground
     "until is debugpy's next": (
         "until",
         None,
-        python_ground(caller=None),
+        python_ground(called=True, caller=None),
         PythonPlan(hold=HOLD, request="next", thread=5, step=replace(PYTHON_STEP, kind="until")),
     ),
 }
@@ -301,9 +387,13 @@ def hit(number: int | None = 7, thread: int = THREAD, pc: int = 0x400) -> Native
 
 STEPPED = NativeStopped(StopCause.STEPPED, TID, THREAD, 0x100)
 FROM_PYTHON = Step("step", TID, THREAD, origin=PYTHON)
-ENTRY, SITE, CALLEE, CHOSEN, LANDED = 21, 22, 23, 24, 25
+ENTRY, SITE, CALLEE, CHOSEN, LANDED, BACK, CAUGHT, CAUGHT_ELSEWHERE, CATCH, ANY_CATCH = range(21, 31)
 SET = Momentary(
-    landings={LANDED: 64},
+    landings={LANDED},
+    detours={BACK: 3},
+    pads={CAUGHT: PAD, CAUGHT_ELSEWHERE: OUTER_PAD},
+    catches={CATCH},
+    all_catches={ANY_CATCH: 2},
     entries={ENTRY: 0x400},
     calls=CALLS,
     callees={CALLEE},
@@ -311,6 +401,15 @@ SET = Momentary(
     chosen={CHOSEN},
 )
 GLUE = NativeFrame(0, 0x700, "dispatcher", file="/pybind11.h", line=5, role=Role.GLUE)
+DEEP_GLUE = replace(GLUE, sp=8)
+VECTOR = NativeFrame(0, 0x710, "std::vector::data", file="/usr/include/c++/12/vector", line=5, sp=8)
+INCREF = NativeFrame(
+    0, 0x720, "Py_INCREF", file="/usr/include/python3.11/object.h", line=5, sp=16, inlined=True
+)
+BEGIN_CATCH = NativeFrame(
+    0, 0x800, "__cxa_begin_catch", library="/usr/lib/x86_64-linux-gnu/libstdc++.so.6", sp=8
+)
+STEP_IN = replace(BELOW, kind="step")
 HEADER = NativeFrame(0, 0x710, "std::move", file="/usr/include/c++/move.h", line=5)
 
 
@@ -363,21 +462,74 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "a callee in another thread": (arrival(hit(CALLEE, thread=2)), GOES_ON),
     "the chosen function": (arrival(hit(CHOSEN)), ENDS),
     "the chosen function in another thread": (arrival(hit(CHOSEN, thread=2)), GOES_ON),
-    "a landing: which call?": (arrival(hit(LANDED)), ArrivalFact.POINTER),
-    "a landing of a deeper call": (arrival(hit(LANDED), pointer=32), GOES_ON),
-    "a landing": (arrival(hit(LANDED), pointer=64), ENDS),
+    "a landing": (arrival(hit(LANDED)), ENDS),
+    "a landing in another thread": (arrival(hit(LANDED, thread=2)), GOES_ON),
     "a landing of a thread that continues": (
-        arrival(hit(LANDED), Step(CONTINUE, TID, THREAD), pointer=64),
+        arrival(hit(LANDED), Step(CONTINUE, TID, THREAD)),
         Outcome(False, is_there=True),
     ),
+    "the beacon in a native step": (arrival(hit(9), NATIVE_STEP), GOES_ON),
+    "the beacon in a next": (arrival(hit(9), replace(FROM_PYTHON, kind="next")), GOES_ON),
+    "an exception is caught: how deep?": (arrival(hit(CAUGHT), NATIVE_STEP), ArrivalFact.POINTER),
+    "its handler is waited for": (
+        arrival(hit(CAUGHT), NATIVE_STEP, pointer=48),
+        Outcome(False, Places(catch=NativeFrame(0, PAD.address, sp=48))),
+    ),
+    "a handler that is not C++'s": (arrival(hit(CAUGHT_ELSEWHERE), NATIVE_STEP), ENDS),
+    "a handler begins: who calls?": (arrival(hit(CATCH), NATIVE_STEP), ArrivalFact.CALLER),
+    "the step ends where it has the exception": (
+        arrival(hit(CATCH), NATIVE_STEP, caller=CALLER),
+        Outcome(False, Places(returns=(CALLER,))),
+    ),
+    "any handler: on what stack?": (arrival(hit(ANY_CATCH)), ArrivalFact.STACK),
+    "a handler within the Python function": (
+        arrival(hit(ANY_CATCH), stack=stack(BEGIN_CATCH, CALLER, LOOP, PYTHON, PYTHON)),
+        GOES_ON,
+    ),
+    "a handler of a binding layer": (
+        arrival(hit(ANY_CATCH), stack=stack(BEGIN_CATCH, GLUE, LOOP, PYTHON)),
+        GOES_ON,
+    ),
+    "a handler of the user that has caught Python's exception": (
+        arrival(hit(ANY_CATCH), stack=stack(BEGIN_CATCH, CALLER, LOOP, PYTHON), caller=CALLER),
+        Outcome(False, Places(returns=(CALLER,))),
+    ),
+    "back from other code: on which line?": (arrival(hit(BACK), STEP_IN), ArrivalFact.STACK),
+    "back on the line that is stepped": (
+        arrival(hit(BACK), STEP_IN, stack=IN_C),
+        Outcome(False, steps_again=True),
+    ),
+    "back where the next line begins": (
+        arrival(hit(BACK), STEP_IN, stack=stack(replace(LINE, line=4), CALLER)),
+        ENDS,
+    ),
+    "the same in another thread": (arrival(hit(BACK, thread=2), STEP_IN), GOES_ON),
     "gdb ended a source step": (arrival(STEPPED), ArrivalFact.STACK),
     "in the user's code": (arrival(STEPPED, NATIVE_STEP, stack=IN_C), ENDS),
-    "step in a binding layer": (
-        arrival(STEPPED, replace(NATIVE_STEP, kind="step"), stack=stack(GLUE, CALLER), momentary=Momentary()),
+    "step in a binding layer that the function called": (
+        arrival(STEPPED, STEP_IN, stack=stack(DEEP_GLUE, CALLER), momentary=Momentary()),
+        Outcome(False, Places(bodies=0x700, detour=CALLER)),
+    ),
+    "step in the C++ library": (
+        arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
+        Outcome(False, Places(detour=CALLER)),
+    ),
+    "step in Python.h, inlined": (
+        arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),
+        Outcome(False, steps_again=True),
+    ),
+    "step out of the function, into a binding layer": (
+        arrival(STEPPED, STEP_IN, stack=stack(replace(GLUE, sp=64), CALLER), momentary=Momentary()),
         Outcome(False, Places(bodies=0x700)),
     ),
+    "next back in the C library, and there is a landing": (
+        arrival(
+            STEPPED, BELOW, stack=stack(replace(QSORT, sp=64), CALLER), momentary=Momentary(landings={LANDED})
+        ),
+        GOES_ON,
+    ),
     "next left the function, and there is a landing": (
-        arrival(STEPPED, NATIVE_STEP, stack=stack(GLUE, CALLER), momentary=Momentary(landings={LANDED: 64})),
+        arrival(STEPPED, NATIVE_STEP, stack=stack(GLUE, CALLER), momentary=Momentary(landings={LANDED})),
         GOES_ON,
     ),
     "next left the function, and there is none": (

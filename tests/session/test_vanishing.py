@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.backends.native import CodeLocation
+from dualdbg.backends.native import CodeLocation, FunctionPlace
 from dualdbg.errors import CommandError
 from dualdbg.model import Breakpoint, BreakpointSpec
 from dualdbg.session.breakpoints.native import NativeBreakpoints
@@ -25,7 +25,7 @@ from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 
 
 class Module:
-    path = "/lib/some.so"
+    path = "/home/me/some.so"
     start, end, bias = 0x1000, 0x9000, 0
     library = None
 
@@ -33,12 +33,17 @@ class Module:
         return False
 
 
+NAMES = {"linkage_name": "f", "aliases": ()}
+
+
 class Place:
     module = Module()
 
     def __init__(self, address: int) -> None:
         self.address = address
-        self.symbol = type("Symbol", (), {"name": f"f{address:x}"})
+        self.symbol = type(
+            "Symbol", (), {"name": f"f{address:x}", "clone": None, "kind": "function", **NAMES}
+        )
 
 
 class Image:
@@ -85,6 +90,9 @@ class Gdb:
         await self.moment()
         return self._last
 
+    async def insert_at_function(self, address: int) -> int:
+        return await self.insert_breakpoint(address)
+
     async def delete_breakpoint(self, number: int) -> None:
         await self.moment()
         assert number in self.breakpoints, f"breakpoint {number} is deleted twice"
@@ -105,9 +113,9 @@ class Gdb:
         await self.moment()
         return 0
 
-    async def function_body(self, address: int) -> CodeLocation:
+    async def function_body(self, address: int) -> FunctionPlace:
         await self.moment()
-        return CodeLocation(address, "some.c", 3)
+        return FunctionPlace(address, "some.c", 3, hides=address == 0x2000)
 
     async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
         await self.moment()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -54,3 +55,28 @@ def test_what_must_be_done_is_done_whole_and_the_cancellation_comes_afterwards()
         return done, task.cancelled()
 
     assert asyncio.run(scenario()) == (["all of it"], True)
+
+
+@pytest.mark.parametrize("way", ["the deadline", "a cancellation"])
+def test_a_failure_that_comes_too_late_is_no_news(way: str) -> None:
+    async def fails_when_it_is_cancelled() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise BrokenPipeError
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        task = asyncio.ensure_future(settled(fails_when_it_is_cancelled(), 0.01))
+        await asyncio.sleep(0)
+        if way == "a cancellation":
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        while len(asyncio.all_tasks()) > 1:  # the work has not ended yet
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # who waits for its end is called
+        gc.collect()
+
+    told: list[dict[str, object]] = []
+    asyncio.run(main())
+    assert not told

@@ -66,6 +66,42 @@ def test_a_folder_goes_with_its_process(tmp_path: Path) -> None:
     support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
 
 
+@pytest.mark.parametrize("event", ["os.mkdir", "open", "os.rename"])
+def test_a_process_that_is_killed_while_it_makes_its_first_folder(event: str, tmp_path: Path) -> None:
+    """At each step of :func:`session_folders.make`."""
+    begin = str(tmp_path / "dualdbg-")
+    code = (
+        f"sys.addaudithook(lambda event, args: event == {event!r} and str(args[0]).startswith({begin!r})"
+        " and os.kill(os.getpid(), 9)); session_folders.make()"
+    )
+    process, line = start(code, tmp_path)
+    with process:
+        assert (process.wait(DEADLINE), line) == (-signal.SIGKILL, "")
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
+
+
+def test_what_an_ending_process_makes_is_removed_too(tmp_path: Path) -> None:
+    """gdb may use a folder of ours until it has ended."""
+    busy = "trap '' TERM; while :; do mkdir -p \"$0/$$\"; done"
+    process, _ = start(
+        f"{MAKES}; child = subprocess.Popen(['/bin/sh', '-c', {busy!r}, str(folder)]);"
+        "afterwards.end(child.pid)",
+        tmp_path,
+    )
+    guard = guard_of(process)
+    end(process)
+    support.wait_until(lambda: not guard.is_running(), DEADLINE, "the guard has done its duties")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_folder_is_made_that_could_not_be_removed(tmp_path: Path) -> None:
+    base = tmp_path / "two\nlines"
+    base.mkdir()
+    with pytest.raises(OSError, match="line break"):
+        session_folders.make(base)
+    assert not list(base.iterdir())
+
+
 def test_a_path_of_any_characters(tmp_path: Path) -> None:
     base = tmp_path / "a b'c\"$(touch x)\\`\udcff"
     base.mkdir()
@@ -75,6 +111,31 @@ def test_a_path_of_any_characters(tmp_path: Path) -> None:
     assert list(base.iterdir())
     end(process)
     support.wait_until(lambda: not list(base.iterdir()), DEADLINE, "the folder is gone")
+
+
+def test_what_is_removed_in_time_leaves_the_rest_to_the_guard(tmp_path: Path) -> None:
+    process, line = start(
+        "first, _ = session_folders.make(), session_folders.make(); child = stubborn(); afterwards.end(child);"
+        "session_folders.remove(first); print(child)",
+        tmp_path,
+    )
+    child = int(line)
+    assert len(list(tmp_path.iterdir())) == 1
+    end(process)
+    support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
+    support.wait_until(lambda: not support.is_running(child), DEADLINE, "it was ended")
+
+
+def test_the_group_of_a_process_that_does_not_end_is_ended_too(tmp_path: Path) -> None:
+    """gdb waits for a compiler, say."""
+    wait = "trap '' TERM; sleep 1000 & echo $!; wait"
+    process, line = start(
+        f"child = subprocess.Popen(['/bin/sh', '-c', {wait!r}], start_new_session=True, stdout=-1);"
+        "afterwards.end(child.pid); print(child.stdout.readline().decode())",
+        tmp_path,
+    )
+    end(process)
+    support.wait_until(lambda: not support.is_running(int(line)), DEADLINE, "it was ended")
 
 
 def test_the_guard_ends_when_nothing_is_left_to_do(tmp_path: Path) -> None:

@@ -12,10 +12,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import pytest
 
 from dualdbg.errors import TargetError
+from dualdbg.session.attach.injection import prepare
+from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.target import calls
 from dualdbg.target.calls import Folder, MeetingPoint
 from dualdbg.target.launcher import Launch, Meeting
@@ -203,13 +206,88 @@ def test_another_user_cannot_enter_the_folder_and_a_port_turns_it_away(way: str)
 
 
 @as_root
-def test_a_folder_for_another_user(tmp_path: Path) -> None:
-    folder = Folder.make(user=NOBODY)
+def test_a_folder_for_another_user() -> None:
+    folder = Folder.make()
     try:
+        inside = folder.here / "file"
+        inside.touch()
+        folder.give(inside, NOBODY)
         about = folder.here.stat()
         assert (about.st_uid, about.st_mode & 0o777) == (NOBODY, 0o700) and folder.here == folder.there
+        assert inside.stat().st_uid == NOBODY
     finally:
         folder.remove()
+
+
+@pytest.fixture
+def quick_owner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The user who gets a folder puts links to this file of ours into it, as soon as it may."""
+    victim = tmp_path / "victim"
+    victim.write_text("ours")
+    victim.chmod(0o644)
+    chown = os.chown
+
+    def give(path: Path, *rest: int, **named: bool) -> None:
+        chown(path, *rest, **named)
+        if Path(path).is_dir():
+            for name in ("session", "attach.py"):
+                (path / name).unlink(missing_ok=True)
+                (path / name).symlink_to(victim)
+
+    monkeypatch.setattr(os, "chown", give)
+    return victim
+
+
+def assert_untouched(victim: Path) -> None:
+    about = victim.stat()
+    assert (victim.read_text(), about.st_mode & 0o777, about.st_uid) == ("ours", 0o644, os.geteuid())
+
+
+@as_root
+def test_a_socket_is_whole_before_another_user_gets_its_folder(quick_owner: Path) -> None:
+    async def main() -> None:
+        point = MeetingPoint(AsyncMock())
+        await point.open(user=NOBODY)
+        point.close()
+
+    asyncio.run(main())
+    assert_untouched(quick_owner)
+
+
+@as_root
+def test_the_files_of_an_attach_are_whole_before_another_user_gets_their_folder(quick_owner: Path) -> None:
+    python = require(shutil.which("python3", path=os.defpath), "a Python that other users may run")
+    code = "import ctypes, time; print(flush=True); time.sleep(600)"  # libraries have room for a text
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
+    with subprocess.Popen([python, "-ISc", code], stdout=subprocess.PIPE, **as_nobody) as process:  # type: ignore[call-overload]
+        try:
+            process.stdout.readline()
+            injection = prepare(capture(process.pid, wanted=Wanted(names=False)), {})
+            injection.remove_files()
+        finally:
+            process.kill()
+    assert_untouched(quick_owner)
+    assert injection.size < 50 + len(str(injection.folder.there)), "some programs have little room for it"
+
+
+@as_root
+def test_the_mounts_of_a_user_namespace_are_no_place_for_files_of_root(tmp_path: Path) -> None:
+    """Any user can make one, with a /tmp that leads anywhere, and change it while we look."""
+    unshare = require(shutil.which("unshare"), "unshare (util-linux)")
+    as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}
+    own = [unshare, "--user", "--map-root-user", "--mount"]
+    require(
+        not subprocess.run([*own, "true"], capture_output=True, **as_nobody).returncode, "user namespaces"
+    )  # type: ignore[call-overload]
+    mount = "for one in /tmp /var/tmp /dev/shm; do mount -t tmpfs none $one; done; echo ready; exec sleep 600"
+    command = [*own, "sh", "-c", mount]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, **as_nobody) as process:  # type: ignore[call-overload]
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            with pytest.raises(PermissionError, match="user namespace"):
+                Folder.make(process.pid)
+        finally:
+            process.kill()
 
 
 @as_root

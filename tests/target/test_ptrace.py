@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +53,25 @@ def test_nobody_and_a_zombie() -> None:
     assert ptrace.probe(process.pid) == errno.ESRCH
     with pytest.raises(TargetGone):
         ptrace.check(process.pid)
+
+
+def test_a_process_that_keeps_others_out_is_shown_as_roots() -> None:
+    """By that it is told from others of its user, for whom another reason is given."""
+    code = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True); input()"
+    nobody = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+    python = support.require(shutil.which("python3", path=os.defpath), "a Python that other users may run")
+    with subprocess.Popen(
+        [python, "-ISc", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd="/",
+        **nobody,  # type: ignore[call-overload]
+    ) as process:
+        assert process.stdout.readline() == b"\n"
+        found = permission.look(process.pid)
+        assert found is not None
+        assert found.shown_owner == 0 != found.owner
+        process.communicate(b"\n")
 
 
 def test_a_process_that_is_traced_names_its_tracer(child: subprocess.Popen[bytes]) -> None:

@@ -9,13 +9,16 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import importlib.util
 import ipaddress
 import pathlib
 import re
 import sys
+import time
 import types
 import uuid
+import weakref
 from typing import Any, NamedTuple
 
 import pytest
@@ -57,6 +60,26 @@ class Point:
     x: int
     y: object = None
     hidden: int = dataclasses.field(default=3, repr=False)
+
+
+@dataclasses.dataclass(repr=False)
+class Silent:
+    x: int = 1
+
+
+@dataclasses.dataclass
+class Loud(Silent):
+    y: int = 2
+
+
+@dataclasses.dataclass(repr=False)
+class SilentOfLoud(Loud):
+    z: int = 3
+
+
+@dataclasses.dataclass
+class Failed(Exception):
+    reason: str
 
 
 NESTED: list[Any] = [1, (2.5,), {"key": 3}]
@@ -111,6 +134,17 @@ BUILT_IN = [
         ipaddress.ip_address("::1"),
     ),
     *(re.compile("a+"), array.array("i", [1, 2]), memoryview(b"x"), object.__repr__, type),
+    *(Silent(), Loud(), SilentOfLoud(), Failed("so"), Way(0), Way.UP | Way.DOWN, Way(8)),
+    *(functools.partial(len, 1, key="x"), weakref.ref(Point), weakref.ref(text), re.match("a", "ab")),
+    *(collections.ChainMap({}, {1: 2}), collections.UserDict(a=1), collections.UserList([1]), time.gmtime(0)),
+    *(collections.Counter(a=-1, b=2.5), collections.Counter({"x": "b", "y": "c"}), staticmethod(len)),
+    *(
+        [].__len__,
+        dict.__dict__["fromkeys"],
+        pathlib.Path("/").stat(),
+        pathlib.Path("a/b"),
+        collections.UserString("s"),
+    ),
 ]
 
 

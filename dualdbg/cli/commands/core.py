@@ -60,9 +60,10 @@ def _parser() -> Parser:
 def _show_stacks(options: argparse.Namespace) -> None:
     from ...snapshot.capture import Wanted
     from ...snapshot.core_file import report_core
+    from ...symbols.source_lines import SourceLines
     from ..stack_listing import StackListing, process_to_json
 
-    report = report_core(options.core, Wanted(locals=options.locals), options.exe)
+    report = report_core(options.core, Wanted(locals=options.locals), options.exe, SourceLines())
     if options.json:
         sys.stdout.write(json.dumps(process_to_json(report)) + "\n")
     else:

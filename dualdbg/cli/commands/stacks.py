@@ -28,6 +28,7 @@ _TROUBLE_STATUS = 3
 def main(words: list[str]) -> int:
     options = read_options(words)
     from ...snapshot.linux.targets import find_targets
+    from ...symbols.source_lines import SourceLines
     from ..stack_listing import StackListing
 
     options.cores = [target for target in options.targets if _is_core(target)]
@@ -35,6 +36,7 @@ def main(words: list[str]) -> int:
     pids = find_targets(options.targets, options.tree)
     if not pids and not options.cores:
         pids = [_ask()]
+    options.lines = SourceLines()
     listing = StackListing(Style.of(sys.stdout), options.all)
     look = _watch if options.watch else _once
     if not options.fix_ptrace:
@@ -103,11 +105,11 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     from ...snapshot.take import take
 
     wanted = Wanted(locals=options.locals, locks=options.diagnose)
-    reports, failures = take(pids, stop=not options.no_stop, wanted=wanted)
+    reports, failures = take(pids, stop=not options.no_stop, wanted=wanted, lines=options.lines)
     if options.cores:
         from ...snapshot.core_file import report_core
 
-        reports += [report_core(path, wanted) for path in options.cores]
+        reports += [report_core(path, wanted, lines=options.lines) for path in options.cores]
     if options.diagnose:
         from ...snapshot.linux.descriptors import with_other_ends
 

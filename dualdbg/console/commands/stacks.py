@@ -50,7 +50,7 @@ def _report(
 ) -> StackReport:
     frames = numbered(stack, all_frames)
     kept = frames if limit is None else frames[:limit] if limit >= 0 else frames[limit:]
-    return StackReport(stack, kept, selected, len(frames) - len(kept), thread)
+    return StackReport(stack, kept, selected, len(frames) - len(kept), thread, all_frames)
 
 
 @command("up u", "[COUNT]", "select the caller of the selected frame", repeats=True)

@@ -59,7 +59,7 @@ class Prompt:
             number = next((i for i, frame in enumerate(frames) if frame == handle.frame), 0)
             self._console.selection = Selection(handle.tid, number)
         elif self._console.selection is None and session.stop is not None:
-            self._console.selection = Selection(session.stop.thread.tid)
+            self._console.selection = Selection(session.stop.thread.tid, session.stop.number)
 
     def candidates(self, line: str) -> Iterable[tuple[str, int]]:
         """What may stand at the end of ``line``, and how many of its last characters that replaces."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import CommandError
-from ...model import Frame, NativeFrame, PythonFrame, State
+from ...model import Frame, NativeFrame, PythonFrame, Role, Stack, State
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
 from ..client.arguments import Arguments
@@ -40,7 +40,7 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     stack = await adapter.session.inspector.stack(tid)
     if not stack.frames and not Path(f"/proc/{adapter.session.pid}/task/{tid}").exists():
         raise CommandError(f"there is no thread {tid}", "ask for the threads again")
-    rows = with_boundaries(stack.visible())
+    rows = with_boundaries(_own_first(adapter, stack))
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)
     wanted = arguments.object("format").values
@@ -48,6 +48,13 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
         "stackFrames": [_body(adapter, tid, row, references, wanted) for row in page],
         "totalFrames": len(rows),
     }
+
+
+def _own_first(adapter: Adapter, stack: Stack) -> tuple[Frame, ...]:
+    """The visible frames. Editors select the first one that is not subtle: that which the stop is about."""
+    stop, frames = adapter.session.stop, stack.visible()
+    number = stop.number if stop is not None and stop.thread.tid == stack.thread else 0
+    return (*(replace(frame, role=Role.GLUE) for frame in frames[:number]), *frames[number:])
 
 
 def with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | Boundary]:

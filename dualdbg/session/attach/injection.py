@@ -33,6 +33,23 @@ SAFE_WAITS = frozenset(
         *("internal_select", "sock_call_impl", "sock_call_ex"),
     }
 )
+# Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
+_ATTACH = """
+settings, path = {settings}, {path}
+try:
+    exec(compile(open(path).read(), path, 'exec'), {{'settings': settings, '__name__': 'dualdbg_attach'}})
+except OSError as error:
+    import json, os, socket
+    why = 'the process, of user %d, cannot read %s: %s' % (os.geteuid(), error.filename, error.strerror)
+    address = settings['address']
+    if isinstance(address, str):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(address)
+    else:
+        connection = socket.create_connection(tuple(address))
+    connection.sendall(json.dumps({{'token': settings['target_token'], 'failed': why}}).encode() + b'\\n')
+    connection.close()
+"""
 _BETWEEN = frozenset({"PyThread_acquire_lock_timed", "_PySemaphore_PlatformWait"})
 
 
@@ -63,7 +80,7 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     folder = _write_files(settings, captured)
     try:
         path = str(folder.there / "attach.py")
-        text = f"try:exec(compile(open({path!r}).read(),{path!r},'exec'),{{}})\nexcept BaseException:pass\n"
+        text = f"try:exec(open({path!r}).read(),{{}})\nexcept:0\n"  # short: some programs have little room
         data = text.encode() + b"\0"
         address = find_scratch(captured.memory, captured.modules, len(data))
     except BaseException:
@@ -76,13 +93,9 @@ def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
     """A folder that only the target's user may look into. It holds the tokens of the session. Raises TargetError."""
     owner = captured.facts.owner
     path = str(BOOTSTRAP / "dualdbg_attach.py")
-    text = (
-        f"settings = {settings!r}\n"
-        f"exec(compile(open({path!r}).read(), {path!r}, 'exec'), "
-        "{'settings': settings, '__name__': 'dualdbg_attach'})\n"
-    )
+    text = _ATTACH.format(settings=repr(settings), path=repr(path))
     try:
-        folder = Folder.make(captured.facts.pid, owner)
+        folder = Folder.make(captured.facts.pid)
         try:
             script = folder.here / "attach.py"
             script.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from ...backends.native import Access
 from ...errors import CommandError
 from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ...shared.libraries import is_foreign
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
@@ -19,6 +20,8 @@ from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
 from .cython_places import ENDINGS, CythonPlaces
+from .function_places import FunctionAt, FunctionPlaces
+from .ifuncs import IndirectFunctions
 from .native_expressions import check_expression
 from .native_suffixes import is_counted_by_gdb, prints_itself
 from .operator_registrations import OperatorRegistrations, extension_operator
@@ -33,7 +36,25 @@ class _Point:
 
     number: int
     owners: set[int] = field(default_factory=set)
+    prints: bool = False  # gdb prints its text by itself, and does not stop
     ignores: bool = False  # gdb passes over the first hits by itself, and counts them
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How gdb is to treat a breakpoint: see :meth:`NativeBreakpoints._insert`.
+
+    ``is_looked_at``: gdb neither counts nor prints by itself, for an arrival may be the debugger's own.
+    """
+
+    at_function: bool
+    is_looked_at: bool
+
+    def is_counted(self, spec: BreakpointSpec) -> bool:
+        """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
+        if self.is_looked_at or (self.at_function and spec.condition is not None):
+            return False
+        return is_counted_by_gdb(spec)
 
 
 @dataclass
@@ -48,6 +69,7 @@ class _Wanted:
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
     message: str | None = None
+    unresolved: list[Place] = field(default_factory=list)  # indirect functions whose resolver has not run
     passed_over: int = 0  # hits that gdb counted at places where it does not count any more
 
 
@@ -78,6 +100,8 @@ class NativeBreakpoints:
         self._policy = policy
         self._candidates = candidates
         self._cython = CythonPlaces(native, image)
+        self._places = FunctionPlaces(native, image, reader, policy)
+        self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
         self._wanted: dict[int, _Wanted] = {}
         self._points: dict[str, _Point] = {}
@@ -173,9 +197,9 @@ class NativeBreakpoints:
         if key is None or not key.startswith("0x"):
             return self.owners(gdb_number)
         place = key.partition(" ")[0]
-        others = (point.owners for other, point in self._points.items() if other.partition(" ")[0] == place)
-        ids = sorted(set().union(*others) & self._wanted.keys())
-        return [id for id in ids if self._wanted[id].enabled and not prints_itself(self._wanted[id].spec)]
+        there = (point for other, point in self._points.items() if other.partition(" ")[0] == place)
+        ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
+        return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
 
     # -- the target's changes -------------------------------------------------------------------
 
@@ -212,6 +236,23 @@ class NativeBreakpoints:
                 changed.append(wanted.id)
         return changed
 
+    async def resolver_called(self, gdb_number: int, gdb_thread: int) -> list[int] | None:
+        """At a stop where an implementation of an indirect function is chosen: bind it. Returns what changed.
+
+        None at any other stop.
+        """
+        chosen = await self._indirect.at_stop(gdb_number, gdb_thread)
+        if isinstance(chosen, bool):
+            return [] if chosen else None
+        changed = []
+        for wanted in list(self._wanted.values()):
+            if chosen.place in wanted.unresolved:
+                wanted.unresolved.remove(chosen.place)
+                await self._bind_implementation(wanted, chosen.place, chosen.address)
+                await self._forget_vanished(wanted)
+                changed.append(wanted.id)
+        return changed
+
     def _unbound_operators(self) -> set[str]:
         """The operators whose kernels are looked for.
 
@@ -241,8 +282,11 @@ class NativeBreakpoints:
                 point = self._points.pop(key, None)
                 if point is not None:
                     await self._native.delete_breakpoint(point.number)
-            if gone:
+            unresolved = [place for place in wanted.unresolved if place.module in self.image.modules]
+            if gone or unresolved != wanted.unresolved:
+                wanted.unresolved = unresolved
                 changed.append(wanted.id)
+        await self._indirect.libraries_left()
         await self._reader.libraries_left()
         return changed
 
@@ -258,6 +302,8 @@ class NativeBreakpoints:
         changed = [wanted.id for wanted in self._wanted.values() if wanted.locations]
         for wanted in self._wanted.values():
             wanted.locations.clear()
+            wanted.unresolved.clear()
+        self._indirect.program_replaced()
         self._points.clear()
         return changed
 
@@ -271,8 +317,13 @@ class NativeBreakpoints:
         elif wanted.spec.kind is BreakpointKind.DATA:
             await self._bind_data(wanted)
         for name in wanted.names:
-            for place in self.image.find(name, modules):
+            inlined = await self._places.inlined(name, modules)
+            for place in self._places.wholes(self.image.find(name, modules), inlined):
                 await self._bind_place(wanted, place)
+            for one in inlined:
+                await self._insert(wanted, one.address, one.location, one.hides)
+        for place in [one for one in wanted.unresolved if one.module not in modules]:
+            await self._bind_place(wanted, place)  # it may have been chosen meanwhile
         for candidate in wanted.candidates:
             for place in places_of(self.image, candidate, modules):
                 await self._bind_place(wanted, place)
@@ -283,20 +334,46 @@ class NativeBreakpoints:
             await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
-        address = place.address
-        file, line = None, None
-        if self._policy.decide(place.module).load is Load.WHOLE:
+        if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
-            if place.symbol.language == "cython":
-                inlined = await self._cython.of_symbol(place.module, place.symbol)
-                for location in inlined:
-                    await self._insert(wanted, location.address or 0, location)
-                if inlined:
-                    return
-            start = await self._native.function_body(place.address)
-            address, file, line = start.address, start.file, start.line
-        location = Location(place.symbol.spoken or place.symbol.name, place.module.path, address, file, line)
-        await self._insert(wanted, address, location)
+            inlined = await self._cython.of_symbol(place.module, place.symbol)
+            for location in inlined:
+                await self._insert(wanted, location.address or 0, location)
+            if inlined:
+                return
+        if place.symbol.kind == "ifunc":
+            await self._bind_indirect(wanted, place)
+            return
+        at = await self._places.of_place(place)
+        await self._insert(wanted, at.address, at.location, at.hides)
+
+    async def _bind_indirect(self, wanted: _Wanted, place: Place) -> None:
+        """A symbol that is no function: what it stands for is chosen in the process, by the processor it runs on."""
+        address = self._indirect.implementation(place)
+        if address is not None:
+            await self._bind_implementation(wanted, place, address)
+        elif place not in wanted.unresolved:
+            wanted.unresolved.append(place)
+            await self._indirect.watch(place)
+        left = sorted({one.symbol.linkage_name for one in wanted.unresolved})
+        wanted.message = f"the implementation of {', '.join(left)} has not been chosen yet" if left else None
+
+    async def _bind_implementation(self, wanted: _Wanted, place: Place, address: int) -> None:
+        if place in wanted.unresolved:
+            wanted.unresolved.remove(place)
+        if not wanted.unresolved:
+            wanted.message = None
+        function, library = self.image.describe(address)
+        at = FunctionAt(Location(function or place.symbol.name, library, address))
+        for body in self._places_at(place.module, address):
+            at = await self._places.of_place(body)
+        await self._insert(wanted, at.address, at.location, at.hides)
+
+    def _places_at(self, module: Module, address: int) -> list[Place]:
+        """The function that begins at an address, where its file can tell."""
+        symbol = module.library.symbol_at(address - module.bias) if module.library is not None else None
+        begins = symbol is not None and symbol.address == address - module.bias
+        return [Place(address, symbol, module)] if symbol is not None and begins else []
 
     async def _bind_address(self, wanted: _Wanted, modules: list[Module]) -> None:
         name, plus, offset = wanted.spec.subject.rpartition("+")
@@ -356,17 +433,22 @@ class NativeBreakpoints:
             location = Location(function, library, place.address, place.file, place.line)
             await self._insert(wanted, place.address, location)
 
-    async def _insert(self, wanted: _Wanted, address: int, location: Location) -> None:
+    async def _insert(
+        self, wanted: _Wanted, address: int, location: Location, at_function: bool = False
+    ) -> None:
+        """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
         spec = wanted.spec
-        counts = spec.hits if is_counted_by_gdb(spec) else None
+        kind = _Kind(at_function, self._may_be_our_call(location))
+        counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
-        key = f"{address:#x} {spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
+        key = f"{address:#x} {'function ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
         point = self._points.get(key)
         if point is None:
             try:
-                point = await self._new_point(wanted, address)
+                point = await self._new_point(wanted, address, kind)
             except CommandError as error:
                 wanted.message = error.message
                 return
@@ -380,22 +462,28 @@ class NativeBreakpoints:
         if not self._is_active(point):
             await self._native.enable_breakpoint(point.number, False)
 
-    async def _new_point(self, wanted: _Wanted, address: int) -> _Point:
+    def _may_be_our_call(self, location: Location) -> bool:
+        """Whether debugpy may call this function too: each arrival is looked at then."""
+        return location.library is not None and not is_foreign(location.library)
+
+    async def _new_point(self, wanted: _Wanted, address: int, kind: _Kind) -> _Point:
         spec = wanted.spec
-        if prints_itself(spec):
+        if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
-            rest = (spec.condition, tid)
-            return _Point(await self._native.insert_log_point(address, texts, expressions, *rest))
-        number = await self._native.insert_breakpoint(address)
+            rest = (spec.condition, tid, kind.at_function)
+            number = await self._native.insert_log_point(address, texts, expressions, *rest)
+            return _Point(number, prints=True)
+        insert = self._native.insert_at_function if kind.at_function else self._native.insert_breakpoint
+        number = await insert(address)
         gdb_thread = await self._gdb_thread(spec)
         condition = spec.condition
-        if condition is not None and self.image.language_at(address) == "cython":
+        if condition is not None and not kind.at_function and self.image.language_at(address) == "cython":
             condition = await self._native.condition_text(address, condition)
         if condition is not None or gdb_thread is not None:
             await self._set_condition(wanted, number, condition, gdb_thread)
         point = _Point(number)
-        if is_counted_by_gdb(spec):
+        if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)
         return point
 

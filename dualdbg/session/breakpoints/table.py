@@ -261,7 +261,9 @@ class BreakpointTable:
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
         if throw_origins.ID in self._native.owners_there(number):
             await self._origins.take(event)
-        changed = await self._native.operator_registered(number, thread)
+        changed = await self._native.resolver_called(number, thread)
+        if changed is None:
+            changed = await self._native.operator_registered(number, thread)
         for id in changed or ():
             if id in self._rows:
                 self._settle(id, announce=True)

@@ -12,6 +12,7 @@ from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, PythonValue, StackFrame
 from ...errors import CommandError, EvaluationError, StaleHandle, WrongState
+from ...known.python_files import is_of_a_library
 from ...model import (
     Frame,
     Language,
@@ -183,6 +184,47 @@ class Inspector:
         await self.read_hold(hold)
         return hold
 
+    def may_be_called(self, hold: PythonHold) -> bool:
+        """Whether C code may have called the user's innermost Python function of a thread that debugpy holds, or one
+        that is below it. The thread stands, so memory says it.
+        """
+        frames, at = self._frames_in_memory(hold)
+        return any(frame.entry and not self._is_start(frame) for frame in frames[at:])
+
+    def unseen_frames(self, hold: PythonHold) -> int:
+        """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on,
+        where C code may have called one of them from no function, or from one in which debugpy does not stop; else 0.
+        The thread stands, so memory has them.
+        """
+        frames, at = self._frames_in_memory(hold)
+        below = frames[at:]
+        if any(not self._is_start(frame) for frame in frames[:at]):
+            return len(below)  # an inner function is still being left, and debugpy does not look at this one
+        for frame, caller in zip(below, (*below[1:], None), strict=True):
+            unseen = (
+                caller is None or is_of_a_library(caller.file or "") or self.reader.rules.is_ours(caller.file)
+            )
+            if frame.entry and unseen and not self._is_start(frame):
+                return len(below)
+        return 0
+
+    def _is_start(self, frame: PythonFrame) -> bool:
+        """Whether a function is where the program or a thread of it begins."""
+        file = frame.file or ""
+        return frame.function == "<module>" or is_of_a_library(file) or self.reader.rules.is_ours(file)
+
+    def may_be_leaving(self, hold: PythonHold) -> bool:
+        """Whether a function that C code called is about to be left for the frame at which debugpy stopped."""
+        frames, at = self._frames_in_memory(hold)
+        rules = self.reader.rules
+        return any(frame.entry and not rules.is_ours(frame.file) for frame in frames[:at])
+
+    def _frames_in_memory(self, hold: PythonHold) -> tuple[Sequence[PythonFrame], int]:
+        """The Python frames of a thread that debugpy holds, and which of them is that at which it stopped."""
+        frames = next((one.frames for one in self.reader.python_threads() if one.tid == hold.tid), ())
+        top = hold.top
+        return frames, next((at for at, one in enumerate(frames) if top is not None and _same(one, top)), 0)
+
     def learn_thread(self, number: int, tid: int) -> None:
         """debugpy's ``number`` is the OS thread ``tid``."""
         self._tids[number] = tid
@@ -241,10 +283,9 @@ class Inspector:
         """The merged stack of every thread."""
         return [await self.stack(thread.tid) for thread in await self.threads()]
 
-    async def top_frame(self, tid: int) -> Frame | None:
-        """The innermost frame that the user sees, while gdb holds the target."""
-        visible = (await self._stack_of(tid)).visible()
-        return visible[0] if visible else None
+    async def visible_frames(self, tid: int) -> tuple[Frame, ...]:
+        """The frames that the user sees, the innermost first, while gdb holds the target."""
+        return (await self._stack_of(tid)).visible()
 
     async def innermost(self, tid: int) -> Frame | None:
         """The innermost frame of all, while gdb holds the target."""
@@ -408,9 +449,10 @@ def _debugpy_frame(row: StackFrame) -> PythonFrame:
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
     """The same frames; those that debugpy named get debugpy's ids. Both lists begin with the innermost frame."""
-    waiting = list(named)
+    waiting = list(reversed(named))
     result: list[Frame] = []
-    for frame in frames:
+    # From the outermost on: a function that is just returning is not among debugpy's, and may be a recursion.
+    for frame in reversed(frames):
         if isinstance(frame, PythonFrame):
             for index, candidate in enumerate(waiting):
                 if _same(frame, candidate):
@@ -418,7 +460,7 @@ def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tup
                     del waiting[: index + 1]
                     break
         result.append(frame)
-    return tuple(result)
+    return tuple(reversed(result))
 
 
 def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:

@@ -132,7 +132,11 @@ class StackReader:
             if missing is None:
                 break
             await self.prepare(missing)
-        self._frames[gdb_thread] = [self._named(frame) for frame in frames]
+        # An inlined function was not called: the frame outside of it stands at the same instruction.
+        called = [inner is not None and not inner.inlined for inner in (None, *frames)]
+        self._frames[gdb_thread] = [
+            self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)
+        ]
         return self._frames[gdb_thread]
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
@@ -144,9 +148,9 @@ class StackReader:
                 return module
         return None
 
-    def _named(self, frame: NativeFrame) -> NativeFrame:
-        function, library = self._image.describe(frame.pc, is_return=frame.level > 0)
-        language = self._image.language_at(frame.pc, is_return=frame.level > 0)
+    def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=is_return)
+        language = self._image.language_at(frame.pc, is_return=is_return)
         if language == "cython" and frame.line is not None:
             return self._of_cython(replace(frame, library=library), function)
         frame = replace(frame, library=library, source_language=frame.source_language or language)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ...backends import python as debugpy
 from ...errors import CommandError, DualdbgError
+from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Thread
 from ...snapshot.cpython.held_process import PythonSide
 from ...snapshot.linux.procfs import namespace_tids
@@ -25,6 +26,7 @@ _NAMES = (
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
     " for t in list(__import__('threading')._active.values())]"
 )
+_MOST = 80  # characters of a function's name
 _OURS = "pydevd."  # the names of debugpy's own threads
 
 
@@ -131,5 +133,5 @@ class ThreadList:
 def one_line(frame: Frame) -> str:
     """What a thread does, by its innermost frame."""
     if isinstance(frame, NativeFrame):
-        return frame.function or f"{frame.pc:#x}"
+        return short_function(frame.function, _MOST) if frame.function else f"{frame.pc:#x}"
     return f"{frame.function} at {PurePath(frame.file or '?').name}:{frame.line}"

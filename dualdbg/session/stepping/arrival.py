@@ -13,9 +13,19 @@ from ...backends import events as engine
 from ...backends.events import StopCause
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ..stops.facts import UNREAD, Unread
-from .places import NOWHERE, FunctionCalls, Momentary, Places
+from .places import NOWHERE, FunctionCalls, Momentary, Pad, Places
 from .step import CONTINUE, Step
-from .step_frames import calls_operators, innermost_native, is_header, is_inlined_in_users, same_line
+from .step_frames import (
+    calls_operators,
+    handler_frame,
+    innermost_native,
+    is_between,
+    is_foreign,
+    is_header,
+    is_inlined_in_users,
+    same_line,
+    user_below,
+)
 from .unfinished import native_step_done
 
 _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
@@ -30,6 +40,7 @@ class ArrivalFact(Enum):
     POINTER = "pointer"
     POINTED_TO = "pointed to"
     CALLED_FROM = "called from"
+    CALLER = "caller"
 
 
 @dataclass
@@ -42,7 +53,8 @@ class Arrival:
     ``announced``: the address that the watch announces. ``stack``: that of the thread of the step. ``behind``: where
     the layer of PyTorch begins that the user wants to see, behind the binding at which the thread stands; empty where
     it stands in no binding, or already there. ``pointer``: the stack pointer. ``pointed_to``: the function of interest
-    to which a call through a pointer goes. ``called_from``: the return address at the entry of a function.
+    to which a call through a pointer goes. ``called_from``: the return address at the entry of a function; ``caller``:
+    that and the stack pointer behind it.
     """
 
     stop: engine.NativeStopped
@@ -55,6 +67,7 @@ class Arrival:
     pointer: int | Unread = UNREAD
     pointed_to: int | Unread | None = UNREAD
     called_from: int | Unread = UNREAD
+    caller: NativeFrame | Unread = UNREAD
 
     @property
     def is_of_step(self) -> bool:
@@ -73,7 +86,8 @@ class Outcome:
     """What a stop means for the step under way.
 
     ``ends``: whether the step ends here; None when the stop has nothing to do with the step. ``places``: what is set
-    before the target runs on. ``is_there``: a thread that just continues has reached the place where it has something
+    before the target runs on. ``steps_again``: gdb's source step begins again here, on the rest of the line.
+    ``is_there``: a thread that just continues has reached the place where it has something
     to do. ``again``: gdb makes the same move once more.
     """
 
@@ -81,6 +95,7 @@ class Outcome:
     places: Places = NOWHERE
     is_there: bool = False
     again: bool = False
+    steps_again: bool = False
 
 
 UNRELATED = Outcome(None)
@@ -93,7 +108,7 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
     """Whether a native stop ends the step under way."""
     step, momentary, number = arrival.step, arrival.momentary, arrival.stop.gdb_breakpoint
     if number is not None and number == arrival.beacon:
-        if step is None:
+        if step is None or not step.watches:
             return GOES_ON
         if arrival.announced is UNREAD:
             return ArrivalFact.ANNOUNCED
@@ -107,7 +122,15 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
     if number in momentary.chosen:
         return ENDS if arrival.is_of_step else GOES_ON
     if number is not None and number in momentary.landings:
-        return _landed(arrival, step, momentary.landings[number])
+        return _landed(arrival, step)
+    if number is not None and number in momentary.detours:
+        return _back_on_line(arrival, momentary.detours[number])
+    if number is not None and number in momentary.pads:
+        return _caught(arrival, momentary.pads[number])
+    if number is not None and number in momentary.catches:
+        return _handler_begins(arrival)
+    if number is not None and number in momentary.all_catches:
+        return _left_python(arrival, momentary.all_catches[number]) or _handler_begins(arrival)
     if arrival.stop.cause in _DONE:
         return _line_reached(arrival, step)
     return UNRELATED
@@ -177,21 +200,49 @@ def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFa
     return ENDS if calls.start <= arrival.called_from <= calls.end else GOES_ON
 
 
-def _landed(arrival: Arrival, step: Step, lowest: int) -> Outcome | ArrivalFact:
-    """Native code has returned.
-
-    It counts in the thread of the step only, and not where a deeper call returned through the same place.
-    """
+def _landed(arrival: Arrival, step: Step) -> Outcome:
+    """Native code has returned. It counts in the thread of the step only."""
     if not arrival.is_of_step:
-        return GOES_ON
-    if arrival.pointer is UNREAD:
-        return ArrivalFact.POINTER
-    if arrival.pointer < lowest:
         return GOES_ON
     return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
 
 
-def _is_between(top: NativeFrame, left: NativeFrame | None) -> bool:
+def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
+    """Other code has returned to the line that is stepped. Its call may have been the last instruction of that."""
+    if not arrival.is_of_step:
+        return GOES_ON
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    top = arrival.top
+    return ENDS if top is None or top.line != line else Outcome(False, steps_again=True)
+
+
+def _caught(arrival: Arrival, pad: Pad) -> Outcome | ArrivalFact:
+    """An exception has reached a frame that catches it. In C++ destructors run before the handler begins."""
+    if not pad.is_cxx:
+        return ENDS
+    if arrival.pointer is UNREAD:
+        return ArrivalFact.POINTER
+    return Outcome(False, Places(catch=NativeFrame(0, pad.address, sp=arrival.pointer)))
+
+
+def _left_python(arrival: Arrival, before: int) -> Outcome | ArrivalFact | None:
+    """A handler in a step that left a Python line. None where it is the user's, and outside of the Python function."""
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    frames = sum(isinstance(frame, PythonFrame) for frame in arrival.stack.frames)
+    handler = handler_frame(arrival.stack)
+    return GOES_ON if frames >= before or handler is None or is_foreign(handler) else None
+
+
+def _handler_begins(arrival: Arrival) -> Outcome | ArrivalFact:
+    """The handler takes the exception: the step ends when it has it."""
+    if arrival.caller is UNREAD:
+        return ArrivalFact.CALLER
+    return Outcome(False, Places(returns=(arrival.caller,)))
+
+
+def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
     """Whether a compiler's own code is here among the author's lines, with lines of the same source.
 
     Cython comes back to a line after calls of its own functions: the line that was left is no other line.
@@ -208,11 +259,35 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
-    if top is not None and step.kind in ("step", "next") and _is_between(top, step.top):
+    if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
         return AGAIN
-    if top is None or (top.role is Role.USER and not (momentary.entries and is_header(top))):
+    if top is None or _is_there(top, step, momentary):
         return ENDS
-    if momentary.entries or step.kind == "step":
+    if step.kind == "step" and step.top is not None:
+        return _detour(arrival, step)
+    if momentary.entries:
         return _through_glue(arrival) or ENDS
     # The step left the user's function by next. It goes on to where that function returns, if gdb stops there.
     return GOES_ON if momentary.landings else ENDS
+
+
+def _is_there(top: NativeFrame, step: Step, momentary: Momentary) -> bool:
+    """Whether a source step is in the user's code again, or still."""
+    if step.end is not None and top.sp is not None and top.sp >= step.end:
+        return not is_foreign(top)
+    if step.kind == "step" and step.top is not None:
+        return not is_between(top) or is_between(step.top)
+    return top.role is Role.USER and not (momentary.entries and is_header(top))
+
+
+def _detour(arrival: Arrival, step: Step) -> Outcome:
+    """The step has entered code that is not the user's. That may call a function of the user's, where the step ends;
+    else it goes on with the rest of the line when that code returns.
+    """
+    assert arrival.top is not None and not isinstance(arrival.stack, Unread)
+    top, back = arrival.top, user_below(arrival.stack)
+    if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
+        return _through_glue(arrival) or ENDS
+    if top.inlined:
+        return Outcome(False, steps_again=True)
+    return Outcome(False, Places(detour=back, bodies=None if arrival.momentary.has_bodies else top.pc))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...backends.native import Move
 from ...errors import CommandError, DualdbgError, WrongState
 from ..engines import Running
@@ -34,14 +36,16 @@ class NativeDeparture:
     async def perform(self, plan: NativePlan) -> None:
         """Perform the plan; gdb has let go then. Raises CommandError when gdb refuses: the stop stands as it was."""
         momentary = Momentary()
-        armed = None
+        armed: int | None = None
         if plan.gdb_thread is not None:
             armed = await self._prepare(plan, plan.gdb_thread, momentary)
         self._breakpoints.now = momentary
         await self._let_go(plan, armed)
 
-    async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> bool | None:
-        """Prepare the thread before it runs. Returns whether debugpy was armed; None when it was not to be."""
+    async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> int | None:
+        """Prepare the thread before it runs. Returns how many Python frames it has where debugpy was armed, 0 where it
+        could not be; None when it was not to be.
+        """
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
         armed = await self._arm(plan, gdb_thread)
@@ -52,7 +56,7 @@ class NativeDeparture:
             raise
         return armed
 
-    async def _arm(self, plan: NativePlan, gdb_thread: int) -> bool | None:
+    async def _arm(self, plan: NativePlan, gdb_thread: int) -> int | None:
         if plan.arm is None:
             return None
         armed = await self._probe.arm(gdb_thread, plan.arm)
@@ -62,10 +66,14 @@ class NativeDeparture:
             )
         return armed
 
-    async def _let_go(self, plan: NativePlan, armed: bool | None) -> None:
+    async def _let_go(self, plan: NativePlan, armed: int | None) -> None:
+        step = plan.step
+        if step is not None and step.origin is not None and armed:
+            step = replace(step, depth=armed)
+        steps_in_python = None if armed is None else bool(armed)
         continues = plan.move is Move.CONTINUE
         signal = continues and self._loop.state.signal_owed
-        await self._loop.ask(leave_natively, plan.step, not continues, armed, signal)
+        await self._loop.ask(leave_natively, step, not continues, steps_in_python, signal)
         try:
             await self._freezer.park()
             if signal:

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...errors import CommandError
-from ...model import PythonFrame, Stop
+from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ..engines import CodeReading
 from ..inspect.inferior_evaluation import NotSound, check_sound
 from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest
+from .handlers import HandlerFinder
 from .line_watch import LineWatch
 from .places import FunctionCalls
 from .plan import GroundFact, NativeGround, PythonGround
@@ -41,12 +42,14 @@ class GroundReader:
         watch: LineWatch,
         code: CodeOfInterest,
         breakpoints: Unheard,
+        handlers: HandlerFinder,
     ) -> None:
         self._native = native
         self._inspector = inspector
         self._watch = watch
         self._code = code
         self._breakpoints = breakpoints
+        self._handlers = handlers
 
     def at_native_stop(self, tid: int, stop: Stop) -> NativeGround:
         """The place of a thread at a native stop. Nothing is read yet."""
@@ -115,6 +118,16 @@ class GroundReader:
         reader = self._inspector.reader
         ground.exit = exit_to_python(await reader.native_frames(ground.gdb_thread), reader.rules)
 
+    async def _pads(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.gdb_thread, Unread)
+        rules = self._inspector.reader.rules
+        frames = await self._inspector.reader.native_frames(ground.gdb_thread)
+        ground.pads = await self._handlers.pads(frames, rules)
+
+    async def _native_caller(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.stack, Unread)
+        ground.caller = self._caller_in(ground.stack)
+
     async def _calls(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
@@ -135,9 +148,16 @@ class GroundReader:
     async def _may_return(self, ground: PythonGround) -> None:
         ground.may_return = await self._watch.may_return(ground.hold)
 
+    async def _called(self, ground: PythonGround) -> None:
+        ground.called = self._inspector.may_be_called(ground.hold)
+        ground.unseen = self._inspector.unseen_frames(ground.hold) if ground.called else 0
+
     async def _caller(self, ground: PythonGround) -> None:
-        caller = caller_of_python(await self._inspector.stack(ground.tid))
-        ground.caller = caller if caller is not None and self._code.has(caller.pc) else None
+        ground.caller = self._caller_in(await self._inspector.stack(ground.tid))
+
+    def _caller_in(self, stack: Stack) -> NativeFrame | None:
+        caller = caller_of_python(stack)
+        return caller if caller is not None and self._code.has(caller.pc) else None
 
 
 _NATIVE: dict[GroundFact, Callable[[GroundReader, NativeGround], Awaitable[None]]] = {
@@ -149,9 +169,12 @@ _NATIVE: dict[GroundFact, Callable[[GroundReader, NativeGround], Awaitable[None]
     GroundFact.MAY_CALL: GroundReader._may_call,
     GroundFact.EXIT: GroundReader._exit,
     GroundFact.CALLS: GroundReader._calls,
+    GroundFact.PADS: GroundReader._pads,
+    GroundFact.CALLER: GroundReader._native_caller,
 }
 
 _PYTHON: dict[GroundFact, Callable[[GroundReader, PythonGround], Awaitable[None]]] = {
     GroundFact.MAY_RETURN: GroundReader._may_return,
     GroundFact.CALLER: GroundReader._caller,
+    GroundFact.CALLED: GroundReader._called,
 }

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from ...backends.native import Access
-from ...errors import CommandError
-from ...model import NativeFrame
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..ports import Halting
 from .code_of_interest import CodeOfInterest
+from .handlers import HandlerFinder
 from .places import Momentary, Places
 
 
@@ -24,22 +22,39 @@ class MomentaryBreakpoints:
     """
 
     def __init__(
-        self, native: NativeEngine, halting: Halting, reader: StackReader, code: CodeOfInterest
+        self,
+        native: NativeEngine,
+        halting: Halting,
+        reader: StackReader,
+        code: CodeOfInterest,
+        handlers: HandlerFinder,
     ) -> None:
         self._native = native
         self._halting = halting
         self._reader = reader
         self._code = code
+        self._handlers = handlers
         self.now = Momentary()
 
-    async def set(self, places: Places, gdb_thread: int, momentary: Momentary) -> None:
+    async def set(self, places: Places, gdb_thread: int, momentary: Momentary, is_held: bool = False) -> None:
         """Set what is wanted for a thread. The numbers are added to ``momentary``.
 
         At a Python stop the target halts for a moment. Raises WrongState when it stops for another reason meanwhile.
+        ``is_held``: gdb holds the target for the decision about a stop.
         """
         code = self._code
-        for caller in places.returns:
-            await self._halting.interrupted(partial(self._set_return, caller, gdb_thread, momentary))
+        if places.returns or places.pads or places.catch is not None:
+            work = partial(self._set_ends, places, gdb_thread, momentary)
+            await (work() if is_held else self._halting.interrupted(work))
+        if places.detour is not None:
+            await self._native.delete_breakpoints(list(momentary.detours))
+            place = (places.detour.pc, places.detour.sp or 0)
+            numbers = await self._native.insert_step_ends(gdb_thread, (place,), (), ())
+            momentary.detours = dict.fromkeys(numbers.returns, places.detour.line)
+        if places.catches:
+            catches = [(address, 0) for address in self._handlers.begin_catch(None)]
+            numbers = await self._native.insert_step_ends(gdb_thread, (), (), catches)
+            momentary.all_catches.update(dict.fromkeys(numbers.catches, places.catches))
         entries = [await self._entry(address) for address in places.entries]
         inlined = [body for body in map(code.inlined_body, entries) if body is not None]
         if inlined:
@@ -83,26 +98,17 @@ class MomentaryBreakpoints:
         if momentary.numbers:
             await self._native.delete_breakpoints(momentary.numbers)
 
-    async def _set_return(self, caller: NativeFrame, gdb_thread: int, momentary: Momentary) -> None:
-        momentary.landings[await self._at_return(caller, gdb_thread)] = caller.sp or 0
-
-    async def _at_return(self, caller: NativeFrame, gdb_thread: int) -> int:
-        """Where the code above ``caller`` returns into it, from this very call.
-
-        A return address is read when it is returned to, and hardly ever before. So a hardware watchpoint on its slot,
-        just below the caller's stack pointer, costs nothing while deeper calls come and go. Where no watchpoint is
-        free, or calls do not return by the stack, a conditional breakpoint does it.
-        """
-        native = self._native
-        if caller.sp is not None and await native.architecture() == "x86-64":
-            try:
-                return await native.watch(caller.sp - 8, 8, Access.READ_WRITE)
-            except CommandError:
-                pass  # the breakpoint below serves as well, only slower
-        number = await native.insert_breakpoint(caller.pc, gdb_thread)
-        if caller.sp is not None:
-            await native.require_stack_pointer(number, caller.sp)
-        return number
+    async def _set_ends(self, places: Places, gdb_thread: int, momentary: Momentary) -> None:
+        returns = [(frame.pc, frame.sp or 0) for frame in places.returns]
+        pads = [(pad.address, pad.top) for pad in places.pads]
+        catches = []
+        if places.catch is not None:
+            module = self._code.module_at(places.catch.pc)
+            catches = [(address, places.catch.sp or 0) for address in self._handlers.begin_catch(module)]
+        numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches)
+        momentary.landings.update(numbers.returns)
+        momentary.pads.update(zip(numbers.pads, places.pads, strict=True))
+        momentary.catches.update(numbers.catches)
 
     async def _entry(self, address: int) -> int:
         """The user's function behind an entry. gdb gets its debug info first, where that is worth having."""

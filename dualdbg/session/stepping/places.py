@@ -22,19 +22,44 @@ class FunctionCalls:
 
 
 @dataclass(frozen=True)
+class Pad:
+    """A landing pad with a handler: the unwinder goes on there when an exception is caught.
+
+    ``top`` is the canonical address of the frame that catches. ``first`` and ``last`` are the levels of the frames that
+    share its function: what is inlined, and the function itself. ``is_cxx``: the handler begins when it calls
+    ``__cxa_begin_catch``; destructors may run before. Else it begins here.
+    """
+
+    address: int
+    top: int
+    first: int
+    last: int
+    is_cxx: bool
+
+
+@dataclass(frozen=True)
 class Places:
     """Where gdb is to stop for a step.
 
-    ``returns``: the frames whose callees return into them. ``entries``: addresses at which Python enters native code,
-    where a function begins. ``exact``: the same, but the breakpoint goes to this very address. ``bodies``: all
-    functions of the extension that has this address. ``operators``: all functions of PyTorch's extensions. ``calls``:
-    what a function without debug info calls. ``chosen``: the function that the user chose to step into.
+    ``returns``: the frames whose callees return into them. ``pads``: the handlers of frames that may catch. ``catch``:
+    a frame that has caught, and is about to enter its handler. ``catches``: any frame that does, once there are fewer
+    Python functions on the stack than that; 0 for none.
+
+    ``entries``: addresses at which Python enters native code, where a function begins. ``exact``: the same, but the
+    breakpoint goes to this very address. ``bodies``: all functions of the extension that has this address. ``detour``:
+    the user's frame to which code of a library returns; the rest of its line is stepped. ``operators``: all functions
+    of PyTorch's extensions. ``calls``: what a function without debug info calls. ``chosen``: the function that the user
+    chose to step into.
     """
 
     returns: tuple[NativeFrame, ...] = ()
+    pads: tuple[Pad, ...] = ()
+    catch: NativeFrame | None = None
+    catches: int = 0
     entries: tuple[int, ...] = ()
     exact: tuple[int, ...] = ()
     bodies: int | None = None
+    detour: NativeFrame | None = None
     operators: bool = False
     calls: FunctionCalls | None = None
     chosen: int | None = None
@@ -47,15 +72,22 @@ NOWHERE = Places()
 class Momentary:
     """The breakpoints of one step, by gdb's numbers.
 
-    ``landings``: where native code is returned to, with the lowest stack pointer that counts. ``entries``: native code
-    that the Python line may enter, with its address; ``has_bodies``: all functions of the extension are among them.
-    ``calls`` is the calling function; ``callees`` and ``sites`` are set at what it calls. ``chosen``: the function that
-    the user chose.
+    ``landings``: where native code is returned to; ``detours``: the same, in the middle of the line that is stepped.
+    ``pads``: where an exception is caught; ``catches``: where its handler begins; ``all_catches``: where any handler of
+    C++ begins, with the number of Python functions of which one has to be gone.
+
+    ``entries``: native code that the Python line may enter, with its address; ``has_bodies``: all functions of the
+    extension are among them. ``calls`` is the calling function; ``callees`` and ``sites`` are set at what it calls.
+    ``chosen``: the function that the user chose.
     """
 
-    landings: dict[int, int] = field(default_factory=dict)
+    landings: set[int] = field(default_factory=set)
+    pads: dict[int, Pad] = field(default_factory=dict)
+    catches: set[int] = field(default_factory=set)
+    all_catches: dict[int, int] = field(default_factory=dict)
     entries: dict[int, int] = field(default_factory=dict)
     has_bodies: bool = False
+    detours: dict[int, int | None] = field(default_factory=dict)
     calls: FunctionCalls | None = None
     callees: set[int] = field(default_factory=set)
     sites: set[int] = field(default_factory=set)
@@ -64,4 +96,5 @@ class Momentary:
     @property
     def numbers(self) -> list[int]:
         """gdb's numbers of them all."""
-        return [*self.landings, *self.entries, *self.chosen, *self.callees, *self.sites]
+        ends = [*self.landings, *self.detours, *self.pads, *self.catches, *self.all_catches]
+        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites]

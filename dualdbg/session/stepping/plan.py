@@ -13,9 +13,9 @@ from ...backends.native import Move
 from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ..stops.facts import UNREAD, PythonHold, Unread
-from .places import NOWHERE, FunctionCalls, Places
+from .places import NOWHERE, FunctionCalls, Pad, Places
 from .step import CONTINUE, Step
-from .step_frames import innermost_native, native_caller
+from .step_frames import direct_caller, frames_with_native_callers, innermost_native, native_caller
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
 NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
@@ -32,6 +32,8 @@ class GroundFact(Enum):
     SOUND = "sound"
     MAY_CALL = "may call"
     EXIT = "exit"
+    PADS = "pads"
+    CALLED = "called"
     CALLS = "calls"
     MAY_RETURN = "may return"
     CALLER = "caller"
@@ -48,7 +50,8 @@ class NativeGround:
     breakpoints, while debugpy has not taken it. ``holds_gil``: the thread holds the GIL. ``is_sound``: Python code can
     be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
     of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far as gdb
-    can tell.
+    can tell. ``pads``: the handlers of the native code above the innermost Python function. ``caller``: the native
+    frame that called the innermost Python function, where a step may end in it.
     """
 
     tid: int
@@ -63,12 +66,16 @@ class NativeGround:
     may_call_python: bool | Unread = UNREAD
     exit: NativeFrame | Unread | None = UNREAD
     calls: FunctionCalls | Unread | None = UNREAD
+    pads: tuple[Pad, ...] | Unread = UNREAD
+    caller: NativeFrame | Unread | None = UNREAD
 
 
 @dataclass
 class PythonGround:
     """Where a thread stands at a Python stop. ``may_return``: the function may return from the current line.
 
+    ``called``: C code may have called the function, or one below it. ``unseen``: the number of Python functions on the
+    stack, where debugpy may not stop before one of them goes back to the native code that called it; else 0.
     ``caller``: the native frame that called the function, where a step may end in it.
     """
 
@@ -76,6 +83,8 @@ class PythonGround:
     gdb_thread: int
     hold: PythonHold
     may_return: bool | Unread = UNREAD
+    called: bool | Unread = UNREAD
+    unseen: int = 0
     caller: NativeFrame | Unread | None = UNREAD
 
 
@@ -156,7 +165,7 @@ def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
         return GroundFact.EXIT
     if ground.exit is None:
         return plain
-    step = Step(CONTINUE, ground.tid, ground.gdb_thread, lands=True)
+    step = Step(CONTINUE, ground.tid, ground.gdb_thread)
     return NativePlan(ground.gdb_thread, places=Places(returns=(ground.exit,)), step=step)
 
 
@@ -174,13 +183,17 @@ def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> Nat
         return GroundFact.STACK
     shown = _shown(ground.stack)
     if isinstance(shown, PythonFrame):
-        return _from_python_line(replace(step, origin=shown), chosen, ground)
+        return _from_python_line(replace(step, origin=shown), chosen, ground, ground.stack)
     top = innermost_native(ground.stack)
     return _from_native_code(replace(step, top=top), chosen, ground, ground.stack)
 
 
-def _from_python_line(step: Step, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
-    """gdb holds a thread in the interpreter, on a Python line. debugpy ends the step."""
+def _from_python_line(
+    step: Step, chosen: int | None, ground: NativeGround, stack: Stack
+) -> NativePlan | GroundFact:
+    """gdb holds a thread in the interpreter, on a Python line. debugpy ends the step, or the native code that called
+    the function.
+    """
     if ground.holds_gil is UNREAD:
         return GroundFact.GIL
     if not ground.holds_gil:
@@ -188,8 +201,12 @@ def _from_python_line(step: Step, chosen: int | None, ground: NativeGround) -> N
             "the thread is inside the interpreter and does not hold the GIL: it cannot be stepped from here",
             "type continue, or set a breakpoint",
         )
+    if ground.caller is UNREAD:
+        return GroundFact.CALLER
     enters = step.kind == "step"
     places = Places(
+        returns=(ground.caller,) if ground.caller is not None else (),
+        catches=frames_with_native_callers(stack),
         entries=ground.watched if enters else (),
         operators=enters and ground.calls_operator,
         chosen=chosen,
@@ -212,20 +229,26 @@ def _from_native_code(
         if ground.calls is UNREAD:
             return GroundFact.CALLS
         calls = ground.calls
+    if ground.pads is UNREAD:
+        return GroundFact.PADS
     returns = [ground.exit] if ground.exit is not None else []
-    if step.kind == "finish" or not has_line:
-        # To the next frame of the user: a native caller, else the Python line to which the native code returns.
-        caller = native_caller(stack, glue_too=calls is not None)
-        returns += [caller] if caller is not None else []
+    # To the next frame of the user: a native caller, else the Python line to which the native code returns.
+    caller = native_caller(stack, glue_too=calls is not None)
+    direct = direct_caller(stack)
+    leaves = step.kind == "finish" or not has_line
+    if caller is not None and (leaves or direct is None or direct.level != caller.level):
+        returns.append(caller)
+    move = NATIVE_MOVES.get(step.kind, Move.FINISH)
+    if leaves:
         move = Move.CONTINUE if returns else Move.FINISH
-    else:
-        move = NATIVE_MOVES[step.kind]
+    innermost = step.top.level if step.top is not None else 0
+    pads = tuple(pad for pad in ground.pads if not leaves or pad.last > innermost)
     return NativePlan(
         step.gdb_thread,
         arm="step" if enters and ground.may_call_python else None,
-        places=Places(returns=tuple(returns), calls=calls, chosen=chosen),
+        places=Places(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen),
         move=move,
-        step=replace(step, lands=bool(returns)),
+        step=replace(step, end=direct.sp if direct is not None else None),
     )
 
 
@@ -241,12 +264,16 @@ def _shown(stack: Stack) -> NativeFrame | PythonFrame | None:
 def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> PythonPlan | GroundFact:
     """A step from a Python stop. ``target`` is a number that debugpy gave (``stepInTargets``).
 
-    A function that native code called returns into that code. debugpy does not see that, so gdb stops there.
+    A function that native code called returns into that code. debugpy does not see that, so gdb stops there. Exceptions
+    of Python may be caught there too; most often debugpy stops before (``Need.LEAVING``), else gdb waits for them.
     """
     caller = None
-    if kind not in ("finish", "until") and ground.may_return is UNREAD:
+    if ground.called is UNREAD:
+        return GroundFact.CALLED
+    leaves = kind in ("finish", "until")
+    if ground.called and not leaves and ground.may_return is UNREAD:
         return GroundFact.MAY_RETURN
-    if kind in ("finish", "until") or ground.may_return:
+    if ground.called and (leaves or ground.may_return):
         if ground.caller is UNREAD:
             return GroundFact.CALLER
         caller = ground.caller
@@ -257,10 +284,9 @@ def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> Pyt
         ground.gdb_thread,
         origin=hold.top,
         depth=hold.depth,
-        lands=caller is not None,
     )
     return PythonPlan(
-        places=Places(returns=(caller,) if caller is not None else ()),
+        places=Places(returns=(caller,) if caller is not None else (), catches=ground.unseen),
         watch=Watch.BEGIN if kind == "step" else Watch.END,
         hold=hold,
         request=step.request,

@@ -22,17 +22,20 @@ class Probe:
         self._image = image
         self._functions: dict[str, int] = {}
 
-    async def arm(self, gdb_thread: int, command: str) -> bool:
-        """Make debugpy stop the thread as after this command. False when it cannot."""
+    async def arm(self, gdb_thread: int, command: str) -> int:
+        """Make debugpy stop the thread as after this command. Returns how many frames debugpy would show now; 0 when
+        it cannot.
+        """
         if not self._python.hears_python or not self._find_functions():
-            return False
+            return 0
         return await self._native.call_probe(gdb_thread, self._functions, "arm", command)
 
     async def hear(self, gdb_thread: int, number: int) -> bool:
         """Let the thread wait until debugpy has taken the message of this number. False when it cannot."""
         if not self._python.hears_python or not self._find_functions():
             return False
-        return await self._native.call_probe(gdb_thread, self._functions, "hear", f"{number} {_TO_HEAR:g}")
+        heard = await self._native.call_probe(gdb_thread, self._functions, "hear", f"{number} {_TO_HEAR:g}")
+        return bool(heard)
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns within ``deadline`` seconds. Raises CommandError."""

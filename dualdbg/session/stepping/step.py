@@ -15,8 +15,8 @@ class Step:
     """A step, from where it began.
 
     ``origin`` is the Python line that was left, ``depth`` the number of Python frames that debugpy showed there.
-    ``top`` is the innermost frame that was left natively. ``lands``: gdb stops where native code returns to, and that
-    ends the step.
+    ``top`` is the innermost frame that was left natively, and ``end`` its canonical address: it is gone once the stack
+    pointer is there.
     """
 
     kind: str
@@ -25,7 +25,12 @@ class Step:
     origin: PythonFrame | None = None
     top: NativeFrame | None = None
     depth: int = 0
-    lands: bool = False
+    end: int | None = None
+
+    @property
+    def watches(self) -> bool:
+        """Whether the native code that the Python line calls ends it."""
+        return self.kind == "step" and self.origin is not None
 
     @property
     def request(self) -> str:

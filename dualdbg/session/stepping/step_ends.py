@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
-from ...model import Reason
+from ...model import NativeFrame, Reason
 from ..engines import CodeReading, Reading
 from ..loop import Loop
+from ..ports import Halting
+from ..stops.facts import PythonHold
 from ..transitions.going_on import step_forgotten
-from .arrival import Arrival, ArrivalFact, is_done_too, outcome
+from .arrival import Arrival, ArrivalFact, Outcome, is_done_too, outcome
 from .code_of_interest import CodeOfInterest
 from .ground import Unheard
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
+from .places import Places
 from .probe import Probe
 from .step import Step
+from .step_frames import caller_of_python, exit_to_python, frames_with_native_callers
 
 if TYPE_CHECKING:
     from ..inspect.inspector import Inspector
@@ -38,7 +43,9 @@ class ArrivalReader:
         watch: LineWatch,
         code: CodeOfInterest,
         breakpoints: Unheard,
+        halting: Halting,
     ) -> None:
+        self.halting = halting
         self._native = native
         self._inspector = inspector
         self._watch = watch
@@ -53,6 +60,23 @@ class ArrivalReader:
     async def read(self, fact: ArrivalFact, arrival: Arrival) -> None:
         """Fill in one fact."""
         await _READERS[fact](self, arrival)
+
+    def may_be_leaving(self, hold: PythonHold) -> bool:
+        """Whether a function that C code called is about to be left, at a Python stop."""
+        return self._inspector.may_be_leaving(hold)
+
+    async def native_callers(self, tid: int) -> Places | None:
+        """Where a step ends that leaves the innermost Python function of a thread; None where Python called that."""
+        stack = await self._inspector.stack_while_held(tid)
+        caller = caller_of_python(stack)
+        if caller is None or not self._code.has(caller.pc):
+            return None
+        frames = await self._inspector.reader.native_frames(await self._inspector.gdb_thread(tid))
+        below = exit_to_python(
+            [frame for frame in frames if frame.level >= caller.level], self._inspector.reader.rules
+        )
+        returns = (caller,) if below is None else (below, caller)
+        return Places(returns=returns, catches=frames_with_native_callers(stack))
 
     async def _announced(self, arrival: Arrival) -> None:
         arrival.announced = await self._watch.announced(arrival.stop.gdb_thread or 1)
@@ -76,6 +100,10 @@ class ArrivalReader:
         word = await self._native.read_memory(await self._stack_pointer(arrival), 8)
         arrival.called_from = int.from_bytes(word, "little")
 
+    async def _caller(self, arrival: Arrival) -> None:
+        place = await self._native.caller_at_entry(arrival.stop.gdb_thread or 1)
+        arrival.caller = NativeFrame(0, place.pc, sp=place.sp)
+
     async def _stack_pointer(self, arrival: Arrival) -> int:
         return (await self._native.registers(arrival.stop.gdb_thread or 1, ["sp"]))["sp"]
 
@@ -87,6 +115,7 @@ _READERS: dict[ArrivalFact, Callable[[ArrivalReader, Arrival], Awaitable[None]]]
     ArrivalFact.POINTER: ArrivalReader._pointer,
     ArrivalFact.POINTED_TO: ArrivalReader._pointed_to,
     ArrivalFact.CALLED_FROM: ArrivalReader._called_from,
+    ArrivalFact.CALLER: ArrivalReader._caller,
 }
 
 
@@ -108,18 +137,18 @@ class StepEnds:
         self._probe = probe
         self._repeats: Step | None = None
 
-    async def ends_at(self, stop: engine.NativeStopped) -> bool | None:
-        """Whether a native stop ends the step under way. None: the stop has nothing to do with the step."""
+    async def ends_at(self, stop: engine.NativeStopped) -> Outcome:
+        """What a native stop means for the step under way; what it sets is set then."""
         step, momentary = self._loop.state.step, self._breakpoints.now
         self._repeats = None
         found = await self._decided(outcome, Arrival(stop, step, momentary, self._watch.beacon))
         if step is not None:
-            await self._breakpoints.set(found.places, step.gdb_thread, momentary)
+            await self._breakpoints.set(found.places, step.gdb_thread, momentary, is_held=True)
             if found.is_there:
                 await self._hear(step)
             if found.again:
                 self._repeats = step
-        return found.ends
+        return found
 
     def take_repeated(self) -> Step | None:
         """The step whose move gdb is to make once more, instead of letting the target run on; once."""
@@ -136,6 +165,25 @@ class StepEnds:
             done = await self._decided(is_done_too, Arrival(stop, step, self._breakpoints.now))
         await self._breakpoints.take_back()
         return done
+
+    async def leaves_python(self, hold: PythonHold) -> bool:
+        """Whether debugpy has stopped for a function that is about to be left, and that native code of the user called.
+
+        The step goes on then to that code or a handler in it, or to the Python line that called the code. Raises
+        WrongState when a native stop comes first.
+        """
+        step = self._loop.state.step
+        if step is None or hold.tid is None or not self._reader.may_be_leaving(hold):
+            return False
+        work = partial(self._leaves_python, hold.tid, step)
+        return bool(await self._reader.halting.interrupted(work))
+
+    async def _leaves_python(self, tid: int, step: Step) -> bool:
+        places = await self._reader.native_callers(tid)
+        if places is None:
+            return False
+        await self._breakpoints.set(places, step.gdb_thread, self._breakpoints.now, is_held=True)
+        return True
 
     async def stopped_in_python(self, cancel_native: bool) -> None:
         """A Python stop is about to be shown: take back what the step had set.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ...model import NativeFrame, PythonFrame, Role, Stack
-from ...stacks.roles import RoleRules, is_evaluation_loop
+from ...shared.libraries import is_runtime, is_system
+from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
@@ -50,7 +52,43 @@ def caller_of_python(stack: Stack) -> NativeFrame | None:
             if seen_python:
                 return None
             seen_python = True
-        elif seen_python and frame.role is Role.USER:
+        elif seen_python and not is_foreign(frame):
+            return frame
+    return None
+
+
+def is_foreign(frame: NativeFrame) -> bool:
+    """Whether this is code between the user's functions: of a binding layer, of the C++ library, of the system."""
+    library = frame.library or ""
+    return frame.role is not Role.USER or is_header(frame) or is_system(library) or is_runtime(library)
+
+
+def frames_with_native_callers(stack: Stack) -> int:
+    """How many Python functions are on a stack, where native code of the user has called one of them; else 0."""
+    python = [at for at, frame in enumerate(stack.frames) if isinstance(frame, PythonFrame)]
+    below = stack.frames[python[0] :] if python else ()
+    called = any(isinstance(frame, NativeFrame) and not is_foreign(frame) for frame in below)
+    return len(python) if called else 0
+
+
+def handler_frame(stack: Stack) -> NativeFrame | None:
+    """Where ``__cxa_begin_catch`` was called from, which is innermost."""
+    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
+    return next((frame for frame in native[1:] if not is_runtime(frame.library)), None)
+
+
+def is_between(frame: NativeFrame) -> bool:
+    """Whether ``step`` goes through this code without a stop: of a binding layer, the C++ library, or Python.h."""
+    library = (frame.function or "").startswith(RUNTIME_NAMESPACES)
+    return library or frame.role is not Role.USER or "/include/python3" in (frame.file or "")
+
+
+def user_below(stack: Stack) -> NativeFrame | None:
+    """The native frame of the user to which such code, which is innermost, returns. None where it is Python code."""
+    for frame in stack.frames[1:]:
+        if isinstance(frame, PythonFrame):
+            return None
+        if not is_between(frame):
             return frame
     return None
 
@@ -60,9 +98,15 @@ def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
     for frame in stack.visible()[1:]:
         if isinstance(frame, PythonFrame):
             return None
-        if glue_too or (frame.role is Role.USER and not is_header(frame)):
+        if glue_too or not is_foreign(frame):
             return frame
     return None
+
+
+def direct_caller(stack: Stack) -> NativeFrame | None:
+    """The native frame that called the innermost function, whose code it is or not."""
+    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
+    return next((caller for frame, caller in pairwise(native) if not frame.inlined), None)
 
 
 def innermost_native(stack: Stack) -> NativeFrame | None:

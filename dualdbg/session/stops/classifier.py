@@ -167,9 +167,16 @@ def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
     if not now.entry_expected:
         if hold.event.cause is PythonCause.PAUSED and now.pause_owed and not now.paused_in_python:
             return GoOn("continue")  # another stop has served the user's pause
-        if hold.removed or (stepped and not _ends_step(hold, now)):
+        if hold.removed or (stepped and not now.debugpy_steps):
             return GoOn("continue")
         reason = Reason.PAUSE if now.paused_in_python else _python_reason(hold)
+    if stepped and now.step is not None and now.step.origin is not None and hold.depth < now.step.depth:
+        if hold.leaving is UNREAD:
+            return Need.LEAVING
+        if hold.leaving:
+            # debugpy stops on the caller's line while the function is only about to be left. The native code that
+            # called it has its turn first, and the step ends there.
+            return GoOn("continue")
     if hold.met is UNREAD:
         return Need.MET
     if hold.met is None:
@@ -200,15 +207,3 @@ def _repeats(hold: PythonHold, step: Step | None) -> bool:
         return False
     same = hold.tid == step.tid and hold.depth == step.depth and hold.top is not None
     return same and is_not_below(hold.top, step.origin)
-
-
-def _ends_step(hold: PythonHold, now: Situation) -> bool:
-    """Whether a stop of debugpy ends the step under way.
-
-    It does not where another stop has ended the step before, nor where the step is to land in native code. debugpy
-    stops on the caller's line while the function is only about to return (``depth`` counts its frames). When native
-    code called the function, the step ends in that code.
-    """
-    if now.step is not None and now.step.lands and hold.depth < now.step.depth:
-        return False
-    return now.debugpy_steps

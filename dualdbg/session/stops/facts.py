@@ -43,6 +43,7 @@ class Need(Enum):
     THREAD = "thread"  # which thread it was
     PAUSE = "pause"  # where a program is that the user wants to stop
     PLACE = "place"  # which frame debugpy holds
+    LEAVING = "leaving"  # whether debugpy stops before native code that is called below has its turn
     MET = "met"  # which of the user's Python breakpoints stop here
 
 
@@ -51,15 +52,16 @@ class NativeFacts:
     """A native stop, and what has been read about it so far.
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
-    the stop has nothing to do with a step. ``met``: the user's breakpoints. ``asked``: the user has breakpoints on
-    the signal. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``: whose stop it
-    is for the user, by gdb's number and the OS thread id.
+    the stop has nothing to do with a step. ``steps_again``: the rest of its line is stepped. ``met``: the user's
+    breakpoints. ``asked``: the user has breakpoints on the signal. ``can_pause``: the main thread runs Python code, so
+    debugpy could pause it. ``thread``: whose stop it is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
     done: bool = False
     sender: Sender | Unread = UNREAD
     ends_step: bool | Unread | None = UNREAD
+    steps_again: bool = False
     met: Met | Unread = UNREAD
     asked: bool = False
     can_pause: bool | Unread = UNREAD
@@ -77,6 +79,7 @@ class PythonHold:
     top: PythonFrame | None = None
     read: bool = False
     removed: bool = False  # the breakpoint that it stopped at is gone
+    leaving: bool | Unread = UNREAD  # native code has its turn first, and the step ends there or behind it
     met: Met | Unread | None = UNREAD  # None: an exception that nobody asked for
     verdict: Show | None = None
     picture: Picture | None = None  # read once the stop is decided; it waits to be shown
@@ -153,3 +156,4 @@ class Picture:
     thread: Thread
     frame: Frame | None
     step_done: bool = False  # the step under way would have ended here too
+    number: int = 0  # of the frame

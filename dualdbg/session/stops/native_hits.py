@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ...backends import events as engine
 from ...errors import CommandError
 from ...model import BreakpointKind, Layer
-from ...stacks.roles import is_evaluation_loop
+from ...shared.libraries import is_foreign
+from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
 from ..breakpoints.cxx_exceptions import read_throw
 from ..breakpoints.table import condition_failed
@@ -94,9 +95,18 @@ class NativeHits:
         return tuple(hit), description if hit else None
 
     async def _is_ours(self, event: engine.NativeStopped) -> bool:
-        """Whether the thread is one of debugpy's own. What it calls does not concern the user."""
-        ours = self._inspector.thread_list.ours
-        return bool(ours) and await self._tid(event) in ours
+        """Whether it is debugpy or we who came here. What they call does not concern the user.
+
+        That is known by the thread, else by the stack. Only code that is not the program's own is called by both.
+        """
+        tid = await self._tid(event)
+        if tid in self._inspector.thread_list.ours:
+            return True
+        module = self._breakpoints.image.module_at(event.pc) if event.pc is not None else None
+        if module is None or is_foreign(module.path):
+            return False
+        stack = await self._inspector.stack_while_held(tid)
+        return is_our_call(list(stack.frames), self._inspector.reader.rules)
 
     async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
         """A condition without a value stops once and says why. The breakpoint is off then."""

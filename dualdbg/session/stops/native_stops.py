@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...model import Notice
+from ...model import BreakpointKind, Notice, Reason
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
 from ..transitions.native import native_fact_read, native_ready, native_unjudged
@@ -62,7 +62,8 @@ class NativeStops:
         facts.sender = await self.scene.sender()
 
     async def _step(self, facts: NativeFacts) -> None:
-        facts.ends_step = await self.steps.ends_at(facts.stop)
+        found = await self.steps.ends_at(facts.stop)
+        facts.ends_step, facts.steps_again = found.ends, found.steps_again
 
     async def _met(self, facts: NativeFacts) -> None:
         facts.met = await self.hits.at_breakpoint(facts.stop)
@@ -82,10 +83,15 @@ class NativeStops:
     async def _prepare(self, effect: PrepareNative) -> None:
         await self.scene.release()
         done = await self.steps.stopped_natively(effect.step, effect.verdict.reason, effect.facts.stop)
-        picture = await self.scene.picture(effect.hold.tid, done)
+        picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(effect.verdict))
         for work in self.before_shown:
             await work(effect.verdict)
         self.loop.put(native_ready, effect, picture)
+
+    def _is_about_caller(self, verdict: Show) -> bool:
+        """Whether the stop is about the user's code that led there: a signal, or a throw."""
+        throws = [row.id for row in self.breakpoints.all() if row.spec.kind is BreakpointKind.THROW]
+        return verdict.reason is Reason.SIGNAL or any(number in throws for number in verdict.breakpoints)
 
 
 _READERS: dict[Need, Callable[[NativeStops, NativeFacts], Awaitable[None]]] = {

@@ -36,6 +36,8 @@ class PythonStops:
         try:
             if effect.need is Need.PLACE:
                 await self._place(hold)
+            elif effect.need is Need.LEAVING:
+                hold.leaving = await self.steps.leaves_python(hold)
             else:
                 hold.met = await self.hits.at_stop(hold)
         except WrongState:  # gdb came first; debugpy answers when the target runs again

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...backends.events import NativeStopped
 from ...errors import CommandError
 from ...model import Thread
+from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ class Scene:
         """The thread of a stop, by number and name. Nothing is asked."""
         return self._inspector.plain_thread(stop.thread)
 
-    async def picture(self, tid: int, step_done: bool) -> Picture:
-        """What is shown of the stop."""
+    async def picture(self, tid: int, step_done: bool, in_runtime: bool) -> Picture:
+        """What is shown of the stop. ``in_runtime``: where the innermost frame is a run-time library's, it is about
+        what the user's code did.
+        """
         thread = await self._inspector.thread(tid)
-        return Picture(thread, await self._inspector.top_frame(tid), step_done)
+        visible = await self._inspector.visible_frames(tid)
+        number = first_of_user(visible) if in_runtime else 0
+        return Picture(thread, visible[number] if visible else None, step_done, number)

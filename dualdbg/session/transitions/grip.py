@@ -13,7 +13,9 @@ def let_run(state: TargetState) -> Effects:
     """Nobody needs the target to stand still. It gets the SIGINT that it is owed."""
     state.grip = Grip.FREE
     signal, state.signal_owed = state.signal_owed, False
-    return [Resume(signal), *interrupt_for_wishes(state), *next_python_stop(state)]
+    again = state.step.gdb_thread if state.steps_again and state.step is not None else None
+    state.steps_again = False
+    return [Resume(signal, again=again), *interrupt_for_wishes(state), *next_python_stop(state)]
 
 
 def interrupt_for_wishes(state: TargetState) -> Effects:

@@ -72,6 +72,7 @@ def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
     if isinstance(verdict, Need):
         return [ReadNative(facts, verdict)]
     state.signal_owed = state.signal_owed or verdict.signal
+    state.steps_again = isinstance(verdict, PassOver) and facts.steps_again
     if isinstance(verdict, Show):
         return _show_natively(state, facts, verdict)
     if isinstance(verdict, PauseInPython):

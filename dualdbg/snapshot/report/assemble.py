@@ -8,6 +8,8 @@ from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ...shared.libraries import is_c_library, is_cxx_runtime
 from ...stacks.merge import merge
 from ...stacks.roles import RoleRules, is_base
+from ...symbols.objfile import Objfile
+from ...symbols.source_lines import Line, SourceLines
 from ..capture import Captured
 from ..cpython.reader import PythonThreadState
 from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
@@ -15,7 +17,7 @@ from ..linux.descriptors import describe_descriptor
 from ..linux.procfs import ThreadFacts
 from ..linux.registers import Registers
 from ..linux.system_calls import describe
-from ..unwind.unwinder import Unwinder, Unwound
+from ..unwind.unwinder import RawFrame, Unwinder, Unwound
 
 # A thread that waits for the GIL stands in one of these; only the C library's wait functions are called from them.
 _GIL_WAITS = frozenset(
@@ -33,10 +35,13 @@ _INTERPRETER_NAMES = ("libpython", "python")
 
 
 class Assembler:
-    """Makes the report of one captured process."""
+    """Makes the report of one captured process: :meth:`unwind` first, which still reads of it, then :meth:`report`."""
 
     def __init__(self, captured: Captured) -> None:
         self._captured = captured
+        self._unwound: dict[int, Unwound] | None = None
+        self._lines: SourceLines | None = None
+        self._lines_missing: list[str] = []
         self.unwinder = Unwinder(captured.memory, captured.modules)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
         self._languages: dict[tuple[int, bool], str | None] = {}
@@ -54,13 +59,21 @@ class Assembler:
             None,
         )
 
-    def report(self) -> ProcessReport:
+    def unwind(self) -> dict[int, Unwound]:
+        """The native frames of each thread, by its id."""
         captured = self._captured
-        unwound = {
-            facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
-            for facts in captured.threads
-            if facts.tid in captured.registers
-        }
+        if self._unwound is None:
+            self._unwound = {
+                facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
+                for facts in captured.threads
+                if facts.tid in captured.registers
+            }
+        return self._unwound
+
+    def report(self, lines: SourceLines | None = None) -> ProcessReport:
+        """What the process does. ``lines`` looks up file and line of native frames; without, they have none."""
+        captured, unwound = self._captured, self.unwind()
+        self._lines = lines
         self._look_up_names(unwound)
         threads = tuple(self._thread(facts, unwound.get(facts.tid)) for facts in captured.threads)
         version = captured.python.layout.version if captured.python is not None else None
@@ -78,7 +91,7 @@ class Assembler:
 
     def _notes(self) -> list[str]:
         captured = self._captured
-        notes = []
+        notes = [*self._lines_missing]
         if captured.interpreter is None:
             notes.append("there is no Python interpreter in this process: native frames only")
         elif captured.python_trouble:
@@ -106,6 +119,8 @@ class Assembler:
             self._names[pc, is_call] = None, module.path
             if module.library is not None:
                 wanted.setdefault(module.start, set()).add(pc - is_call - module.bias)
+        if self._lines is not None:
+            self._look_up_lines(self._lines, wanted)
         symbols = {}
         for start, addresses in wanted.items():
             module = self.unwinder.module_at(start)
@@ -118,14 +133,46 @@ class Assembler:
                 self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
                 self._languages[pc, is_call] = symbol.language if symbol else None
 
+    def _look_up_lines(self, lines: SourceLines, wanted: dict[int, set[int]]) -> None:
+        """``wanted``: link-time addresses by the start of a module."""
+        places: dict[Objfile, set[int]] = {}
+        for start, addresses in wanted.items():
+            module = self.unwinder.module_at(start)
+            assert module is not None and module.library is not None
+            if lines.are_read(module.library):
+                places.setdefault(module.library, set()).update(addresses)
+        self._lines_missing = lines.look_up(places)
+
+    def _places(self, raw: RawFrame) -> tuple[Line, ...]:
+        """Where a frame stands in the source: calls that are inlined in it first."""
+        module = self.unwinder.module_at(raw.pc)
+        if self._lines is None or module is None or module.library is None:
+            return ()
+        return self._lines.at(module.library, raw.pc - raw.is_call - module.bias)
+
     def _native(self, unwound: Unwound) -> list[NativeFrame]:
-        frames = []
-        for level, raw in enumerate(unwound.frames):
+        frames: list[NativeFrame] = []
+        for raw in unwound.frames:
             function, library = self._names[raw.pc, raw.is_call]
             if raw.is_signal:
                 function = SIGNAL_FRAME
+            *inlined, own = self._places(raw) or (None,)
+            for place in inlined:
+                assert place is not None
+                frames.append(
+                    NativeFrame(
+                        len(frames), raw.pc, place.function, library, place.file, place.line, raw.sp, True
+                    )
+                )
+            file, line = (own.file, own.line) if own is not None else (None, None)
+            if function is None and own is not None:
+                function = own.function
             language = self._languages.get((raw.pc, raw.is_call))
-            frames.append(NativeFrame(level, raw.pc, function, library, sp=raw.sp, source_language=language))
+            frames.append(
+                NativeFrame(
+                    len(frames), raw.pc, function, library, file, line, raw.sp, source_language=language
+                )
+            )
         return frames
 
     # -- threads -----------------------------------------------------------------------------------

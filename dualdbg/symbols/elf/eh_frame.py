@@ -30,7 +30,7 @@ class Fde:
     """A frame description entry: the code [start, end) and where the entry is in the file.
 
     ``size`` counts the entry with its length field; ``cie_offset`` is the file offset of its CIE;
-    ``pointer_encoding`` says how the entry holds its addresses.
+    ``pointer_encoding`` says how the entry holds its addresses. ``address`` is where the entry is once it is loaded.
     """
 
     start: int
@@ -39,6 +39,7 @@ class Fde:
     size: int
     cie_offset: int
     pointer_encoding: int
+    address: int
 
 
 class FrameTable:
@@ -106,7 +107,7 @@ class FrameTable:
         width = struct.calcsize(form)
         (extent,) = struct.unpack(form, self._elf.bytes_at(offset + at + width, width))
         first = start + self._address
-        return Fde(first, first + extent, offset, size, cie, encoding)
+        return Fde(first, first + extent, offset, size, cie, encoding, frame + self._address)
 
     def _encoding_of(self, cie: int) -> int:
         """The pointer encoding of a CIE (augmentation ``R``); absolute when it says nothing."""

@@ -81,7 +81,13 @@ def _is_standard(kind: Any) -> bool:
 
 def is_known(kind: Any) -> bool:
     """Whether :func:`text` knows the type."""
-    return is_tensor(kind) or is_array(kind) or _is_scalar(kind) or _is_standard(kind)
+    return (
+        is_tensor(kind)
+        or is_array(kind)
+        or _is_scalar(kind)
+        or _is_standard(kind)
+        or _composed(kind) is not None
+    )
 
 
 def text(kind: Any, value: Any, reader: Any) -> Optional[str]:
@@ -93,6 +99,9 @@ def text(kind: Any, value: Any, reader: Any) -> Optional[str]:
             return _array(value)
         if _is_scalar(kind) or (_is_standard(kind) and _holds_only_plain(reader, kind, value)):
             return repr(value)
+        write = _composed(kind)
+        if write is not None:
+            return write(reader, kind, value)  # type: ignore[no-any-return]
     except Exception as error:  # a library's own failure: a tensor without storage, a dtype without text
         return "<%s: its text cannot be made: %s>" % (kind.full_name, type(error).__name__)
     return None
@@ -173,6 +182,68 @@ def _array(value: Any) -> Optional[str]:
     return "array(%s%s)" % (body, extra)
 
 
+# -- types of the standard library that hold objects of the program's --------------------------------------------
+
+
+def _partial(reader: Any, kind: Any, value: Any) -> str:
+    held = dict(reader.slots(value))
+    parts = [reader.text(held["func"], 1)]
+    parts += [reader.text(one, 1) for one in tuple.__iter__(held["args"])]
+    for name, one in list(dict.items(held["keywords"])):
+        parts.append("%s=%s" % (name if type(name) is str else "?", reader.text(one, 1)))
+    return "functools.partial(%s)" % ", ".join(parts)
+
+
+def _reference(reader: Any, kind: Any, value: Any) -> str:
+    referent = value()
+    if referent is None:
+        return "<weakref at 0x%x; dead>" % id(value)
+    of = reader.kind(referent)
+    name = of.full_name if sys.version_info >= (3, 14) or not of.is_heap else of.name
+    own = ""
+    if type(referent) is types.FunctionType:
+        own = " (%s)" % referent.__name__
+    elif of.has(type):
+        own = " (%s)" % type.__dict__["__name__"].__get__(referent)
+    return "<weakref at 0x%x; to '%s' at 0x%x%s>" % (id(value), name, id(referent), own)
+
+
+def _match(reader: Any, kind: Any, value: Any) -> Optional[str]:
+    return repr(value) if reader.is_leaf(value.string) else None
+
+
+def _chain(reader: Any, kind: Any, value: Any) -> Optional[str]:
+    maps = dict(reader.fields(value)).get("maps")
+    if type(maps) is not list:
+        return None
+    return "ChainMap(%s)" % ", ".join(reader.text(one, 1) for one in list.__iter__(maps))
+
+
+def _data(reader: Any, kind: Any, value: Any) -> Optional[str]:
+    fields = dict(reader.fields(value))
+    return str(reader.text(fields["data"], 0)) if "data" in fields else None
+
+
+# Each says what ``repr`` would, of its parts as they are shown.
+_COMPOSED: Dict[Tuple[str, str], Any] = {
+    ("functools", "partial"): _partial,
+    ("weakref", "ReferenceType"): _reference,
+    ("re", "Match"): _match,
+    ("collections", "ChainMap"): _chain,
+    ("collections", "UserDict"): _data,
+    ("collections", "UserList"): _data,
+    ("collections", "UserString"): _data,
+}
+
+
+def _composed(kind: Any) -> Any:
+    """The writer of exactly this type; None for other types, those derived from it among them."""
+    module = "weakref" if kind.name in ("weakref", "ReferenceType") else _module(kind)
+    name = "ReferenceType" if module == "weakref" else kind.name
+    write = _COMPOSED.get((module, name))
+    return write if write is not None and offered(module, name) is kind.type else None
+
+
 def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:
     """Whether what an object of the standard library holds has no code of the program's."""
     if kind.name in ("time", "datetime"):
@@ -183,7 +254,8 @@ def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:
         return not value.hasobject
     if kind.name == "SafeUUID":  # a constant
         return True
-    return all(_is_plain(reader, one) for _, one in reader.fields(value))
+    # Before 3.11 a path has an _accessor, which its text does not ask.
+    return all(_is_plain(reader, one) for name, one in reader.fields(value) if name != "_accessor")
 
 
 def _is_plain(reader: Any, value: Any, depth: int = 0) -> bool:

@@ -158,7 +158,10 @@ def connect() -> None:
     functions = bootstrap()
     pydevd = pydevd_of(functions)
     functions.load_probe(pydevd)
-    pydevd.start_client = lambda host, port: open_connection(functions)
+    connection = open_connection(
+        functions
+    )  # first: a session that has gone leaves no half of a debugger here
+    pydevd.start_client = lambda host, port: connection
     pydevd.PyDB = attached(pydevd, functions)
     pydevd.settrace(
         host="dualdbg",  # start_client knows better

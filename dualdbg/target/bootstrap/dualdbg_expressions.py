@@ -62,6 +62,11 @@ class Expressions:
             except self._refused as error:
                 self._comm._evaluate_response(py_db, request, result=str(error), error_message=str(error))
                 return
+            except Exception as error:  # pydevd itself would not answer
+                self._comm._evaluate_response(
+                    py_db, request, result="", error_message="%s: %s" % (type(error).__name__, error)
+                )
+                return
         self._send(py_db, request, self._comm.pydevd_schema.EvaluateResponseBody(**body))
 
     def assign(self, py_db: Any, request: Any, thread_id: Any) -> None:

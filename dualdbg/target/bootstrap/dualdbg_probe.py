@@ -26,10 +26,11 @@ HIDDEN_ROOTS = (HERE,)
 # -- pydevd -------------------------------------------------------------------------------------
 
 
-def arm(command: str) -> bool:
+def arm(command: str) -> int:
     """Make pydevd stop this thread as after ``next``, ``step`` or ``finish`` in the user's innermost frame.
 
-    For a thread that gdb holds inside a native call, which no debugpy request can reach.
+    For a thread that gdb holds inside a native call, which no debugpy request can reach. Returns how many frames
+    pydevd would show of it now; 0 where it cannot be made to stop.
     """
     import pydevd  # type: ignore[import-not-found]
     from _pydevd_bundle import pydevd_comm_constants as constants  # type: ignore[import-not-found]
@@ -41,7 +42,8 @@ def arm(command: str) -> bool:
     debugger = pydevd_constants.get_global_debugger()
     frame = users_frame(sys._getframe(1))
     if debugger is None or frame is None:
-        return False
+        return 0
+    depth = shown_frames(debugger, frame)
     suffix = ""
     if debugger.get_use_libraries_filter():
         suffix = "_MY_CODE"
@@ -66,7 +68,19 @@ def arm(command: str) -> bool:
     debugger.set_trace_for_frame_and_parents(thread.ident, frame)
     if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
         pydevd.pydevd_sys_monitoring.restart_events()
-    return True
+    return depth
+
+
+def shown_frames(debugger: Any, frame: FrameType | None) -> int:
+    """How many frames pydevd shows from ``frame`` on, as its make_get_thread_stack_message counts them."""
+    count = 0
+    while frame is not None:
+        hidden = debugger.get_file_type(frame) == debugger.PYDEV_FILE
+        if not hidden and debugger.is_files_filter_enabled:
+            hidden = debugger.apply_files_filter(frame, frame.f_code.co_filename, False)
+        count += not hidden
+        frame = frame.f_back
+    return count
 
 
 def evaluate(argument: str) -> str:
@@ -75,17 +89,32 @@ def evaluate(argument: str) -> str:
 
 
 def beside(name: str) -> Any:
-    """Another file of this folder as a module that the program does not see; it is read when it is first needed."""
+    """Another file of this folder as a module that the program does not see; it is run when it is first needed."""
     if name not in _modules:
         from importlib import util
 
-        spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
-        _modules[name] = util.module_from_spec(spec)
-        spec.loader.exec_module(_modules[name])
+        path = os.path.join(HERE, name + ".py")
+        spec: Any = util.spec_from_file_location(name, path)
+        module = util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except OSError:  # the program has become another user since, or is in a root of its own
+            exec(compile(_sources[name], path, "exec"), module.__dict__)
+        _modules[name] = module
     return _modules[name]
 
 
+def keep_sources() -> None:
+    """Read the files of this folder while that is possible."""
+    for name in os.listdir(HERE):
+        if name.startswith("dualdbg_") and name.endswith(".py"):
+            with open(os.path.join(HERE, name), "rb") as file:
+                _sources[name[: -len(".py")]] = file.read()
+
+
 _modules: dict[str, Any] = {}
+_sources: dict[str, bytes] = {}
+keep_sources()
 
 
 class Heard:

@@ -63,6 +63,7 @@ LEAVES = ids(type(None), bool, int, float, complex, str, bytes, type(Ellipsis), 
 FUNCTIONS = ids(types.FunctionType, types.BuiltinFunctionType, types.MethodType, classmethod, staticmethod)
 DESCRIPTORS = ids(types.MemberDescriptorType, types.GetSetDescriptorType)
 _SEQUENCES = ids(list, tuple, str, bytes, range)
+_ORDERS = ids(bool, int, float), ids(str)  # types whose values can be compared with each other
 _TABLES = ids(dict, collections.OrderedDict, collections.defaultdict)
 
 
@@ -376,7 +377,14 @@ def _tuple(reader: Reader, value: Any, level: int) -> str:
         return reader.named(
             kind.name, [(name, tuple.__getitem__(value, at)) for at, name in enumerate(names)], level
         )
+    if _is_struct_sequence(kind) and all(is_of(one, LEAVES) for one in tuple.__iter__(value)):
+        return reader.cut(repr(value), level)
     return reader.sequence(tuple.__iter__(value), tuple.__len__(value), level, "(", ")")
+
+
+def _is_struct_sequence(kind: Kind) -> bool:
+    """Whether it is a tuple in C that names its elements (``os.stat_result``), which its text in C does too."""
+    return type(kind.entry("n_sequence_fields")) is int and type(kind.entry("__repr__")) is SLOT
 
 
 def field_names(kind: Kind) -> Optional[List[str]]:
@@ -399,8 +407,9 @@ def _dict(reader: Reader, value: Any, level: int) -> str:
         return "%s(%s, %s)" % (kind.name, reader.text(factory, level + 1), body)
     if kind.has(collections.Counter):
         pairs = list(dict.items(value))
-        if all(type(number) is int for _, number in pairs):
-            body = reader.pairs(iter(sorted(pairs, key=lambda pair: -pair[1])), total, level)
+        if any(all(is_of(one, order) for _, one in pairs) for order in _ORDERS):
+            pairs.sort(key=lambda pair: pair[1], reverse=True)
+            body = reader.pairs(iter(pairs), total, level)
         return "%s(%s)" % (kind.name, body if total else "")
     return body
 
@@ -483,6 +492,13 @@ def _module(reader: Reader, value: Any, level: int) -> str:
     )
 
 
+def _wrapped(reader: Reader, value: Any, level: int) -> str:
+    """A ``staticmethod`` or ``classmethod``; what it wraps may be any object."""
+    if sys.version_info < (3, 10):
+        return _property(reader, value, level)
+    return "<%s(%s)>" % (name_of(type(value)), reader.text(value.__func__, level + 1))
+
+
 def _property(reader: Reader, value: Any, level: int) -> str:
     return "<%s object at 0x%x>" % (name_of(type(value)), id(value))
 
@@ -515,21 +531,55 @@ def _exception(reader: Reader, value: Any, level: int) -> str:
 
 
 def _enum(reader: Reader, value: Any, level: int) -> str:
-    fields = dict(reader.fields(value))
-    name = fields.get("_name_")
-    return "<%s.%s: %s>" % (
-        name_of(type(value)),
-        name if type(name) is str else "?",
-        reader.text(fields.get("_value_"), level + 1),
-    )
+    kind, fields = reader.kind(value), dict(reader.fields(value))
+    name, number = fields.get("_name_"), fields.get("_value_")
+    shown = reader.text(number, level + 1)
+    if type(name) is str:
+        return "<%s.%s: %s>" % (kind.name, name, shown)
+    if sys.version_info >= (3, 11) or type(number) is not int:
+        return "<%s: %s>" % (kind.name, shown)
+    return "<%s.%s: %s>" % (kind.name, "|".join(_flags(reader, kind, number)), shown)
+
+
+def _flags(reader: Reader, kind: Kind, number: int) -> List[str]:
+    """The members that a combination of flags is made of, as ``enum._decompose`` before 3.11 finds them."""
+    table, members = kind.entry("_value2member_map_"), {}
+    for key, member in list(dict.items(table)) if type(table) is dict else ():
+        name = dict(reader.fields(member)).get("_name_")
+        if type(key) is int:
+            members[key] = name if type(name) is str else None
+    found = [
+        each
+        for each, name in members.items()
+        if each and each & number == each and (name is not None or (number >= 0 and each & (each - 1) == 0))
+    ]
+    if not found and number in members:
+        found = [number]
+    found.sort(reverse=True)
+    if len(found) > 1 and found[0] == number:
+        found.pop(0)
+    return [members[each] or str(each) for each in found]
 
 
 def _dataclass(reader: Reader, value: Any, level: int) -> str:
     kind = reader.kind(value)
-    fields, declared = dict(reader.fields(value)), kind.entry("__dataclass_fields__")
+    fields, declared = dict(reader.fields(value)), _declared(kind)
     names = [name for name in list(dict.keys(declared)) if type(name) is str]
     shown = [(name, fields[name]) for name in names if name in fields and _is_shown(reader, declared, name)]
     return reader.named(kind.qualname, shown, level)
+
+
+def _declared(kind: Kind) -> Dict[str, Any]:
+    """The fields that the text is made of: those of the class for which ``dataclass`` has made ``__repr__``."""
+    owner, text = kind.entries["__repr__"]
+    own = NAMESPACE(owner).get("__dataclass_fields__")
+    return own if type(own) is dict and _is_standard(text) else kind.entry("__dataclass_fields__")
+
+
+def _is_dataclass(kind: Kind) -> bool:
+    """Whether fields are its text: not where ``repr=False`` has left it with the text of any object."""
+    declared, text = kind.entry("__dataclass_fields__"), kind.entry("__repr__")
+    return kind.is_heap and type(declared) is dict and type(text) is not SLOT
 
 
 def _is_shown(reader: Reader, declared: Dict[str, Any], name: str) -> bool:
@@ -540,7 +590,10 @@ def _is_shown(reader: Reader, declared: Dict[str, Any], name: str) -> bool:
 
 def _simple_namespace(reader: Reader, value: Any, level: int) -> str:
     name = "namespace" if type(value) is types.SimpleNamespace else name_of(type(value))
-    return reader.named(name, reader.fields(value), level)
+    fields = reader.fields(value)
+    if sys.version_info < (3, 9):
+        fields.sort(key=lambda field: field[0])
+    return reader.named(name, fields, level)
 
 
 BASES: Tuple[Tuple[type, Callable[[Reader, Any, int], str]], ...] = (
@@ -566,8 +619,8 @@ BASES: Tuple[Tuple[type, Callable[[Reader, Any, int], str]], ...] = (
     (type, _type),
     (slice, _three),
     (property, _property),
-    (classmethod, _property),
-    (staticmethod, _property),
+    (classmethod, _wrapped),
+    (staticmethod, _wrapped),
     (type({}.keys()), _view),
     (type({}.values()), _view),
     (type({}.items()), _view),
@@ -588,6 +641,8 @@ _PLAIN_TYPES: Tuple[Any, ...] = (
     types.AsyncGeneratorType,
     type(object.__repr__),
     type(str.join),
+    type(dict.__dict__["fromkeys"]),
+    type([].__len__),
     MEMBER,
     GETSET,
 )
@@ -602,10 +657,10 @@ def _writer(kind: Kind) -> Optional[Callable[[Reader, Any, int], str]]:
     """How objects of a class are written that is none of the built-in types itself; None for plain objects."""
     if any(one is enum.EnumMeta for one in MRO(type(kind.type))):
         return _enum
+    if _is_dataclass(kind):
+        return _dataclass
     if kind.has(BaseException):
         return _exception
-    if kind.is_heap and type(kind.entry("__dataclass_fields__")) is dict:
-        return _dataclass
     for base in kind.mro:
         if base is not object and id(base) in WRITERS:
             return WRITERS[id(base)]

@@ -262,7 +262,7 @@ def quick(pydevd: Any) -> type:
             self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send
             super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
-            if wait and not lost:
+            if wait and not lost and self.writer is not None:  # None: it was never connected
                 self.writer.join(timeout)  # until `terminated` is sent; the reader may stay connected
             if connection is not None:
                 connection.close()

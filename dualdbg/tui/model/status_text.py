@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from ...console.names import short_function
+from ...known.short_names import short_function
 from ...model import Exit, Frame, Language, NativeFrame, PythonFrame, Reason, Stack, State, Stop, Thread
 
 _REASONS = {

@@ -70,7 +70,8 @@ def _breakpoint(one: Breakpoint, opened: bool, room: int) -> Sequence[Part]:
 def _location(location: Location, room: int) -> Sequence[Part]:
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
     address = f"{location.address:#x} " if location.address is not None else ""
-    return ((fit(f"     {place} {location.function or ''} {address}", room), "dim"),)
+    inlined = f"inlined in {location.inlined_in} " if location.inlined_in else ""
+    return ((fit(f"     {place} {location.function or ''} {address}{inlined}", room), "dim"),)
 
 
 def _message(text: str, room: int) -> Sequence[Part]:

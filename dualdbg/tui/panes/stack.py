@@ -11,7 +11,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import file_name, native_tag, package_path, short_function
+from ...console.names import file_name, native_tag, package_path
+from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
 from ..model.looks import Part, fit
 from ..widgets.row_view import Row, RowsView

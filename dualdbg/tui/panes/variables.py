@@ -10,8 +10,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import without_template_arguments
 from ...errors import DualdbgError
+from ...known.short_names import without_template_arguments
 from ...model import Value
 from ..model.changes import Memory, Path, changed
 from ..model.looks import Part, fit

@@ -3,8 +3,8 @@
 from ..errors import Implausible
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
-from .builtins import Writer
 from .numpy import Arrays
+from .writer import Writer
 
 
 def tensor_places(target, address, head):
@@ -68,8 +68,8 @@ def _scalar(objects, kind, address, depth):
 _TENSOR = Writer("tensor", _tensor)
 _SCALAR = Writer("number", _scalar)
 
-_BY_NAME = {
-    # tp_name of the type or of one of its bases
+BY_NAME = {
+    # name in Type.lineage: writer
     "torch._C.TensorBase": _TENSOR,
     "torch._C._TensorBase": _TENSOR,
     "torch.dtype": Writer("dtype", _dtype),
@@ -79,11 +79,3 @@ _BY_NAME = {
     "numpy.ndarray": Writer("array", _array),
     "numpy.generic": _SCALAR,
 }
-
-
-def find_foreign(kind):
-    """The writer for objects of ``kind`` from torch or numpy, or None."""
-    for base in kind.bases:
-        if base in _BY_NAME:
-            return _BY_NAME[base]
-    return None

@@ -14,13 +14,18 @@ MAX_BASES = 64
 
 
 class Type:
-    """A type object: ``name`` is its ``__name__``, ``qualname`` its ``__qualname__``, ``module`` may be None."""
+    """A type object: ``name`` is its ``__name__``, ``qualname`` its ``__qualname__``, ``module`` may be None.
 
-    __slots__ = ("address", "bases", "flags", "heap", "module", "name", "qualname", "tp_name")
+    ``bases`` are the names in C of the type and its bases. ``lineage`` are names that tell whose types they are: that
+    in C of a type written in C, and ``class module.qualname`` of one written in Python, which may be called "range".
+    """
+
+    __slots__ = ("address", "bases", "flags", "heap", "lineage", "module", "name", "qualname", "tp_name")
     address: int
     bases: tuple[str, ...]
     flags: int
     heap: bool
+    lineage: tuple[str, ...]
     module: str | None
     name: str
     qualname: str
@@ -36,9 +41,9 @@ class Type:
     def has(self, flag):
         return bool(self.flags & flag)
 
-    def derives_from(self, tp_name):
-        """Whether a type whose ``tp_name`` is ``tp_name`` is among the bases, or this type itself."""
-        return tp_name in self.bases
+    def derives_from(self, name):
+        """Whether a type that is called ``name`` in :attr:`lineage` is among the bases, or this type itself."""
+        return name in self.lineage
 
 
 class Types:
@@ -92,7 +97,14 @@ class Types:
         found.bases = self._bases(address, found.tp_name)
         if found.heap:
             self._heap_names(found)
+        base = memory.pointer(address + layout.tp_base)
+        above = self.read(base).lineage if base and len(found.bases) < MAX_BASES else ()
+        found.lineage = (self._own_name(found), *above)
         return found
+
+    def _own_name(self, found):
+        in_c = not found.heap or "." in found.tp_name
+        return found.tp_name if in_c else f"class {found.module}.{found.qualname}"
 
     def _bases(self, address, own):
         memory, layout, names = self._memory, self.layout, [own]
@@ -118,6 +130,16 @@ class Types:
                 found.module = strings.text(entry, MAX_NAME)
         except (Implausible, Unreadable):
             return  # a type that is not complete: keep the names from tp_name
+
+    def mro(self, kind):
+        """The types in the order in which attributes are looked up: ``__mro__``."""
+        memory, order = self._memory, self._memory.pointer(kind.address + self.layout.tp_mro)
+        if not order:
+            return [self.read(base) for base in self.base_addresses(kind)]
+        count = memory.i64(order + self.layout.head)
+        if not 0 <= count <= MAX_BASES:
+            raise Implausible(f"no type at 0x{kind.address:x}")
+        return [self.read(base) for base in memory.words(order + self.layout.tuple_items, count)]
 
     def base_addresses(self, kind):
         """Addresses of ``kind`` and of its bases, nearest first (single inheritance of layouts)."""

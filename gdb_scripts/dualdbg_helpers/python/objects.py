@@ -8,12 +8,11 @@ classes may define another ``repr``, which is never run), for tensors and numpy 
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
 from ..values import Value, join
 from .attributes import Attributes
-from .builtins import find_writer
-from .foreign import find_foreign
 from .interpreter import Interpreter
 from .names import Types
 from .strings import Strings
 from .tables import Tables
+from .writers import find_writer
 
 _FAILURES = (HelperError, Implausible, Unreadable)
 
@@ -65,7 +64,7 @@ class Objects:
 
     def _writer(self, kind):
         if kind.address not in self._writers:
-            self._writers[kind.address] = find_foreign(kind) or find_writer(self, kind)
+            self._writers[kind.address] = find_writer(self, kind)
         return self._writers[kind.address]
 
     def _plain(self, kind, address):

@@ -40,7 +40,7 @@ class Symbolic:
             return str(self._strings.integer(address))
         if depth > MAX_DEPTH:
             return "..."
-        if kind.derives_from("Symbol") or kind.name == "Symbol":
+        if "Symbol" in kind.bases:
             name = self._attribute(address, "name")
             if name is not None:
                 return self._strings.text(name, 200)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualdbg.backends.native import Access, Move
+from dualdbg.backends.native import Move, StepEndNumbers
 from dualdbg.backends.python import PythonRequest, StackFrame, StackTrace
 from dualdbg.errors import CommandError, EngineLost
 
@@ -116,22 +116,22 @@ class FakeGdb:
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: list(addresses))
 
-    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
-        return await self._command(lambda: self._set_breakpoint("landing"))
-
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: [self._set_breakpoint("entry") for _ in addresses])
 
-    async def watch(self, address: int, size: int, access: Access) -> int:
-        def set_it() -> int:
+    async def insert_step_ends(
+        self,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int]],
+        catches: Sequence[tuple[int, int]],
+    ) -> StepEndNumbers:
+        def set_them() -> StepEndNumbers:
             if self._world.chance.random() < 0.2:
-                raise CommandError("gdb: no hardware to spare")
-            return self._set_breakpoint("landing")
+                raise CommandError("gdb: cannot access memory")
+            return StepEndNumbers(tuple(self._set_breakpoint("landing") for _ in returns))
 
-        return await self._command(set_it)
-
-    async def require_stack_pointer(self, number: int, lowest: int) -> None:
-        await self._command()
+        return await self._command(set_them)
 
     async def registers(self, gdb_thread: int, names: Sequence[str]) -> dict[str, int]:
         return await self._command(lambda: dict.fromkeys(names, 256))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,15 @@ class FakeInspector:
     def meet(self, stop: NativeStopped) -> None:
         return None
 
+    def may_be_called(self, hold: PythonHold) -> bool:
+        return self.world.chance.random() < 0.5
+
+    def unseen_frames(self, hold: PythonHold) -> int:
+        return self.world.chance.choice([0, 2])
+
+    def may_be_leaving(self, hold: PythonHold) -> bool:
+        return False
+
     def ran(self) -> None:
         return None
 
@@ -68,9 +78,9 @@ class FakeInspector:
         await self._look()
         return Thread(tid, "python")
 
-    async def top_frame(self, tid: int) -> NativeFrame:
+    async def visible_frames(self, tid: int) -> tuple[NativeFrame, ...]:
         await self._look()
-        return NativeFrame(0, 0x100, self.world.mark or "f")
+        return (NativeFrame(0, 0x100, self.world.mark or "f"),)
 
     async def runs_python(self, tid: int) -> bool:
         await self._look()
@@ -244,6 +254,13 @@ class FakeProbe:
 
     async def hear(self, gdb_thread: int, number: int) -> bool:
         return True
+
+
+class FakeHandlers:
+    """No function catches anything."""
+
+    async def pads(self, frames: Sequence[NativeFrame], rules: Any) -> tuple[()]:
+        return ()
 
 
 class FakeCode:

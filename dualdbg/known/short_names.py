@@ -1,0 +1,56 @@
+"""Long C++ names, made short enough for a line. Pure."""
+
+from __future__ import annotations
+
+_OPENING = "<"
+_CLOSING = ">"
+
+
+def short_function(name: str, room: int | None) -> str:
+    """``name`` in at most ``room`` characters where that is possible: template arguments go first, the middle next."""
+    if room is None or len(name) <= room:
+        return name
+    name = without_template_arguments(name)
+    if len(name) <= room or room < 8:
+        return name[: max(room, 8)] if len(name) > room else name
+    tail = name.rpartition("::")[2]
+    keep = min(len(tail), room - 5)
+    return name[: room - keep - 3] + "..." + name[len(name) - keep :]
+
+
+def without_template_arguments(name: str) -> str:
+    """``f<int, g<char> >::call`` becomes ``f<...>::call``; ``operator<``, ``operator->`` and their kin stay."""
+    result: list[str] = []
+    depth = 0
+    at = 0
+    while at < len(name):
+        operator = _operator_at(name, at)
+        if operator:
+            if depth == 0:
+                result.append(operator)
+            at += len(operator)
+            continue
+        letter = name[at]
+        if letter == _OPENING:
+            if depth == 0:
+                result.append("<...>")
+            depth += 1
+        elif letter == _CLOSING and depth:
+            depth -= 1
+        elif depth == 0:
+            result.append(letter)
+        at += 1
+    return "".join(result)
+
+
+def _operator_at(name: str, at: int) -> str:
+    for operator in _OPERATORS:
+        if name.startswith(operator, at) and (at == 0 or not (name[at - 1].isalnum() or name[at - 1] == "_")):
+            return operator
+    return ""
+
+
+# Longest first. The brackets of "(anonymous namespace)" need no care: they hold no template arguments.
+_OPERATORS = tuple(
+    f"operator{symbol}" for symbol in ("<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">")
+)

@@ -1,0 +1,141 @@
+"""Where breakpoints on functions belong: each function of a name, and each place where the compiler inlined it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...model import Location
+from ...symbols.address_space import AddressSpace, Module, Place
+from ...symbols.elf.debug_names import may_name
+from ...symbols.elf.elf_file import ElfFile
+from ...symbols.gdb_feed.policy import Load
+from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
+from ...symbols.names.name_query import Query
+from ...symbols.objfile import Objfile
+from ..engines import NativeEngine
+from ..inspect.stack_reader import StackReader
+from ..inspect.symbol_policy import SymbolPolicy
+
+_PART = re.compile(r"\.(?:part|resolver)\b")
+_DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
+
+
+@dataclass(frozen=True)
+class FunctionAt:
+    """A place of a function. ``hides``: it begins with code that was inlined into it."""
+
+    location: Location
+    hides: bool = False
+
+    @property
+    def address(self) -> int:
+        assert self.location.address is not None
+        return self.location.address
+
+
+class FunctionPlaces:
+    """Asks the symbol tables, and gdb where there is debug info. Used only while gdb holds the target."""
+
+    def __init__(
+        self, native: NativeEngine, image: AddressSpace, reader: StackReader, policy: SymbolPolicy
+    ) -> None:
+        self._native = native
+        self._image = image
+        self._reader = reader
+        self._policy = policy
+
+    def wholes(self, places: list[Place], inlined: list[FunctionAt]) -> list[Place]:
+        """The places without those that are only a part of a function, where its beginning is a place too.
+
+        A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
+        """
+        wholes = [place for place in places if not (_is_part(place) or self._is_wrapper(place))]
+        beginnings = {_whole_name(place) for place in wholes}
+        beginnings |= {parse(one.location.function or "").short for one in inlined}
+        return [place for place in places if place in wholes or _whole_name(place) not in beginnings]
+
+    def _is_wrapper(self, place: Place) -> bool:
+        names = (place.symbol.linkage_name, *place.symbol.aliases)
+        is_deleting = any(_DELETING.search(name) for name in names)
+        return is_deleting and self._policy.decide(place.module).load is Load.WHOLE
+
+    async def of_place(self, place: Place) -> FunctionAt:
+        """Where a breakpoint on this one function belongs."""
+        if self._policy.decide(place.module).load is not Load.WHOLE:
+            return FunctionAt(
+                Location(place.symbol.spoken or place.symbol.name, place.module.path, place.address)
+            )
+        await self._reader.prepare(place.module)
+        found = await self._native.function_body(place.address)
+        location = Location(
+            place.symbol.spoken or place.symbol.name, place.module.path, found.address, found.file, found.line
+        )
+        return FunctionAt(location, found.hides)
+
+    async def inlined(self, name: str, modules: Iterable[Module]) -> list[FunctionAt]:
+        """Where functions of this name were inlined in these modules, as far as debug info tells.
+
+        gdb knows functions by the names that users type, not by patterns.
+        """
+        query = Query.of(name)
+        identifier = _identifier(query)
+        if identifier is None:
+            return []
+        having = [module for module in modules if self._may_have(module, identifier)]
+        for module in having:
+            await self._reader.prepare(module)
+        found = []
+        for one in await self._native.function_instances(_names(query)) if having else ():
+            there = self._image.module_at(one.address)
+            if one.inlined_in is not None and there in having and _means(query, one.function or ""):
+                library = there.path if there is not None else None
+                rest = one.address, one.file, one.line, one.inlined_in
+                found.append(FunctionAt(Location(one.function, library, *rest), one.hides))
+        return found
+
+    def _may_have(self, module: Module, identifier: str) -> bool:
+        if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
+            return False
+        return may_name(_with_debug_info(module.library), identifier)
+
+
+def _is_part(place: Place) -> bool:
+    """Whether the symbol is a part of a function that has another beginning.
+
+    GCC splits a function (-fpartial-inlining): its beginning is inlined, and calls the rest as ``f.part.0``. Of a
+    function for several processors (target_clones) ``f`` is an indirect function, and ``f.resolver`` its resolver.
+    """
+    return _PART.search(place.symbol.clone or "") is not None
+
+
+def _whole_name(place: Place) -> str:
+    return parse(place.symbol.name.removesuffix(place.symbol.clone or "")).short
+
+
+def _with_debug_info(library: Objfile) -> ElfFile:
+    if library.has_debug_info or library.debug_file is None:
+        return library.elf
+    return ElfFile.open(library.debug_file)
+
+
+def _names(query: Query) -> list[str]:
+    """The names to ask gdb for, which does not leave out unnamed scopes."""
+    scopes, separator, last = query.text.rpartition("::")
+    plain = separator and "(" not in query.text
+    return [query.text, f"{scopes}::{ANONYMOUS}::{last}"] if plain else [query.text]
+
+
+def _identifier(query: Query) -> str | None:
+    """The last part of a name, as debug info has it; None for a pattern or a linkage name."""
+    if query.is_glob or query.is_linkage_name or not query.parsed.components:
+        return None
+    return split_component(query.parsed.components[-1])[0]
+
+
+def _means(query: Query, function: str) -> bool:
+    """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
+    if query.matches(function):
+        return True
+    return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)

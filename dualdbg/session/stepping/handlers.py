@@ -1,0 +1,109 @@
+"""Finds where the frames of a stack catch exceptions, from the files that are mapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import PurePath
+
+from ...errors import CommandError, SymbolError
+from ...model import NativeFrame
+from ...stacks.roles import RoleRules, is_evaluation_loop
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.elf.landing_pads import NOTHING, Handlers, handlers_of
+from ..engines import Reading
+from .code_of_interest import CodeOfInterest
+from .places import Pad
+
+_BEGIN_CATCH = "__cxa_begin_catch"
+_PERSONALITY = "__gxx_personality_v0"  # of C++
+_CXX_LIBRARIES = ("libstdc++", "libc++abi", "libc++.")
+
+
+class HandlerFinder:
+    """Knows the handlers of functions; each is looked at once."""
+
+    def __init__(self, native: Reading, image: AddressSpace, code: CodeOfInterest) -> None:
+        self._native = native
+        self._image = image
+        self._code = code
+        self._known: dict[tuple[str, int], Handlers] = {}  # by file and function
+        self._personalities: dict[
+            tuple[str, int], bool
+        ] = {}  # by file and address: whether it is that of C++
+
+    async def pads(self, frames: Sequence[NativeFrame], rules: RoleRules) -> tuple[Pad, ...]:
+        """The landing pads of the user's handlers above the innermost Python function; ``frames`` is innermost first.
+
+        Exceptions that reach a binding layer become Python's, and where that code returns is known otherwise.
+        """
+        found = []
+        for group, top in _functions(frames):
+            frame = group[-1]
+            if all(map(rules.is_glue, group)) or not self._code.has(frame.pc):
+                continue
+            module = self._code.module_at(frame.pc)
+            if module is None:
+                continue
+            handlers = self._handlers(module, frame.pc - (1 if frame.level else 0))
+            if handlers.pads:
+                is_cxx = await self._is_cxx(module, handlers)
+                for pad in handlers.pads:
+                    found.append(Pad(pad + module.bias, top, group[0].level, frame.level, is_cxx))
+        return tuple(found)
+
+    def begin_catch(self, module: Module | None) -> list[int]:
+        """Where C++ code of a file may find its ``__cxa_begin_catch``: in the C++ library, or in the file itself."""
+        places = [
+            one
+            for one in self._image.modules
+            if one is module or PurePath(one.path).name.startswith(_CXX_LIBRARIES)
+        ]
+        return [place.address for place in self._image.find(_BEGIN_CATCH, places)]
+
+    def _handlers(self, module: Module, pc: int) -> Handlers:
+        library = module.library
+        if library is None:
+            return NOTHING
+        try:
+            fde = library.frames.find(pc - module.bias)
+            if fde is None:
+                return NOTHING
+            key = (library.identity, fde.start)
+            if key not in self._known:
+                self._known[key] = handlers_of(library.elf, fde)
+        except SymbolError:
+            return NOTHING  # the file was overwritten while it was mapped: its names are gone too
+        return self._known[key]
+
+    async def _is_cxx(self, module: Module, handlers: Handlers) -> bool:
+        """Whether handlers are entered by ``__cxa_begin_catch``, and that is to be found."""
+        if handlers.personality is None:
+            return False
+        key = module.path, handlers.personality + module.bias
+        if key not in self._personalities:
+            address: int = key[1]
+            try:
+                if handlers.is_indirect:
+                    address = int.from_bytes(await self._native.read_memory(address, 8), "little")
+                name = self._image.describe(address)[0] or ""
+            except CommandError:
+                name = ""
+            self._personalities[key] = _PERSONALITY in name and bool(self.begin_catch(module))
+        return self._personalities[key]
+
+
+def _functions(frames: Sequence[NativeFrame]) -> Iterator[tuple[list[NativeFrame], int]]:
+    """The frames of each function with what is inlined into it, and the canonical address of that frame.
+
+    They end where the interpreter calls, and before the outermost frame, whose end nobody knows.
+    """
+    group: list[NativeFrame] = []
+    for frame, caller in pairwise(frames):
+        if is_evaluation_loop(frame):
+            return
+        group.append(frame)
+        if not frame.inlined:
+            if caller.sp is not None:
+                yield group, caller.sp
+            group = []

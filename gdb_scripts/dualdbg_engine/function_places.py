@@ -1,0 +1,311 @@
+"""Where a breakpoint on a function belongs: behind its prologue or at its entry, and wherever it was inlined.
+
+A place must be on every way through the function, and be passed once a call.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterator
+
+import gdb
+
+_OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
+_MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
+_MOST_OF_FUNCTION = 20_000
+_AT_ONCE = 16
+_ADDRESS = re.compile(r"(?:^|[\s,])(0x[0-9a-f]+)")
+_X86_PREFIX = re.compile(r"^(?:(?:bnd|notrack|rep|repz|repnz|data16|cs|ds)\s+)+")
+_X86_JUMP = re.compile(r"^jmp")
+_X86_BRANCH = re.compile(r"^(?:j\w+|loop\w*)\b")
+_X86_END = re.compile(r"^(?:i?ret\w*|hlt|ud2|\(bad\))\b")
+_ARM_JUMP = re.compile(r"^b\s")
+_ARM_BRANCH = re.compile(r"^(?:b\.\w+|cbn?z|tbn?z)\s")
+_ARM_UNKNOWN = re.compile(r"^br\w*\s")
+_ARM_END = re.compile(r"^(?:ret\w*|brk|udf)\b")
+
+
+def function_body(address: int) -> dict[str, Any]:
+    """Where a breakpoint on the function that begins at ``address`` belongs, its source line, and whether code of
+    other functions was inlined just there.
+
+    It is behind the prologue where arguments can be read there alone, which is in code that was not optimised: as
+    gdb has it (find_function_start_sal). Everywhere else it is the entry: the second line of optimised code may lie
+    behind a branch, or in a loop.
+    """
+    position = gdb.find_pc_line(address)
+    if position.symtab is None:
+        return {"address": address, "file": None, "line": None, "hides": False}
+    block = outer_function(address)
+    place = address
+    if block is not None and entry_of(block) == address and position.last is not None:
+        body = position.last + 1
+        if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
+            place = body
+    file, line = source_of(place, block)
+    return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
+
+
+def function_instances(names: list[str]) -> list[dict[str, Any]]:
+    """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
+
+    ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
+    was inlined. An inlined instance begins where gdb has its first instruction.
+    """
+    rows = {}
+    for name in names:
+        try:
+            _, positions = gdb.decode_line(name)
+        except gdb.error:  # it has no such function
+            continue
+        for position in positions or ():
+            block = _block_of(name, position.pc)
+            if block is None:
+                continue
+            caller = next(_functions(block.superblock), None)
+            names = {
+                "function": block.function.print_name,
+                "inlined_in": caller.function.print_name if caller is not None else None,
+            }
+            found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
+            for row in found:
+                row.update(names)
+                rows[row["address"], row["function"], row["inlined_in"]] = row
+    return list(rows.values())
+
+
+def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, Any]]:
+    """Where an inlined function is entered: where gdb says, and where the compiler has made a copy of its beginning."""
+    rows = []
+    for address in (position.pc, *_copies(position, block)):
+        file, line = source_of(address, block)
+        rows.append({"address": address, "file": file, "line": line, "hides": False})
+    return rows
+
+
+def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
+    """Other code of the line with which an inlined function begins, to which a way leads past the entry."""
+    outer = outer_function(position.pc)
+    if position.symtab is None or outer is None:
+        return []
+    copies: list[int] = []
+    reached: set[int] | None = None
+    same = {row.pc for row in position.symtab.linetable().line(position.line) or ()} - {position.pc}
+    for address in sorted(same):
+        if not block.start <= address < block.end or gdb.find_pc_line(address).line != position.line:
+            continue
+        if all(
+            (one.start, one.end) != (block.start, block.end) for one in _functions(gdb.block_for_pc(address))
+        ):
+            continue
+        if reached is None:
+            reached = _reached(outer, {position.pc, *copies})
+        if address in reached:
+            copies.append(address)
+            reached = None
+    return copies
+
+
+def entry_of(block: gdb.Block) -> int:
+    """Where the function of a block is entered: it may have parts at lower addresses, which are seldom run."""
+    return int(block.function.value().address)
+
+
+def outer_function(address: int) -> gdb.Block | None:
+    """The block of the function that was not inlined around an address."""
+    found = None
+    for block in _functions(gdb.block_for_pc(address)):
+        found = block
+    return found
+
+
+def inner_function(address: int) -> gdb.Block | None:
+    """The block of the innermost function around an address."""
+    return next(_functions(gdb.block_for_pc(address)), None)
+
+
+def inlined_at(address: int) -> gdb.Block | None:
+    """The outermost inlined function that begins at an address."""
+    blocks = list(_functions(gdb.block_for_pc(address)))
+    before = [(one.start, one.end) for one in _functions(gdb.block_for_pc(address - 1))]
+    found = None
+    for block in blocks[:-1]:
+        if entry_of(block) != address and (block.start, block.end) in before:
+            break
+        found = block
+    return found
+
+
+def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | None]:
+    """File and line of an address as the function of ``block`` has them.
+
+    Of what was inlined there it is the line of the call. At its entry the function may begin with an instruction of a
+    header, without a call that is known: then it is the line of the function itself.
+    """
+    position = gdb.find_pc_line(address)
+    file = position.symtab.fullname() if position.symtab is not None else None
+    line = position.line or None
+    if block is None or block.function is None:
+        return file, line
+    inner = None
+    for one in _functions(gdb.block_for_pc(address)):
+        if (one.start, one.end) == (block.start, block.end):
+            break
+        inner = one
+    if inner is not None and inner.function.line:
+        return inner.function.symtab.fullname(), inner.function.line
+    if next(_functions(block.superblock), None) is not None:
+        return file, line  # of an inlined function gdb has the line of the call, not its own
+    return line_at_entry(address, block.function, file, line)
+
+
+def line_at_entry(
+    address: int, function: gdb.Symbol, file: str | None, line: int | None
+) -> tuple[str | None, int | None]:
+    """File and line of an address in a function that was not inlined.
+
+    The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
+    the line of the function itself.
+    """
+    block = outer_function(address)
+    at_entry = block is not None and entry_of(block) == address
+    if at_entry and function.line and file is not None and function.symtab.fullname() != file:
+        return function.symtab.fullname(), function.line
+    return file, line
+
+
+def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
+    """The functions around a block, inlined ones first."""
+    while block is not None:
+        if block.function is not None:
+            yield block
+        block = block.superblock
+
+
+def _block_of(name: str, address: int) -> gdb.Block | None:
+    """The innermost function around an address that has this name."""
+    last = _last_identifier(name)
+    for block in _functions(gdb.block_for_pc(address)):
+        if _last_identifier(block.function.name) == last:
+            return block
+    return None
+
+
+def _last_identifier(name: str) -> str:
+    """``f`` of ``ns::S<int>::f<long>(int) const``; ``operator()`` and other operators as they are."""
+    operator = re.search(r"\boperator\s*(?:\(\)|[^\w\s(]+|\w.*?)(?=\(|$)", name)
+    if operator:
+        return operator.group().replace(" ", "")
+    depth, kept = 0, ""
+    for character in name:
+        if character in "<([":
+            if character == "(" and depth == 0 and kept and not kept.endswith("::"):
+                break
+            depth += 1
+        elif character in ">)]":
+            depth -= 1
+        elif depth == 0:
+            kept += character
+    return kept.rpartition("::")[2].strip()
+
+
+# -- whether a place is on every way, and passed once ---------------------------------------------
+
+
+def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> bool:
+    optimized = _is_optimized(producer)
+    if optimized or not _is_on_every_way(start, place, end):
+        return False
+    if optimized is False:
+        return True
+    # Some compilers do not say how they compiled. What was not inlined, and no loop comes back to, is always right.
+    return inlined_at(place) is None and not _comes_back(start, place, end)
+
+
+def _is_optimized(producer: str | None) -> bool | None:
+    """Whether the compiler optimised, by its options in debug info (GCC writes them); None where it does not say."""
+    if producer is None or not producer.startswith("GNU ") or " -" not in producer:
+        return None
+    levels = _OPTIMIZED.findall(producer)
+    return bool(levels) and levels[-1] != "0"
+
+
+def _is_on_every_way(start: int, place: int, end: int) -> bool:
+    """Whether each way from ``start`` out of the function [start, end) passes ``place``."""
+    waiting, seen = [start], set()
+    code = _Code()
+    while waiting:
+        address = waiting.pop()
+        if address == place or address in seen:
+            continue
+        seen.add(address)
+        following = code.behind(address) if start <= address < end else None
+        if following is None or len(seen) > _MOST_INSTRUCTIONS:
+            return False
+        waiting += following
+    return True
+
+
+def _reached(function: gdb.Block, without: set[int]) -> set[int]:
+    """The instructions of a function to which a way leads that passes none of those in ``without``."""
+    waiting, seen = [entry_of(function)], set()
+    code = _Code()
+    while waiting and len(seen) < _MOST_OF_FUNCTION:
+        address = waiting.pop()
+        if function.start <= address < function.end and address not in without and address not in seen:
+            seen.add(address)
+            waiting += code.behind(address) or ()
+    return seen
+
+
+class _Code:
+    """Machine code, disassembled some instructions at a time."""
+
+    def __init__(self) -> None:
+        self._architecture = gdb.selected_inferior().architecture()
+        self._rows: dict[int, Any] = {}
+
+    def behind(self, address: int) -> list[int] | None:
+        """Where control goes after the instruction at an address; None where that is not known, or out of the
+        function.
+        """
+        if address not in self._rows:
+            try:
+                found = self._architecture.disassemble(address, count=_AT_ONCE)
+            except gdb.error:
+                return None
+            self._rows.update((row["addr"], row) for row in found)
+        return _followers(self._architecture, self._rows[address])
+
+
+def _comes_back(start: int, place: int, end: int) -> bool:
+    """Whether a jump from behind ``place`` leads to it, or before it."""
+    architecture = gdb.selected_inferior().architecture()
+    try:
+        rows = architecture.disassemble(place, end - 1)
+    except gdb.error:
+        return True
+    for row in rows:
+        following = _followers(architecture, row) or ()
+        if any(start < target <= place for target in following):
+            return True
+    return False
+
+
+def _followers(architecture: gdb.Architecture, row: Any) -> list[int] | None:
+    """Where control goes after an instruction; None where that is not known, or out of the function."""
+    text = _X86_PREFIX.sub("", row["asm"].strip().lower())
+    behind = row["addr"] + row["length"]
+    arm = architecture.name().startswith("aarch64")
+    jump, branch, over = (_ARM_JUMP, _ARM_BRANCH, _ARM_END) if arm else (_X86_JUMP, _X86_BRANCH, _X86_END)
+    if over.match(text):
+        return None if text.startswith(("ret", "iret")) else []
+    if arm and _ARM_UNKNOWN.match(text):
+        return None
+    if not jump.match(text) and not branch.match(text):
+        return [behind]
+    target = None if "*" in text else _ADDRESS.search(text)
+    if target is None:
+        return None
+    goes = int(target.group(1), 16)
+    return [goes] if jump.match(text) else [goes, behind]

@@ -1,0 +1,284 @@
+"""Elements of C++ containers by index and by key, from their layout: no function of the program is called.
+
+The layouts are those of libstdc++, Eigen and PyTorch; the entries of maps are found by GCC's own printers.
+"""
+
+import ast
+import re
+import time
+
+import gdb
+import gdb.xmethod
+from dualdbg_shared.patience import factor
+
+from . import language
+
+MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
+
+_STRING = re.compile(r"^std::(?:__\w+::)?basic_string<char")
+_VIEW = re.compile(r"^std::(?:__\w+::)?basic_string_view<char")
+
+
+def name_of(value):
+    return value.type.strip_typedefs().unqualified().name or ""
+
+
+# -- std::deque ------------------------------------------------------------------------------------
+
+
+class Deque:
+    """A ``std::deque``: blocks of elements, the first of which begins somewhere inside (bits/stl_deque.h)."""
+
+    def __init__(self, value):
+        start, finish = value["_M_impl"]["_M_start"], value["_M_impl"]["_M_finish"]
+        element = start["_M_cur"].type.strip_typedefs().target()
+        self._per_block = 512 // element.sizeof if element.sizeof < 512 else 1
+        self._nodes = start["_M_node"]
+        self._first = int(start["_M_cur"] - start["_M_first"])
+        blocks = int(finish["_M_node"] - start["_M_node"])
+        self.size = blocks * self._per_block + int(finish["_M_cur"] - finish["_M_first"]) - self._first
+
+    def element(self, index):
+        if not 0 <= index < self.size:
+            raise gdb.GdbError(f"there is no element {index}: it has {self.size}")
+        place = self._first + index
+        return self._nodes[place // self._per_block][place % self._per_block]
+
+
+class _DequeWorker(gdb.xmethod.XMethodWorker):  # type: ignore[misc]
+    def __init__(self, element, method):
+        self._element, self._method = element, method
+
+    def get_arg_types(self):
+        return language.find_type("unsigned long") if self._method in ("at", "operator[]") else None
+
+    def get_result_type(self, value, index=None):
+        plain = {"size": "unsigned long", "empty": "bool"}.get(self._method)
+        return language.find_type(plain) if plain else self._element
+
+    def __call__(self, value, index=None):
+        deque = Deque(value)
+        if self._method == "size":
+            return deque.size
+        if self._method == "empty":
+            return deque.size == 0
+        return deque.element(
+            0 if self._method == "front" else deque.size - 1 if self._method == "back" else int(index)
+        )
+
+
+class DequeMethods(gdb.xmethod.XMethodMatcher):  # type: ignore[misc]
+    """In the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
+
+    REPLACED = "libstdc++::deque"
+    _NAMES = ("empty", "size", "front", "back", "at", "operator[]")
+
+    def __init__(self):
+        super().__init__("dualdbg::deque")
+        self.methods = [gdb.xmethod.XMethod(name) for name in self._NAMES]
+
+    def match(self, class_type, method_name):
+        if method_name not in self._NAMES or not re.match(
+            r"^std::(?:__\w+::)?deque<.*>$", class_type.name or ""
+        ):
+            return None
+        return _DequeWorker(class_type.template_argument(0), method_name)
+
+
+def register_methods():
+    """gdb evaluates methods of a ``std::deque`` by our code from now on."""
+    for place in (gdb, *gdb.objfiles()):
+        for matcher in place.xmethods:
+            if matcher.name == DequeMethods.REPLACED:
+                matcher.enabled = False
+    gdb.xmethod.register_xmethod_matcher(None, DequeMethods(), replace=True)
+
+
+# -- maps ------------------------------------------------------------------------------------------
+
+
+def entry(value, argument):
+    """What a map has under the key that the expression ``argument`` means. Raises GdbError when there is none."""
+    printer = gdb.default_visualizer(value)
+    if printer is None or not hasattr(printer, "children"):
+        raise gdb.GdbError("the layout of this map is not known: GCC's printers for gdb are not installed")
+    wanted, count, key = _wanted(argument), 0, None
+    deadline = time.monotonic() + MAX_SECONDS
+    for index, (_, child) in enumerate(printer.children()):
+        if index % 2 == 0:
+            key = child
+            continue
+        count += 1
+        if _key(key, wanted) == wanted:
+            return child
+        if time.monotonic() > deadline:
+            raise gdb.GdbError(f"{argument} is not among the first {count} keys; more takes too long to read")
+    raise gdb.GdbError(f"there is no key {argument}: the map has {count}")
+
+
+def _wanted(argument):
+    """The key as bytes or as a number."""
+    if argument.startswith('"'):
+        try:
+            return ast.literal_eval(argument).encode("utf-8", "surrogateescape")
+        except (SyntaxError, ValueError):
+            raise gdb.GdbError(f"{argument} is no string") from None
+    value = language.evaluate_for_user(argument)
+    text = _text(value)
+    return _number(value) if text is None else text
+
+
+def _key(key, wanted):
+    if isinstance(wanted, bytes):
+        text = _text(key)
+        if text is None:
+            raise gdb.GdbError(f"keys of the type {key.type} are no strings")
+        return text
+    return _number(key)
+
+
+def _text(value):
+    """The bytes of a string, a view of one, or a C string; None for other types."""
+    name = name_of(value)
+    if _STRING.match(name):
+        pointer = value["_M_dataplus"]["_M_p"]
+        length = (
+            int(value["_M_string_length"])
+            if "__cxx11" in name
+            else int(pointer.cast(language.find_type("unsigned long").pointer())[-3])
+        )
+    elif _VIEW.match(name):
+        pointer, length = value["_M_str"], int(value["_M_len"])
+    else:
+        type_ = value.type.strip_typedefs()
+        inner = type_.target().strip_typedefs() if type_.code == gdb.TYPE_CODE_PTR else None
+        if inner is None or inner.sizeof != 1:
+            return None
+        return value.string("latin-1").encode("latin-1")
+    return bytes(gdb.selected_inferior().read_memory(int(pointer), length)) if length else b""
+
+
+def is_string(value):
+    return bool(_STRING.match(name_of(value)))
+
+
+def character(value, index):
+    """``text[index]`` of a ``std::string``; the NUL behind it can be read too."""
+    length = int(value["_M_string_length"]) if "__cxx11" in name_of(value) else index
+    if not 0 <= index <= length:
+        raise gdb.GdbError(f"there is no character {index}: it has {length}")
+    return value["_M_dataplus"]["_M_p"][index]
+
+
+def length(value):
+    return gdb.Value(len(_text(value)))
+
+
+def _number(value):
+    type_ = value.type.strip_typedefs()
+    if type_.code == gdb.TYPE_CODE_FLT:
+        return float(value)
+    if type_.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY):
+        raise gdb.GdbError(f"a key of the type {value.type} cannot be compared without running code")
+    return int(value)
+
+
+# -- optional, variant, tuple ----------------------------------------------------------------------
+
+
+def content(value):
+    """What is in a ``std::optional``. Raises GdbError when it is empty."""
+    payload = value["_M_payload"]
+    if not payload["_M_engaged"]:
+        raise gdb.GdbError("it is std::nullopt: there is no value in it")
+    inner = payload["_M_payload"]
+    names = [field.name for field in inner.type.strip_typedefs().fields()]
+    return inner["_M_value"] if "_M_value" in names else inner
+
+
+def part(value, what):
+    """``std::get<what>`` of a variant, tuple, pair or array; ``what`` is an index or the name of a type."""
+    name = name_of(value)
+    if name.startswith("std::pair<"):
+        return value[{"0": "first", "1": "second"}.get(what, what)]
+    if name.startswith("std::variant<"):
+        return _alternative(value, what)
+    printer = gdb.default_visualizer(value)
+    children = [child for _, child in printer.children()] if printer is not None else []
+    if not what.isdigit() or int(what) >= len(children):
+        raise gdb.GdbError(f"there is no element {what} in this {name.partition('<')[0]}")
+    return children[int(what)]
+
+
+def _alternative(value, what):
+    types = _template_types(value.type.strip_typedefs())
+    wanted = int(what) if what.isdigit() else _index_of_type(types, what)
+    held = int(value["_M_index"])
+    if held != wanted:
+        there = "nothing" if held >= len(types) else f"alternative {held}, {types[held]}"
+        raise gdb.GdbError(f"the variant holds {there}")
+    union = value["_M_u"]
+    for _ in range(wanted):
+        union = union["_M_rest"]
+    storage = union["_M_first"]["_M_storage"]
+    return storage.address.cast(types[wanted].pointer()).dereference()
+
+
+def _template_types(type_):
+    types = []
+    while True:
+        try:
+            types.append(type_.template_argument(len(types)))
+        except (RuntimeError, gdb.error):
+            return types
+
+
+def _index_of_type(types, name):
+    wanted = language.find_type(name).strip_typedefs()
+    for index, type_ in enumerate(types):
+        if type_.strip_typedefs() == wanted:
+            return index
+    raise gdb.GdbError(f"{name} is no alternative of this variant")
+
+
+# -- matrices and tensors --------------------------------------------------------------------------
+
+
+def coefficient(value, indices):
+    """``a(row, column)`` or ``a(index)`` of an ``Eigen::Matrix`` or ``Eigen::Array``."""
+    type_ = value.type.strip_typedefs()
+    storage = value["m_storage"]
+    rows, columns = (
+        int(type_.template_argument(at)) if int(type_.template_argument(at)) >= 0 else int(storage[member])
+        for at, member in ((1, "m_rows"), (2, "m_cols"))
+    )
+    by_row = int(type_.template_argument(3)) & 1
+    if len(indices) == 2:
+        row, column = indices
+        if not (0 <= row < rows and 0 <= column < columns):
+            raise gdb.GdbError(f"({row}, {column}) is not in this matrix: it is {rows} x {columns}")
+        place = row * columns + column if by_row else column * rows + row
+    else:
+        (place,) = indices
+        if not 0 <= place < rows * columns:
+            raise gdb.GdbError(f"there is no element {place}: it has {rows * columns}")
+    data = storage["m_data"]
+    if data.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
+        data = data["array"]
+    return data[place]
+
+
+def accessed(value, indices):
+    """``a[i][j]`` of an ``at::TensorAccessor``: as many indices as it has dimensions."""
+    offset = 0
+    for dimension, index in enumerate(indices):
+        size = int(value["sizes_"][dimension])
+        if not 0 <= index < size:
+            raise gdb.GdbError(f"index {index} is not in dimension {dimension}: its size is {size}")
+        offset += index * int(value["strides_"][dimension])
+    return value["data_"][offset]
+
+
+def dimensions(value):
+    """How many dimensions an accessor has."""
+    return int(value.type.strip_typedefs().template_argument(1))

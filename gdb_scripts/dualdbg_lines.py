@@ -1,0 +1,55 @@
+"""Runs in a gdb without a process: file and line of code addresses, the calls that were inlined there included.
+
+Standard input has one line of JSON: ``[[file, [address, ...]], ...]``, with link-time addresses. For each file a line
+is written to standard output when it is done: ``dualdbg-lines {"address": [[function, file, line], ...], ...}``,
+innermost first; the last is the function that the code belongs to.
+"""
+
+import json
+import os
+import resource
+import sys
+
+import gdb
+
+APART = 1 << 40  # bytes between two files, which are all linked for the same addresses
+MEMORY = 8 << 30  # bytes of address space: debug info that needs more is not read
+
+
+def main():
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    gdb.execute("set confirm off")
+    for number, (path, addresses) in enumerate(json.loads(sys.stdin.readline())):
+        offset = (number + 1) * APART
+        quoted = path.replace("\\", "\\\\").replace('"', '\\"')
+        try:
+            gdb.execute(f'add-symbol-file "{quoted}" -o {offset:#x}', to_string=True)
+        except gdb.error as error:
+            tell({"error": str(error)})
+            continue
+        tell({str(address): chain(address + offset) for address in addresses})
+
+
+def tell(answer):
+    os.write(1, b"\ndualdbg-lines " + json.dumps(answer).encode() + b"\n")
+
+
+def chain(address):
+    """``[function, file, line]`` of the code at ``address`` and of the calls that it is inlined in."""
+    place = gdb.find_pc_line(address)
+    if place.symtab is None or not place.line:
+        return []
+    file, line, found = place.symtab.fullname(), place.line, []
+    block = gdb.block_for_pc(address)
+    while block is not None and not block.is_static and not block.is_global:
+        function = block.function
+        if function is not None:
+            found.append([function.print_name, file, line])
+            # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).
+            file = function.symtab.fullname() if function.symtab is not None else file
+            line = function.line
+        block = block.superblock
+    return found or [[None, file, line]]
+
+
+main()

@@ -1,0 +1,40 @@
+"""Compiles the module of the random walks, at a level of optimisation; prints the folder to put on PYTHONPATH."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from native.build import this_interpreter  # noqa: E402
+
+
+def build(optimize: str = "0", build_dir: Path = BUILD_DIR) -> Path:
+    """The folder with the module for this interpreter, compiled with ``-g -O<optimize>`` unless it is there."""
+    target = this_interpreter()
+    if not target.pybind11:
+        raise BuildError("no pybind11 here; type: pip install pybind11")
+    flags = ["-shared", "-fPIC", "-std=c++17", "-Wall", "-pthread", "-g", f"-O{optimize}"]
+    flags += ["-fvisibility=hidden", f"-I{target.include}", f"-I{target.pybind11[0]}"]
+    source = HERE / "sample_walks.cpp"
+    command = {f"sample_walks{target.suffix}": [*flags, str(source)]}
+    return compile_once(f"walks-O{optimize}-{target.tag}", command, [source], build_dir)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--optimize", default="0", choices=["0", "1", "2", "3"], help="the level of -O")
+    try:
+        print(build(parser.parse_args().optimize))
+    except BuildError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

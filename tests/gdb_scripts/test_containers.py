@@ -1,0 +1,98 @@
+"""Containers of C++ say in gdb what they say in the program, without a call; objects have the class that they have."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import ENTRY, HERE
+from tests.support import require
+
+EIGEN = Path("/usr/include/eigen3")
+
+
+def built(folder: Path, seed: int, *options: str) -> Path:
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    program = folder / "containers"
+    source = HERE / "targets" / "containers.cpp"
+    command = [compiler, "-g", "-O0", "-std=c++17", f"-DSEED={seed}", *options, source, "-o", program]
+    subprocess.run(command, check=True)
+    return program
+
+
+def look(program: Path, *expressions: str) -> dict[str, Any]:
+    gdb = require(shutil.which("gdb"), "gdb")
+    script = HERE / "targets" / "look_at_containers.py"
+    settings = ["set debuginfod enabled off", "set auto-load off", "set startup-with-shell on"]
+    words = [word for setting in settings for word in ("-iex", setting)]
+    done = subprocess.run(
+        [gdb, "-nx", "-q", "-batch", *words, "-x", script, program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={
+            **os.environ,
+            "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent),
+            "DUALDBG_TEST_SAID": str(program.parent / "said"),
+            "DUALDBG_TEST_ROWS": ";".join(expressions),
+        },
+    )
+    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
+    assert answers, done.stdout + done.stderr
+    return dict(json.loads(answers[0][8:]))
+
+
+CLASSES = ["*owned", "*shared", "*second_base", "raw", "*raw", "side", "plain", "shapes[1]", "none"]
+CLASSES += ["garbage", "*garbage", "another_kind", "*shapes[0]"]
+ABSENT = {
+    'by_name["none"]': 'there is no key "none": the map has',
+    "by_number[1000]": "there is no key 1000",
+    "both_ends[100000]": "there is no element 100000",
+    "*nothing": "it is std::nullopt",
+    "std::get<0>(either)": "the variant holds alternative 1, double",
+    "text[1000]": "there is no character 1000",
+    "no_such[1]": 'No symbol "no_such" in current context',
+}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    eigen = [f"-I{EIGEN}", "-DWITH_EIGEN"] if EIGEN.is_dir() else []
+    return look(built(tmp_path_factory.mktemp("containers"), 3, *eigen), *CLASSES, *ABSENT)
+
+
+def test_elements_are_those_of_the_program(seen: dict[str, Any]) -> None:
+    assert seen["count"] > 500
+    assert seen["wrong"] == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(10, 25))
+def test_elements_after_other_operations(seed: int, tmp_path: Path) -> None:
+    assert look(built(tmp_path, seed), "numbers")["wrong"] == []
+
+
+def test_objects_have_their_own_class(seen: dict[str, Any]) -> None:
+    rows = seen["rows"]
+    types = {name: rows[name]["type"] for name in CLASSES}
+    assert types["*owned"] == "Circle" and ["radius", "int", "7"] in rows["*owned"]["inside"]
+    assert types["*shared"] == types["*second_base"] == types["*raw"] == "Badge"
+    assert types["raw"] == types["side"] == "Badge *"
+    assert [name for name, *_ in rows["*second_base"]["inside"]] == ["Circle", "Named", "colour"]
+    assert ["colour", "int", "9"] in rows["side"]["inside"]
+    assert (types["plain"], types["*shapes[0]"], types["none"]) == ("Shape *", "Shape", "Shape *")
+    for name in ("garbage", "*garbage", "another_kind"):
+        assert types[name].startswith("Shape"), name
+        assert "class not known" in rows[name]["value"], name
+
+
+def test_what_is_not_there_is_said(seen: dict[str, Any]) -> None:
+    for expression, message in ABSENT.items():
+        assert message in seen["rows"][expression].get("error", ""), (expression, seen["rows"][expression])

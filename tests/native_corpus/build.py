@@ -1,0 +1,149 @@
+"""Compiles the corpus once for this interpreter; prints the folder of an extension. A recipe is a row of a table.
+
+python build.py capi O2         by the compiler alone
+python build.py capi meson      by a build system, with its own options
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE / "sources"
+PACKAGES = HERE / "packages"
+sys.path.insert(0, str(HERE.parent.parent / "samples"))
+
+from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A binding layer: the module, its own source, and the compiler's further arguments, which may be sources too."""
+
+    module: str
+    source: str
+    arguments: Callable[[], list[str]] = list
+
+
+@dataclass(frozen=True)
+class System:
+    """A build system: its PEP 517 backend, the files of its package, and the environment that it is called in."""
+
+    backend: str
+    folder: str
+    environment: dict[str, str]
+
+
+def _pybind11() -> list[str]:
+    import pybind11
+
+    return [f"-I{pybind11.get_include()}", "-fvisibility=hidden"]
+
+
+def _nanobind() -> list[str]:
+    import nanobind
+
+    root = Path(nanobind.include_dir()).parent
+    folders = [root / "include", *root.glob("**/robin_map/include")]
+    includes = [f"-I{folder}" for folder in folders]
+    return [*includes, "-fvisibility=hidden", "-fno-strict-aliasing", str(root / "src" / "nb_combined.cpp")]
+
+
+LAYERS = {
+    "capi": Layer("corpus_capi", "corpus_capi.cpp"),
+    "pybind": Layer("corpus_pybind", "corpus_pybind.cpp", _pybind11),
+    "nanobind": Layer("corpus_nanobind", "corpus_nanobind.cpp", _nanobind),
+}
+
+VARIANTS = {
+    "O0": ["-O0", "-g"],
+    "O2": ["-O2", "-g"],
+    "O3-lto": ["-O3", "-g", "-flto"],
+    "O2-nodebug": ["-O2"],
+}
+
+SYSTEMS = {
+    "setuptools": System("setuptools.build_meta", "setuptools", {"CXXFLAGS": "-O2 -g", "CFLAGS": "-O2 -g"}),
+    "scikit-build": System("scikit_build_core.build", "scikit_build", {}),
+    "meson": System("mesonpy", "meson", {}),
+}
+
+
+def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
+    """The folder with the extension of this layer, compiled with these options unless it is there."""
+    if variant in SYSTEMS:
+        return _build_package(SYSTEMS[variant], build_dir)
+    recipe = LAYERS[layer]
+    include = Path(sysconfig.get_path("include"))
+    common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
+    sources = [str(SOURCES / "corpus.cpp"), str(SOURCES / recipe.source)]
+    output = recipe.module + sysconfig.get_config_var("EXT_SUFFIX")
+    try:
+        extra = recipe.arguments()
+    except ImportError as error:
+        raise BuildError(f"{error}; type: pip install '.[dev]'") from error
+    commands = {output: [*common, *VARIANTS[variant], *sources, *extra]}
+    inputs = [*sorted(SOURCES.glob("corpus.?pp")), SOURCES / recipe.source, include / "patchlevel.h"]
+    return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
+
+
+def _build_package(system: System, build_dir: Path) -> Path:
+    """The folder with what the wheel of a build system holds; the extension is that of the C API."""
+    files = [*sorted((PACKAGES / system.folder).iterdir()), *sorted(SOURCES.glob("corpus*.?pp"))]
+    digest = hashlib.sha256(sys.version.encode())
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    folder = build_dir / f"corpus-{system.folder}-{digest.hexdigest()[:12]}"
+    if folder.is_dir():
+        return folder
+    build_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=build_dir) as work:
+        project, unpacked = Path(work) / "project", Path(work) / "unpacked"
+        (project / "dist").mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, project)
+        command = [sys.executable, "-c", f"import {system.backend} as b; b.build_wheel('dist')"]
+        folders = [
+            str(Path(sys.executable).parent),
+            os.environ.get("PATH", ""),
+        ]  # ninja and cmake of the environment
+        env = {**os.environ, **system.environment, "PATH": os.pathsep.join(folders)}
+        done = subprocess.run(
+            command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        wheels = list((project / "dist").glob("*.whl"))
+        if done.returncode != 0 or not wheels:
+            raise BuildError(f"{system.backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        zipfile.ZipFile(wheels[0]).extractall(unpacked)
+        unpacked.rename(folder)
+    return folder
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("layer", choices=list(LAYERS))
+    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
+    options = parser.parse_args()
+    try:
+        print(build(options.layer, options.variant))
+    except BuildError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Runs in a gdb of its own, without dualdbg: prints where gdb itself puts breakpoints, as JSON.
+
+The environment has in CORPUS_ASKED the specs, and the files all of whose lines are asked for.
+"""
+
+import json
+import os
+import re
+
+import gdb
+
+
+def places(spec):
+    """The addresses of a breakpoint on ``spec``."""
+    point = gdb.Breakpoint(spec)
+    text = gdb.execute(f"info breakpoints {point.number}", to_string=True)
+    point.delete()
+    return sorted({int(found, 16) for found in re.findall(r"\b0x[0-9a-f]{16}\b", text)})
+
+
+def lines_of(file):
+    """The numbers of the lines of a file that have code."""
+    found = set()
+    try:
+        _, positions = gdb.decode_line(f"{file}:1")
+    except gdb.error:
+        return []
+    for position in positions or ():
+        if position.symtab is not None:
+            found |= set(position.symtab.linetable().source_lines())
+    return sorted(found - {0})
+
+
+asked = json.loads(os.environ["CORPUS_ASKED"])
+gdb.execute("set breakpoint pending on")
+answer = {spec: places(spec) for spec in asked["specs"]}
+for name in asked["files"]:
+    for line in lines_of(name):
+        answer[f"{name}:{line}"] = places(f"{name}:{line}")
+print("oracle:" + json.dumps(answer))

@@ -1,0 +1,55 @@
+"""Which of two ends is told, when gdb and the program end together."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from typing import Any
+
+import pytest
+
+from dualdbg.backends.events import EngineEnded, NativeExited
+from dualdbg.model import Exit, State
+from dualdbg.session.session import Session
+from tests.session.fakes.clock import VirtualLoop
+from tests.session.fakes.engines import FakeGdb
+from tests.session.fakes.readers import FakeBreakpoints, FakeInspector
+from tests.session.fakes.world import PID, World
+
+pytestmark = pytest.mark.pure
+
+# gdb's word, which comes after that of the program's parent, and the state in which the session ends.
+WORDS = {
+    "its own end": (EngineEnded("gdb", "it was killed"), State.LOST),
+    "the program's end": (NativeExited(None, "SIGTRAP"), State.EXITED),
+    "nothing": (None, State.EXITED),
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_program_that_dies_of_a_breakpoint_that_gdb_left(word: str) -> None:
+    """gdb lets go of the program before it ends itself: the program can die first, of a breakpoint in it."""
+    told, phase = WORDS[word]
+
+    async def story() -> Session:
+        world = World(random.Random(0))
+        gdb: Any = FakeGdb(world)
+        session = Session(PID, gdb, None, 0.0)
+        session.inspector = FakeInspector(session, world)  # type: ignore[assignment]
+        session.breakpoints = FakeBreakpoints(world)  # type: ignore[assignment]
+        parent: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        session.wait_for_exit, session.end_target = lambda: asyncio.shield(parent), lambda: None
+        session.run()
+        parent.set_result(Exit(signal=signal.SIGTRAP))
+        await asyncio.sleep(1)
+        assert not session.ended.is_set(), "gdb has said nothing yet"
+        if told is not None:
+            session.report(told)
+        await session.ended.wait()
+        await session.end_tasks()
+        return session
+
+    session = VirtualLoop().run_until_complete(story())
+    assert session.state is phase
+    assert session.exit == Exit(signal=signal.SIGTRAP)

@@ -1,0 +1,67 @@
+"""gdb says that the target runs, and then that it could not let it run."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from dualdbg.model import Exit, State
+from dualdbg.session.death_watch import is_dead
+from tests.session.driver import Driver, run_session
+from tests.support import wait_until
+
+SCRIPT = """\
+x = 1
+y = 2
+print(x + y)
+"""
+
+
+def test_a_breakpoint_that_cannot_be_inserted(tmp_path: Path) -> None:
+    """The target stands where it stood, which is a stop, and the user hears why."""
+    script = tmp_path / "program.py"
+    script.write_text(SCRIPT)
+
+    async def work(driver: Driver) -> None:
+        session = driver.session
+        await driver.stop()
+        assert session.state is State.PYTHON_STOPPED
+
+        async def add_one_at_an_address_that_nothing_has() -> None:
+            await session.native.user_command("break *16")
+
+        await session.interrupted(add_one_at_an_address_that_nothing_has)
+        await driver.stop()
+        assert session.state is State.NATIVE_STOPPED
+        assert any(
+            "could not let the target run" in one.message and "address 0x10" in one.message
+            for one in driver.notices
+        )
+        await session.native.user_command("delete")
+        await driver.resume()
+        assert session.state is State.PYTHON_STOPPED  # as before
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "program.py:2")
+
+
+def test_the_target_was_killed_while_gdb_held_it(tmp_path: Path) -> None:
+    """gdb cannot put its breakpoints into a dead process; its end is told all the same."""
+    script = tmp_path / "program.py"
+    script.write_text(SCRIPT)
+
+    async def work(driver: Driver) -> None:
+        session = driver.session
+        await driver.stop()
+        assert session.state is State.PYTHON_STOPPED
+
+        async def kill() -> None:
+            os.kill(session.pid, signal.SIGKILL)
+            wait_until(lambda: is_dead(session.pid), 60, "it is dead")
+
+        await session.interrupted(kill)
+        assert await driver.exit() == Exit(signal=signal.SIGKILL)
+        assert session.state is State.EXITED
+
+    run_session(work, script, "program.py:2", "PyCapsule_SetDestructor")

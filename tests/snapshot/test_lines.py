@@ -1,0 +1,130 @@
+"""File and line of native frames, inlined calls included: as gdb has them, in every form of debug info."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.symbols.names.cxx_names import parse
+from dualdbg.symbols.objfile import Objfile
+from dualdbg.symbols.source_lines import SourceLines
+from tests.snapshot.programs_running import PROGRAMS, running
+from tests.snapshot.test_command import dualdbg
+from tests.support import require
+
+Row = tuple[str | None, str | None, int | None, bool]
+
+
+def compiled(folder: Path, *options: str) -> Path:
+    library = folder / "liblines.so"
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    command = [compiler, "-g", "-O2", "-shared", "-fPIC", *options, PROGRAMS / "lines.cpp", "-o", library]
+    subprocess.run(command, check=True)
+    return library
+
+
+def split(folder: Path) -> Path:
+    """The debug info in a file of its own, which .gnu_debuglink names."""
+    library, tool = compiled(folder), require(shutil.which("objcopy"), "objcopy (binutils)")
+    debug = folder / "liblines.so.debug"
+    subprocess.run([tool, "--only-keep-debug", library, debug], check=True)
+    subprocess.run([tool, "--strip-debug", f"--add-gnu-debuglink={debug}", library], check=True)
+    return library
+
+
+FORMS: dict[str, Callable[[Path], Path]] = {
+    "dwarf 5": lambda folder: compiled(folder, "-gdwarf-5"),
+    "dwarf 4": lambda folder: compiled(folder, "-gdwarf-4"),
+    "compressed": lambda folder: compiled(folder, "-gz"),
+    "optimised whole": lambda folder: compiled(folder, "-flto"),
+    "split": split,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lines_are_those_of_gdb(form: str, tmp_path: Path) -> None:
+    library = FORMS[form](tmp_path)
+    with running("in_lines.py", str(library)) as pid:
+        found = rows(report("stacks", str(pid)), library)
+        assert [(last_name(name), *rest) for name, *rest in found] == gdb_rows(pid, library)
+        if form == "dwarf 5":
+            core = tmp_path / f"core.{pid}"
+            gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+            subprocess.run([gcore, "-o", tmp_path / "core", str(pid)], check=True, capture_output=True)
+            assert rows(report("core", str(core)), library) == found
+    header, source = str(PROGRAMS / "lines.h"), str(PROGRAMS / "lines.cpp")
+    assert found[:3] == [
+        ("lines::innermost", header, found[0][2], True),  # the line of the call, or of the function: -flto
+        ("lines::step", header, 12, True),
+        ("lines::Walker::walk", source, 8, False),
+    ]
+    assert [row[1:] for row in found[3:]] == [(source, 16, False), (source, 18, False)]
+    shown = dualdbg_text(library)
+    assert "lines::step" in shown and "lines.h:12" in shown
+
+
+def dualdbg_text(library: Path) -> str:
+    with running("in_lines.py", str(library)) as pid:
+        return dualdbg("stacks", str(pid)).stdout
+
+
+def report(*words: str) -> dict[str, Any]:
+    done = dualdbg(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    (process,) = map(json.loads, done.stdout.splitlines())
+    return dict(process)
+
+
+def rows(process: dict[str, Any], library: Path) -> list[Row]:
+    (thread,) = process["threads"]
+    return [
+        (frame["function"], frame["file"], frame["line"], frame["inlined"])
+        for frame in thread["frames"]
+        if frame["library"] == str(library)
+    ]
+
+
+def last_name(name: str | None) -> str:
+    """The name without its scopes, which gdb leaves out of a lambda's."""
+    return parse(name or "").short.rpartition("::")[2]
+
+
+def gdb_rows(pid: int, library: Path) -> list[tuple[Any, ...]]:
+    """What a gdb that is attached says."""
+    gdb = require(shutil.which("gdb"), "gdb")
+    script = PROGRAMS / "gdb_lines.py"
+    command = [gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", str(script)]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    (line,) = (row for row in done.stdout.splitlines() if row.startswith("lines: "))
+    return [
+        (last_name(name), file, number, inlined)
+        for name, file, number, inlined, where in json.loads(line[7:])
+        if where == str(library)
+    ]
+
+
+def test_what_takes_too_long_is_not_read(tmp_path: Path) -> None:
+    library = Objfile.open(compiled(tmp_path))
+    (symbol,) = library.find_functions("outermost")
+    slow = SourceLines(deadline=0.0)
+    (why,) = slow.look_up({library: {symbol.address + 4}})
+    assert "liblines.so were not read: that takes longer than 0 s" in why
+    assert slow.at(library, symbol.address + 4) == ()
+    (why,) = SourceLines(gdb="no-such-gdb").look_up({library: {symbol.address + 4}})
+    assert "there is no gdb (no-such-gdb)" in why
+
+
+def test_the_interpreter_is_not_read() -> None:
+    (libc,) = (Path(path) for path in maps() if path.rsplit("/", 1)[-1].startswith("libc."))
+    assert not SourceLines.are_read(Objfile.open(libc))
+
+
+def maps() -> set[str]:
+    text = Path("/proc/self/maps").read_text()
+    return {line.split(None, 5)[5] for line in text.splitlines() if len(line.split(None, 5)) == 6}
