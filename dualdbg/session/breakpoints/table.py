@@ -384,7 +384,7 @@ class BreakpointTable:
                 hint = row.message or ""
             else:
                 names = self._names_near(row.spec)
-                hint = f"nearest names: {', '.join(names)}" if names else ""
+                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
     def _settle(self, id: int, announce: bool) -> None:
@@ -394,3 +394,11 @@ class BreakpointTable:
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         if announce:
             self._loop.tell(BreakpointChanged(settled))
+
+
+def _other_kind(spec: BreakpointSpec) -> str:
+    """What to type where a name with dots is no function of Cython."""
+    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
+    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
+        return ""
+    return f"a Python function: py:{spec.subject}"
