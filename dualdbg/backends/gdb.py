@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
+from ..gdb_versions import OLDEST
 from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
@@ -31,7 +32,6 @@ from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
-OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
