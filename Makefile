@@ -30,10 +30,10 @@ test: tools-test $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy
 	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder \
 		$(PYTEST_ARGS)
 
-# The linters (mypy takes its time where it has no cache) and the tests run side by side.
 test-all: export DUALDBG_TEST_ALL = 1
 test-all: test ## as test, with all rows of the large tables: hours
 
+# The linters (mypy takes its time where it has no cache) and the tests run side by side.
 check: tools-dev $(VENV)/.installed-dev ## in a minute: the linters, the tests without processes and some with them
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint fast-tests
 

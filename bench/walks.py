@@ -177,11 +177,11 @@ class Trace:
         if self._slack:
             following = (one.count for one in self.lines[index + 1 :] if one.depth <= line.depth)
             most = next(following, self._total)
-        return End(line, index, True, line.count, most)
+        return End(line, index, True, line.count - self._slack, most)
 
     def _resumed(self, kind: str, outside: int, now: End) -> list[End]:
         """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed."""
-        if kind != "next" or "yield" not in _SCRIPT[now.line.line - 1] or now.line.native:
+        if kind != "next" or now.line.native or "yield" not in _SCRIPT[now.line.line - 1]:
             return []
         for index in range(outside, len(self.lines)):
             line = self.lines[index]
@@ -227,8 +227,8 @@ class Trace:
 _OUTSIDE = Line("<module>", 0, 0, 0, False)
 _SOURCE = SOURCE.read_text().splitlines()
 _SCRIPT = PROGRAM.read_text().splitlines()
-_MANY_PLACES = re.compile(r"while|catch|Keeper|for |def ")
-_RETURNS = re.compile(r"\breturn\b|\byield\b|Keeper\)|MARK\(std|kept = depth")
+_MANY_PLACES = re.compile(r"while|catch|Keeper|MARK|for |def ")
+_RETURNS = re.compile(r"\breturn\b|\byield\b|MARK\(std|kept = depth")
 
 
 def _functions() -> Iterator[str]:
@@ -360,6 +360,8 @@ async def _walk(
     if place != line:
         raise Wrong(f"the walk is to begin at {line}, and began at {place}")
     for kind in walk.kinds:
+        if kind == "finish" and now.line.function == "produced":
+            kind = "step"  # debugpy's step out of a generator waits for its end, and misses an exception that is it
         ends = trace.ends(kind, now)
         try:
             await session.step(kind)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 
+from . import afterwards
 from .shortage import no_threads
 
 T = TypeVar("T")
@@ -77,12 +78,15 @@ def begin(function: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
 def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a new session. At the end of the block it is killed with its process group.
 
-    The same happens at once when the work of this thread is cancelled. ``options`` are those of Popen. Raises OSError.
+    The same happens at once when the work of this thread is cancelled, and a moment after our own end, whatever that
+    is. ``options`` are those of Popen. Raises OSError, or TargetError.
     """
     work = _work.get()
+    duty: afterwards.Duty | None = None
     process = subprocess.Popen(command, start_new_session=True, **options)
     with process:  # waits for it last of all: until then no other process gets its number
         try:
+            duty = afterwards.end(process.pid)
             if work is not None:
                 work.begun(process.pid)
             yield process
@@ -91,6 +95,8 @@ def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[byt
                 work.over(process.pid)
             if process.returncode is None:
                 _kill(process.pid)
+            if duty is not None:
+                duty.drop()
 
 
 def run(

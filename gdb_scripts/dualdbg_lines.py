@@ -5,10 +5,13 @@ is written to standard output when it is done: ``dualdbg-lines {"address": [[fun
 innermost first; the last is the function that the code belongs to.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import resource
 import sys
+from typing import Any, Dict, List
 
 import gdb
 
@@ -16,7 +19,7 @@ APART = 1 << 40  # bytes between two files, which are all linked for the same ad
 MEMORY = 8 << 30  # bytes of address space: debug info that needs more is not read
 
 
-def main():
+def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     gdb.execute("set confirm off")
     for number, (path, addresses) in enumerate(json.loads(sys.stdin.readline())):
@@ -30,11 +33,11 @@ def main():
         tell({str(address): chain(address + offset) for address in addresses})
 
 
-def tell(answer):
+def tell(answer: Dict[str, Any]) -> None:
     os.write(1, b"\ndualdbg-lines " + json.dumps(answer).encode() + b"\n")
 
 
-def chain(address):
+def chain(address: int) -> List[List[Any]]:
     """``[function, file, line]`` of the code at ``address`` and of the calls that it is inlined in."""
     place = gdb.find_pc_line(address)
     if place.symtab is None or not place.line:

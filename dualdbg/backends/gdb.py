@@ -37,6 +37,7 @@ _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had 
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
+_ADDRESS = (1 << 64) - 1
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
@@ -128,18 +129,25 @@ class GdbEngine(GdbHelpers):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int, index: Path | None) -> None:
+    async def attach(self, pid: int, index: Path | None, root: str = "") -> None:
         """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
 
         gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
-        Raises TargetGone when the process ends meanwhile.
+        ``root`` is where the files of the process are found, where it has another root than we have: gdb itself would
+        enter the namespace of the process for them, which only root may. Raises TargetGone when the process ends
+        meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
         # gdb's end fails the command as well, which is heard first.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
+        if root:
+            await self._process.console(f"set sysroot {root}")
+            await self._process.console(
+                f'file "/proc/{pid}/exe"', _FILE_DEADLINE
+            )  # after chroot(2) gdb misses it
         try:
             await self._process.command(f"-target-attach {pid}")
             await settled(attached, DEADLINE)
@@ -222,6 +230,15 @@ class GdbEngine(GdbHelpers):
         """Whether the kernel itself sent the signal of this stop."""
         return await self.signal_code() == _SI_KERNEL
 
+    async def fault_address(self) -> int | None:
+        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use.
+
+        None where the kernel names none: a signal that a process has sent, an address outside of what x86-64 can map.
+        """
+        if not 0 < await self.signal_code() < _SI_KERNEL:
+            return None
+        return await self.signal_address() & _ADDRESS
+
     # -- breakpoints --------------------------------------------------------------------------
 
     async def watch(self, address: int, size: int, access: Access) -> int:
@@ -245,7 +262,7 @@ class GdbEngine(GdbHelpers):
         if gdb_thread is not None:
             await self.require_thread(number, gdb_thread)
         if condition is not None:
-            if number < 0:
+            if number in self._at_functions:
                 await self.set_internal(number, "of_frame", condition)
                 return
             await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own

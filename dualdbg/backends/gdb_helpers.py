@@ -58,6 +58,7 @@ class GdbHelpers:
         self._process = process
         self._architecture: str | None = None
         self._has_handles = False  # gdb keeps values for us
+        self._at_functions: set[int] = set()  # breakpoints whose conditions belong to the frame that is shown
 
     async def _helper(
         self,
@@ -117,6 +118,10 @@ class GdbHelpers:
         """si_code of the signal that the selected thread was stopped for. Raises CommandError where there was none."""
         return await self._helper(int, "signal-code")
 
+    async def signal_address(self) -> int:
+        """si_addr of that signal."""
+        return await self._helper(int, "signal-address")
+
     async def interrupt_by(self, name: str) -> None:
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
@@ -139,10 +144,17 @@ class GdbHelpers:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
         return await self._helper(shapes.one(FunctionPlace), "function-body", address)
 
-    async def function_instances(self, names: Sequence[str]) -> list[FunctionPlace]:
-        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read."""
+    async def function_instances(
+        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int]
+    ) -> list[FunctionPlace]:
+        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
+
+        First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
+        code at the addresses ``read``.
+        """
+        shape, first, then = shapes.rows(FunctionPlace), list(expand), list(read)
         return await self._helper(
-            shapes.rows(FunctionPlace), "function-instances", list(names), deadline=_LONG_DEADLINE
+            shape, "function-instances", list(names), first, then, deadline=_LONG_DEADLINE
         )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
@@ -258,12 +270,14 @@ class GdbHelpers:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
 
-    async def insert_at_function(self, address: int) -> int:
-        """A breakpoint at which the function itself is shown, not what was inlined there.
+    async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
+        """A breakpoint at which the function itself is shown, not what was inlined at its beginning.
 
-        Returns gdb's number, which is below zero.
+        ``inlined`` is the function's name where it was inlined itself. Returns gdb's number; it may be below zero.
         """
-        return await self._helper(int, "insert-at-function", address)
+        number = await self._helper(int, "insert-at-function", address, inlined)
+        self._at_functions.add(number)
+        return number
 
     async def set_internal(self, number: int, attribute: str, value: object) -> None:
         """Set ``enabled``, ``ignore_count`` or ``of_frame`` (the condition) of such a breakpoint."""
@@ -281,14 +295,17 @@ class GdbHelpers:
         condition: str | None,
         tid: int,
         at_function: bool = False,
+        inlined: str | None = None,
     ) -> int:
         """A breakpoint that prints ``texts`` with the values of ``expressions`` between, and never stops.
 
         It stops all the same when its condition cannot be evaluated. ``tid`` is an OS thread id, 0 for every thread;
-        ``at_function`` as for :meth:`insert_at_function`. Returns gdb's number.
+        ``at_function``, ``inlined`` as for :meth:`insert_at_function`. Returns gdb's number.
         """
         said, read = list(texts), list(expressions)
-        return await self._helper(int, "insert-log-point", address, said, read, condition, tid, at_function)
+        return await self._helper(
+            int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
+        )
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""

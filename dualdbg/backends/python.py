@@ -137,11 +137,6 @@ def pause_all() -> PythonRequest[None]:
     return PythonRequest("pause", {"threadId": "*"}, _nothing)
 
 
-def continue_all() -> PythonRequest[None]:
-    """Let every thread run."""
-    return PythonRequest("continue", {"threadId": "*"}, _nothing)
-
-
 def disconnect() -> PythonRequest[None]:
     """Let go of the program: it runs on."""
     return PythonRequest("disconnect", {"terminateDebuggee": False}, _nothing)

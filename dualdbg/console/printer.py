@@ -310,6 +310,8 @@ def _place(frame: Frame) -> str:
 
 def _location(location: Location) -> str:
     function = location.function or ""
+    if location.file is None and location.library is None and location.address is None:
+        return function
     place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
     address = f"{location.address:#x} " if location.address is not None else ""
     inlined = f", inlined in {location.inlined_in}" if location.inlined_in else ""
@@ -327,7 +329,12 @@ def _binding(row: Breakpoint) -> str:
     if not row.locations:
         return str(row.state.value)
     location = row.locations[0]
-    place = f"{package_path(location.file)}:{location.line}" if location.file else file_name(location.library)
+    if location.file is None and location.library is None:
+        place = location.function or str(row.state.value)
+    elif location.file:
+        place = f"{package_path(location.file)}:{location.line}"
+    else:
+        place = file_name(location.library)
     notes = [f"inlined in {location.inlined_in}"] if location.inlined_in else []
     notes += [row.message] if row.message else []
     return place + (f" ({', '.join(notes)})" if notes else "")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from ..errors import CommandError
 from ..session.inspect.disassembly import Code
 from ..session.inspect.memory import Memory
 from ..session.session import Session
@@ -44,6 +46,12 @@ class Debuggee:
         """There is no session any more."""
         self.handles.clear()
         self.session_or_none = None
+
+    def thread(self, tid: int) -> int:
+        """The same number, of a thread that there is. Raises CommandError for any other."""
+        if not Path(f"/proc/{self.session.pid}/task/{tid}").exists():
+            raise CommandError(f"there is no thread {tid}", "ask for the threads again")
+        return tid
 
     def frame(self, number: int) -> FrameHandle:
         """The frame with this number. Raises StaleHandle for one of an earlier stop."""

@@ -76,10 +76,13 @@ class StopHandles:
 
     frames: Handles[FrameHandle] = field(default_factory=lambda: Handles("frame"))
     variables: Handles[Container] = field(default_factory=lambda: Handles("variables reference"))
-    calls: Handles[int] = field(default_factory=lambda: Handles("step-in target"))  # addresses of functions
+    # Of a native frame they are addresses of functions, of a Python frame debugpy's numbers.
+    calls: Handles[int] = field(default_factory=lambda: Handles("step-in target"))
+    places: Handles[int] = field(default_factory=lambda: Handles("goto target"))  # debugpy's numbers
 
     def clear(self) -> None:
         """The target runs: every number so far is void."""
         self.frames.clear()
         self.variables.clear()
         self.calls.clear()
+        self.places.clear()

@@ -15,7 +15,7 @@ from ..model import NativeFrame, Notice, PythonFrame, Stop, Stopped, Thread
 from .effects import Forget, Halt, Meet, PrepareNative, PreparePython, ReadNative, ReadPython, Tell
 from .stepping.step import Step
 from .stepping.unfinished import described
-from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, Show, Unread
+from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, PythonPlace, Show, Unread
 
 _LONGEST_TEXT = 60  # characters of a text from outside; the rest is cut
 
@@ -28,7 +28,7 @@ def decision(
     words = [
         f"{name}={one}" if isinstance(one, bool) else brief(one)
         for name, one in zip(names, arguments, strict=False)
-        if one is not None
+        if one is not None and not isinstance(one, PythonPlace)  # the hold beside it says the place
     ]
     came = f"{transition.__name__}({', '.join(words)})"
     new = [part for part in after.split(", ") if part not in before.split(", ")]
@@ -87,7 +87,7 @@ def _native_facts(facts: NativeFacts) -> str:
         f"{name}={brief(value)}"
         for name, value in read.items()
         if not isinstance(value, Unread)
-        and not (name in ("done", "asked", "thread", "steps_again") and not value)
+        and not (name in ("done", "asked", "thread", "steps_again", "fault") and not value)
     ]
     return " ".join([_native_stopped(facts.stop), *said])
 
@@ -102,8 +102,7 @@ def _python_hold(hold: PythonHold) -> str:
     if hold.verdict is not None:
         return held
     at = f" at {brief(hold.top)}" if hold.top is not None else ""
-    met = "" if isinstance(hold.met, Unread) else f" met={brief(hold.met)}"
-    return held + at + met
+    return held + at + (" that nobody asked for" if hold.met is None else "")
 
 
 def _stop(stop: Stop) -> str:

@@ -89,6 +89,8 @@ class Loop:
 
     def _take_one(self) -> None:
         self._scheduled = False
+        if not self._inbox:  # the session ended meanwhile
+            return
         transition, arguments, taken = self._inbox.popleft()
         before = described_transition(self.state) if self.log is not None else ""
         try:

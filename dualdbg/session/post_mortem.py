@@ -29,6 +29,7 @@ from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.linux.procfs import Mapping, MemoryMap
+from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
@@ -194,6 +195,7 @@ class _CoreThreads(ThreadList):
                 states[one.tid].address == holder if one.tid in states else None,
             )
             for one in self._captured.threads
+            if not is_debuggers(self._names.get(one.tid), states[one.tid].frames if one.tid in states else ())
         ]
 
     def _numbers(self) -> set[int]:

@@ -326,7 +326,7 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     handlers = HandlerFinder(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
-    natively = NativeDeparture(loop, engine, session.freezer, momentary, probe)
+    natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)
     reader = ArrivalReader(engine, inspector, watch, code, table, session)

@@ -39,7 +39,9 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python.py
     python_stopped       any but over                  the same; the hold waits its turn
     python_continued     any                           the same
-    python_fact_read     any                           the same, or debugpy goes on
+    python_place_read    any                           the same, or debugpy goes on
+    python_hits_read     any                           the same, or debugpy goes on
+    python_leaving_read  any                           the same, or debugpy goes on
     python_unread        any                           the same; the next hold has its turn
     python_ready         RUNNING, FREE                 PYTHON_STOPPED, FREE; elsewhere it waits its turn
     answer_owed          any                           the same
@@ -118,10 +120,14 @@ class Departure:
 
 @dataclass(frozen=True)
 class Left:
-    """What debugpy held before it was asked to go on, and the epoch since then. debugpy may refuse later."""
+    """What debugpy held before it was asked to go on, for what step, and the epoch since then.
+
+    debugpy may refuse later, also after a native stop. It has not refused when it stops again.
+    """
 
     epoch: int
     python_holds: dict[int, PythonHold]
+    step: Step | None = None
 
 
 @dataclass
@@ -194,6 +200,7 @@ class TargetState:
         assert (self.stop is not None) == stopped, f"{self.phase} with stop {self.stop}"
         if self.phase is State.NATIVE_STOPPED:
             assert self.grip in (Grip.SHOWN, Grip.JUDGING), f"a native stop is shown, and gdb {self.grip}"
+            assert self.step is None, f"a native stop is shown, and {self.step} goes on"
         if self.stop is not None:
             assert self.stop.epoch == self.epoch, f"stop of epoch {self.stop.epoch} at {self.epoch}"
         if self.grip is Grip.HALTED:
@@ -205,7 +212,7 @@ class TargetState:
         """What the classifier needs to know of the state."""
         pause = self.pause
         return Situation(
-            halting=bool(self.halts),
+            halting=bool(self.halts) or self.holder is not None,
             pausing=pause.natively,
             shown=self.phase is State.NATIVE_STOPPED,
             python_holds=bool(self.python_holds),
@@ -252,7 +259,8 @@ class TargetState:
         """The stop is shown and told. ``message`` says what became of the step under way."""
         self.phase, self.stop = phase, stop
         self.pause = Pause()
-        self.left = None
+        if phase is State.PYTHON_STOPPED:
+            self.left = None
         told: Effects = [Tell(Notice("info", message))] if message is not None else []
         return [AfterStop(), Tell(Stopped(stop)), *told]
 

@@ -29,7 +29,11 @@ from .linux.registers import Registers, registers_from_regset
 from .report.assemble import Assembler
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
-_NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE = 1, 3, 0x46494C45
+_NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE, _NT_SIGINFO = 1, 3, 0x46494C45, 0x53494749
+_FAULT_AT, _SI_KERNEL = (
+    16,
+    0x80,
+)  # asm-generic/siginfo.h: si_addr of a 64-bit process; sent without an address
 _REGISTERS_AT = 112  # in struct elf_prstatus of 64-bit machines; pr_cursig is at 12, pr_pid at 32
 _NAME_AT, _ARGUMENTS_AT = 40, 56  # in struct elf_prpsinfo: pr_fname[16], pr_psargs[80]
 COMPRESSED = {b"\x1f\x8b": "gzip -d", b"\x28\xb5\x2f\xfd": "zstd -d", b"\xfd7zXZ": "xz -d"}
@@ -52,6 +56,7 @@ class Core:
     name: str = ""
     arguments: str = ""
     signal: int = 0
+    fault: int | None = None  # the address that a SIGSEGV or SIGBUS is about
     threads: list[tuple[int, Registers]] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -172,6 +177,10 @@ def _read_notes(data: bytes, core: Core) -> None:
             core.name = body[_NAME_AT : _NAME_AT + 16].split(b"\0")[0].decode("utf-8", "replace")
             arguments = body[_ARGUMENTS_AT : _ARGUMENTS_AT + 80].split(b"\0")[0]
             core.arguments = arguments.decode("utf-8", "replace").strip()
+        elif kind == _NT_SIGINFO and size >= _FAULT_AT + 8:
+            number, _, code = struct.unpack_from("<iii", body, 0)
+            if number in (signal.SIGSEGV, signal.SIGBUS) and 0 < code < _SI_KERNEL:
+                (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
             core.files = _mapped_files(body)
         at = start + (size + 3) // 4 * 4
@@ -249,7 +258,8 @@ def _how_it_ended(core: Core) -> str:
         name = signal.Signals(core.signal).name
     except ValueError:
         name = f"signal {core.signal}"
-    return f"ended by {name} ({signal.strsignal(core.signal)}), in thread {core.threads[0][0]}"
+    where = f" at address {core.fault:#x}" if core.fault is not None else ""
+    return f"ended by {name} ({signal.strsignal(core.signal)}){where}, in thread {core.threads[0][0]}"
 
 
 def _modules(core: Core, memory: CoreMemory) -> list[Module]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
+from ..shared.process_root import inside, root_link
 from .objfile import Objfile, Symbol
 
 DELETED = " (deleted)"
@@ -71,7 +72,7 @@ class AddressSpace:
         found: dict[tuple[str, int], Module] = {}
         new = []
         root = root_of(self.pid)
-        for path, rows in _loaded_files(text):
+        for path, rows in _loaded_files(text, root_link(self.pid)):
             start = min(row[0] for row in rows)
             known = self._modules.get((path, start))
             end = max(row[1] for row in rows)
@@ -164,9 +165,10 @@ class AddressSpace:
         return places
 
 
-def _loaded_files(text: str) -> list[tuple[str, list[tuple[int, int, int, bool]]]]:
+def _loaded_files(text: str, link: str = "/") -> list[tuple[str, list[tuple[int, int, int, bool]]]]:
     """(path, rows of (start, end, file offset, executable)) of each loaded file, once for each time it is loaded.
 
+    ``link`` is where the root of the process lies; paths are those that the process knows.
     Shared rows are data that somebody reads, not code. A file that is loaded twice (dlmopen) begins anew.
     """
     files: dict[str, list[list[tuple[int, int, int, bool]]]] = {}
@@ -176,7 +178,7 @@ def _loaded_files(text: str) -> list[tuple[str, list[tuple[int, int, int, bool]]
             continue
         start, _, end = fields[0].partition("-")
         row = (int(start, 16), int(end, 16), int(fields[2], 16), "x" in fields[1])
-        images = files.setdefault(fields[5], [[]])
+        images = files.setdefault(inside(fields[5], link), [[]])
         if images[-1] and row[2] < images[-1][-1][2]:
             images.append([])
         images[-1].append(row)

@@ -18,11 +18,15 @@ _GRACE = patient(2.0)  # seconds in which gdb says how the process ended
 
 
 class Program(Protocol):
-    """The launched program, which this process descends from: at its end all of these end that were not spared."""
+    """The launched program. When it ends, every process that descends from it ends too, unless it was spared."""
 
-    def spare(self, pid: int) -> None: ...
+    def spare(self, pid: int) -> None:
+        """The process is to outlive the program."""
+        ...
 
-    def keep(self, pid: int) -> None: ...
+    def keep(self, pid: int) -> None:
+        """The process is to end with the program after all."""
+        ...
 
 
 class Child:

@@ -121,7 +121,7 @@ def find(name: str | None = None) -> str:
     for candidate in [name] if name else ["python", "python3"]:
         found = shutil.which(_expanded(candidate))
         if found:
-            return str(here() / found)  # the link is not followed: it is what tells the venv
+            return str(here() / found)  # no link is followed: by its path Python knows its venv
     if not name:
         raise UsageError("There is no python on PATH.", "Give the interpreter with --python PATH.")
     path = expanded(name)

@@ -124,7 +124,7 @@ def _end(known: Known) -> bool:
         return True
     try:
         fields = _stat(str(pid))
-        if fields is not None and fields[19] == began:  # else the number is another's by now
+        if fields is not None and fields[19] == began:  # else another process has the number by now
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     except PermissionError:
         return False

@@ -80,9 +80,10 @@ def announcement(scope: int, until: str) -> str:
 
 
 class Lowering:
-    """Root's shell. It is started, and sudo asks, with the object; :meth:`close` ends it, and puts back what is not.
+    """A shell of root's that lowers the scope. Making the object starts it, and sudo may ask then.
 
-    ``ask``: sudo may ask for a password, which needs a terminal. Raises PermissionRefused when we cannot become root.
+    :meth:`close` ends the shell. It puts the scope back where that was not done. ``ask``: sudo may ask for a
+    password, which needs a terminal. Raises PermissionRefused when we cannot become root.
     """
 
     def __init__(self, ask: bool = True) -> None:

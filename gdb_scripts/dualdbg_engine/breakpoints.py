@@ -12,8 +12,8 @@ from typing import Any, Sequence
 import gdb
 from dualdbg_helpers import cython_frames, language
 
-from . import values
-from .threads import os_thread, select_innermost
+from . import function_places, values
+from .threads import newest_frame, os_thread, select_innermost, show_at
 
 _WORDS = {
     1: "unsigned char",
@@ -75,7 +75,8 @@ def require_register(number: int, register: str, value: int) -> None:
         _breakpoint(number).condition = "(int)$%s == %d" % (register, value)
 
 
-def _breakpoint(number: int) -> gdb.Breakpoint:
+def _breakpoint(number: int) -> Any:
+    point: gdb.Breakpoint
     for point in gdb.breakpoints():
         if point.number == number:
             return point
@@ -104,37 +105,46 @@ def delete_breakpoints(numbers: list[int]) -> None:
 class FunctionPoint(gdb.Breakpoint):
     """A breakpoint on a function that begins with what was inlined into it.
 
-    At a breakpoint of the user's own gdb shows the innermost inlined function, at an internal one the function
-    itself. Its condition is evaluated in the frame: gdb reads one by the names of the innermost function.
+    At a breakpoint of the user's own gdb shows the innermost inlined function, at an internal one the function that
+    was not inlined. Its condition is evaluated in the frame that is shown: gdb would read it by the names of the
+    innermost function.
     """
 
-    def __init__(self, address: int) -> None:
+    def __init__(self, address: int, internal: bool) -> None:
         with language.ours():
-            super().__init__("*%d" % address, internal=True)
+            super().__init__("*%d" % address, internal=internal)
         self.of_frame = ""
 
     def stop(self) -> bool:
-        return _holds(self.of_frame)
+        if not self.of_frame:
+            return True
+        newest_frame().select()
+        try:
+            return bool(language.evaluate_for_user(self.of_frame))
+        except gdb.error:
+            return True  # dualdbg says why
 
 
-def _holds(condition: str | None) -> bool:
-    """Whether a condition is true, or has no value: then the breakpoint stops, and dualdbg says why."""
-    if not condition:
-        return True
-    try:
-        return bool(language.evaluate_for_user(condition))
-    except gdb.error:
-        return True
+def insert_at_function(address: int, inlined: str | None) -> int:
+    """Set a breakpoint at which a function is shown though another one was inlined at its beginning.
+
+    ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
+    """
+    return int(FunctionPoint(address, internal=not _is_shown(address, inlined)).number)
 
 
-def insert_at_function(address: int) -> int:
-    """Set such a breakpoint; returns gdb's number, which is below zero."""
-    return int(FunctionPoint(address).number)
+def _is_shown(address: int, inlined: str | None) -> bool:
+    """Whether it is an inlined function, which is to be shown at this address from now on."""
+    block = function_places.function_named(inlined, address) if inlined is not None else None
+    if block is not None:
+        show_at(address, block)
+    return block is not None
 
 
 def set_internal(number: int, attribute: str, value: Any) -> None:
-    """Set an attribute of an internal breakpoint, which gdb's own commands do not take: ``enabled``, ``ignore_count``
-    or ``of_frame``, its condition.
+    """Set an attribute of such a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
+
+    gdb's own commands do not take numbers below zero.
     """
     setattr(_breakpoint(number), attribute, value)
 
@@ -172,10 +182,10 @@ class LogPoint(gdb.Breakpoint):
         expressions: Sequence[str],
         condition: str | None,
         tid: int,
-        at_function: bool,
+        internal: bool,
     ) -> None:
         with language.ours():
-            super().__init__("*%d" % address, internal=at_function)
+            super().__init__("*%d" % address, internal=internal)
         self._texts = texts
         self._expressions = expressions
         self._condition = condition
@@ -184,6 +194,7 @@ class LogPoint(gdb.Breakpoint):
     def stop(self) -> bool:
         if self._tid and os_thread(gdb.selected_thread()) != self._tid:
             return False
+        newest_frame().select()
         # Calls and assignments were refused when it was set: may-call-functions would print a message each time.
         if self._condition is not None:
             try:
@@ -203,12 +214,14 @@ def insert_log_point(
     condition: str | None,
     tid: int,
     at_function: bool,
+    inlined: str | None,
 ) -> int:
     """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number.
 
-    ``at_function``: its frame is that of the function itself, as for :class:`FunctionPoint`.
+    ``at_function`` and ``inlined``: its frame is that of the function itself, as for :func:`insert_at_function`.
     """
-    return int(LogPoint(address, texts, expressions, condition, tid, at_function).number)
+    internal = at_function and not _is_shown(address, inlined)
+    return int(LogPoint(address, texts, expressions, condition, tid, internal).number)
 
 
 def log_text(number: int, texts: Sequence[str], expressions: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 import gdb
 
@@ -46,32 +46,41 @@ def function_body(address: int) -> dict[str, Any]:
     return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
 
 
-def function_instances(names: list[str]) -> list[dict[str, Any]]:
+def function_instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
-    was inlined. An inlined instance begins where gdb has its first instruction.
+    was inlined. ``expand`` are names without scopes: of code that was optimised when it was linked gdb's index has no
+    others, and gdb reads what has these first; ``read`` are addresses whose
+    debug info it reads before. An inlined instance begins where gdb has its first instruction.
     """
     rows = {}
+    for address in read:
+        gdb.find_pc_line(address)
+    for name in expand:
+        _decoded(name)
     for name in names:
-        try:
-            _, positions = gdb.decode_line(name)
-        except gdb.error:  # it has no such function
-            continue
-        for position in positions or ():
-            block = _block_of(name, position.pc)
+        for position in _decoded(name):
+            block = function_named(name, position.pc)
             if block is None:
                 continue
             caller = next(_functions(block.superblock), None)
-            names = {
+            called = {
                 "function": block.function.print_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
             found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
             for row in found:
-                row.update(names)
+                row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
+
+
+def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
+    try:
+        return gdb.decode_line(name)[1] or ()
+    except gdb.error:  # it has no such function
+        return ()
 
 
 def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, Any]]:
@@ -79,7 +88,9 @@ def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, 
     rows = []
     for address in (position.pc, *_copies(position, block)):
         file, line = source_of(address, block)
-        rows.append({"address": address, "file": file, "line": line, "hides": False})
+        inner = inner_function(address)
+        hides = inner is not None and not _is_same(inner, block)
+        rows.append({"address": address, "file": file, "line": line, "hides": hides})
     return rows
 
 
@@ -94,9 +105,7 @@ def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
     for address in sorted(same):
         if not block.start <= address < block.end or gdb.find_pc_line(address).line != position.line:
             continue
-        if all(
-            (one.start, one.end) != (block.start, block.end) for one in _functions(gdb.block_for_pc(address))
-        ):
+        if not any(_is_same(one, block) for one in functions_around(address)):
             continue
         if reached is None:
             reached = _reached(outer, {position.pc, *copies})
@@ -114,20 +123,25 @@ def entry_of(block: gdb.Block) -> int:
 def outer_function(address: int) -> gdb.Block | None:
     """The block of the function that was not inlined around an address."""
     found = None
-    for block in _functions(gdb.block_for_pc(address)):
+    for block in functions_around(address):
         found = block
     return found
 
 
+def functions_around(address: int) -> Iterator[gdb.Block]:
+    """The blocks of the functions around an address, the innermost inlined one first."""
+    return _functions(gdb.block_for_pc(address))
+
+
 def inner_function(address: int) -> gdb.Block | None:
     """The block of the innermost function around an address."""
-    return next(_functions(gdb.block_for_pc(address)), None)
+    return next(functions_around(address), None)
 
 
 def inlined_at(address: int) -> gdb.Block | None:
     """The outermost inlined function that begins at an address."""
-    blocks = list(_functions(gdb.block_for_pc(address)))
-    before = [(one.start, one.end) for one in _functions(gdb.block_for_pc(address - 1))]
+    blocks = list(functions_around(address))
+    before = [(one.start, one.end) for one in functions_around(address - 1)]
     found = None
     for block in blocks[:-1]:
         if entry_of(block) != address and (block.start, block.end) in before:
@@ -148,13 +162,13 @@ def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | 
     if block is None or block.function is None:
         return file, line
     inner = None
-    for one in _functions(gdb.block_for_pc(address)):
-        if (one.start, one.end) == (block.start, block.end):
+    for one in functions_around(address):
+        if _is_same(one, block):
             break
         inner = one
     if inner is not None and inner.function.line:
         return inner.function.symtab.fullname(), inner.function.line
-    if next(_functions(block.superblock), None) is not None:
+    if is_inlined(block):
         return file, line  # of an inlined function gdb has the line of the call, not its own
     return line_at_entry(address, block.function, file, line)
 
@@ -174,6 +188,11 @@ def line_at_entry(
     return file, line
 
 
+def _is_same(one: gdb.Block, other: gdb.Block) -> bool:
+    """Whether these are the same block. One inside of another with the same addresses is of another function."""
+    return (one.start, one.end, one.function.name) == (other.start, other.end, other.function.name)
+
+
 def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
     """The functions around a block, inlined ones first."""
     while block is not None:
@@ -182,10 +201,15 @@ def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
         block = block.superblock
 
 
-def _block_of(name: str, address: int) -> gdb.Block | None:
+def is_inlined(block: gdb.Block) -> bool:
+    """Whether the function of a block was inlined into another there."""
+    return next(_functions(block.superblock), None) is not None
+
+
+def function_named(name: str, address: int) -> gdb.Block | None:
     """The innermost function around an address that has this name."""
     last = _last_identifier(name)
-    for block in _functions(gdb.block_for_pc(address)):
+    for block in functions_around(address):
         if _last_identifier(block.function.name) == last:
             return block
     return None
@@ -248,7 +272,8 @@ def _is_on_every_way(start: int, place: int, end: int) -> bool:
 
 def _reached(function: gdb.Block, without: set[int]) -> set[int]:
     """The instructions of a function to which a way leads that passes none of those in ``without``."""
-    waiting, seen = [entry_of(function)], set()
+    waiting = [entry_of(function)]
+    seen: set[int] = set()
     code = _Code()
     while waiting and len(seen) < _MOST_OF_FUNCTION:
         address = waiting.pop()

@@ -14,7 +14,8 @@ def read_memory(address: int, length: int) -> str:
 
 def read(address: int, length: int) -> bytes:
     """``length`` bytes at ``address``. Raises gdb.error (MemoryError) where some of them cannot be read."""
-    return gdb.selected_inferior().read_memory(address, length).tobytes()
+    data: bytes = gdb.selected_inferior().read_memory(address, length).tobytes()
+    return data
 
 
 def readable_memory(address: int, length: int) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+from pathlib import Path
 from typing import Any
 
 import gdb
@@ -60,9 +60,9 @@ def _where_most_pass(position: gdb.Symtab_and_line) -> int:
     Compilers put that part before the others. Where the line has other code in the function, the place is there.
     """
     outer = outer_function(position.pc)
-    if outer is None or position.pc >= entry_of(outer):
-        return position.pc
     block = inner_function(position.pc)
+    if outer is None or block is None or position.pc >= entry_of(outer):
+        return int(position.pc)
     for row in position.symtab.linetable().line(position.line) or ():
         there = inner_function(row.pc)
         if (
@@ -70,8 +70,8 @@ def _where_most_pass(position: gdb.Symtab_and_line) -> int:
             and there is not None
             and (there.start, there.end) == (block.start, block.end)
         ):
-            return row.pc
-    return position.pc
+            return int(row.pc)
+    return int(position.pc)
 
 
 def quoted(file: str) -> str:
@@ -79,11 +79,19 @@ def quoted(file: str) -> str:
     return '"%s"' % file if any(character in file for character in " :,") else file
 
 
+def _is_same(first: str, second: str) -> bool:
+    try:
+        return Path(first).samefile(second)
+    except OSError:
+        return False
+
+
 def load_library(path: str) -> None:
-    """Read the whole symbols of one library of the process; ``path`` as the kernel names it, links resolved."""
+    """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved."""
     listed = gdb.execute("info sharedlibrary", to_string=True)
     names = [line[line.index("/") :] for line in listed.splitlines()[1:] if "/" in line]
+    root = gdb.parameter("sysroot")
+    path = path if root.startswith("target:") else root + path  # where gdb has found it
     if path not in names:  # the dynamic linker names it by a link
-        names = [name for name in names if os.path.realpath(name) == path] or [path]
-        path = names[0]
+        path = next((name for name in names if _is_same(name, path)), path)
     gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)

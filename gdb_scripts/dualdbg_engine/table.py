@@ -60,6 +60,7 @@ COMMANDS = {
     "require-register": ("breakpoints", "require_register"),
     "require-thread": ("breakpoints", "require_thread"),
     "run-text": ("inferior_evaluation", "run_text"),
+    "signal-address": ("threads", "signal_address"),
     "signal-code": ("threads", "signal_code"),
     "threads": ("threads", "threads"),
     "set-internal": ("breakpoints", "set_internal"),

@@ -35,6 +35,29 @@ def os_thread(thread: gdb.InferiorThread) -> int:
     return int(thread.ptid[1] or thread.ptid[0])
 
 
+_shown_at: dict[
+    int, tuple[int, int, str]
+] = {}  # a breakpoint's address -> the inlined function that it is on
+
+
+def show_at(address: int, block: gdb.Block) -> None:
+    """At this address show the inlined function of ``block``, not what was inlined at its beginning."""
+    _shown_at[address] = (block.start, block.end, block.function.name)
+
+
+def newest_frame() -> gdb.Frame:
+    """The innermost frame of the selected thread; at a breakpoint on an inlined function the one of that function."""
+    newest = frame = gdb.newest_frame()
+    wanted = _shown_at.get(newest.pc())
+    for block in function_places.functions_around(newest.pc()) if wanted is not None else ():
+        if frame is None or frame.type() != gdb.INLINE_FRAME:
+            break
+        if (block.start, block.end, block.function.name) == wanted:
+            return frame
+        frame = frame.older()
+    return newest
+
+
 def find_thread(number: int) -> gdb.InferiorThread:
     """The thread of this number. Raises GdbError when there is none."""
     for thread in gdb.selected_inferior().threads():
@@ -46,7 +69,7 @@ def find_thread(number: int) -> gdb.InferiorThread:
 def select_innermost(number: int) -> gdb.Frame:
     """Select the innermost frame of a thread."""
     find_thread(number).switch()
-    frame = gdb.newest_frame()
+    frame = newest_frame()
     frame.select()
     return frame
 
@@ -54,7 +77,7 @@ def select_innermost(number: int) -> gdb.Frame:
 def find_frame(number: int, level: int) -> gdb.Frame:
     """A frame of a thread, counted from the innermost, 0. Raises GdbError when the stack is shorter."""
     find_thread(number).switch()
-    frame = gdb.newest_frame()
+    frame = newest_frame()
     for _ in range(level):
         older = frame.older()
         if older is None:
@@ -70,7 +93,7 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
     if selected is None or selected.num != thread.num:
         thread.switch()
     rows: list[dict[str, Any]] = []
-    frame: gdb.Frame | None = gdb.newest_frame()
+    frame: gdb.Frame | None = newest_frame()
     while frame is not None and len(rows) < limit:
         rows.append(_frame_row(frame))
         try:
@@ -140,7 +163,13 @@ def signal_code() -> int:
     return int(information["si_code"])
 
 
+def signal_address() -> int:
+    """si_addr of that signal."""
+    return int(gdb.convenience_variable("_siginfo")["_sifields"]["_sigfault"]["si_addr"])
+
+
 def _register_text(value: gdb.Value) -> str:
     if value.type.strip_typedefs().code in (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_PTR) and value.type.sizeof <= 8:
         return hex(int(value) & WORD)
-    return value.format_string(max_elements=16)
+    text: str = value.format_string(max_elements=16)
+    return text

@@ -61,7 +61,8 @@ def variables(number: int, level: int) -> list[dict[str, Any]]:
         for symbol in block:
             if symbol.name in seen or not (symbol.is_argument or symbol.is_variable):
                 continue
-            if symbol.needs_frame or symbol.is_argument:
+            has_none = symbol.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT  # which is worth knowing
+            if symbol.needs_frame or symbol.is_argument or has_none:
                 seen.add(symbol.name)
                 rows.append(_value_row(symbol.name, _read(symbol, frame)))
         if block.function is not None:
@@ -134,6 +135,9 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     """``is_part``: it is the part of an object that comes from a base class, not an object by itself."""
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
+    if value.is_optimized_out:  # printers would read what there is not
+        text, type_ = "<optimized out>", _type_name(value.type)
+        return {"name": name, "type": type_, "value": text, "handle": None, "address": None}
     load_printers()
     from dualdbg_helpers.actual import actual
 
@@ -151,8 +155,11 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     except (gdb.error, RuntimeError):
         address = None
     handle = None
-    if _expands(value):
-        handle = keep(int(value) if _is_python_object(value.type) else value)
+    try:
+        if _expands(value):
+            handle = keep(int(value) if _is_python_object(value.type) else value)
+    except (gdb.error, RuntimeError):
+        pass  # what it leads to cannot be read: the text says so
     return {"name": name, "type": _type_name(value.type), "value": text, "handle": handle, "address": address}
 
 
@@ -165,7 +172,10 @@ def _type_name(type_: gdb.Type) -> str:
 def _is_python_object(type_: gdb.Type) -> bool:
     """Whether this is the type of a pointer to a PyObject."""
     type_ = type_.strip_typedefs()
-    return type_.code == gdb.TYPE_CODE_PTR and type_.target().strip_typedefs().unqualified().name == "_object"
+    if type_.code != gdb.TYPE_CODE_PTR:
+        return False
+    name: "str | None" = type_.target().strip_typedefs().unqualified().name
+    return name == "_object"
 
 
 def _expands(value: gdb.Value) -> bool:

@@ -7,6 +7,7 @@ ever taken, so each address is found at which an instruction before, or a jump, 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Callable, Iterator
 
 import gdb
@@ -53,7 +54,7 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
         first = not name.startswith(
             "__pyx_f_"
         )  # its only caller is the wrapper around it, which runs it once
-        found = _entered(start, end, lambda address, name=name: _is_within(address, name), first)
+        found = _entered(start, end, partial(_is_within, name), first)
         rows += [_row(_behind_prologue(address, start)) for address in found]
     return rows
 
@@ -114,7 +115,7 @@ def _author(address: int) -> str | None:
     return next((name for name in _names(address) if _AUTHORS.match(name)), None)
 
 
-def _is_within(address: int, name: str) -> bool:
+def _is_within(name: str, address: int) -> bool:
     """Whether the instruction belongs to the function ``name``, or to one that was inlined there."""
     return name in _names(address)
 

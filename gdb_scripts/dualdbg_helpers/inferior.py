@@ -6,6 +6,7 @@ import locale
 import re
 
 import gdb
+from dualdbg_shared.process_root import inside, root_link
 
 from . import language
 from .errors import HelperError, Unreadable
@@ -45,6 +46,8 @@ def _read_mappings(inferior, rows):
     sysroot = gdb.parameter("sysroot")
     if sysroot and not sysroot.startswith("target:"):
         roots.append(sysroot)
+    link = root_link(inferior.pid) if inferior.pid else "/"
+    rows = [row._replace(path=inside(row.path, link)) for row in rows]
     key = (inferior.num, inferior.pid, roots, [row for row in rows if row.path.startswith("/")])
     if _mappings.get("key") == key:
         return _mappings["value"]

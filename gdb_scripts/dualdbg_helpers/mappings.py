@@ -82,8 +82,8 @@ class Mappings:
     """The libraries of an inferior, and its symbols by address and by name.
 
     ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be found (a container's
-    root), tried after the path itself. ``files`` gives, by path, the place of a file that is found in neither way
-    because it was deleted.
+    root), tried before the path itself, where another file may lie out here. ``files`` gives, by path, the place of a
+    file that is found in neither way because it was deleted.
     """
 
     def __init__(self, rows, roots=(), files=None):
@@ -105,7 +105,7 @@ class Mappings:
     def _local(self, path):
         if path in self._files:
             return self._files[path]
-        for candidate in [path] + [root.rstrip("/") + path for root in self._roots]:
+        for candidate in [root.rstrip("/") + path for root in self._roots] + [path]:
             if Path(candidate).is_file():
                 return candidate
         return path

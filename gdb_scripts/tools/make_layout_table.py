@@ -13,11 +13,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from dualdbg_helpers.layout import installation, types_object, wanted
 
 
-def rows(mapping):
+def rows(mapping: "dict[str, object]") -> str:
     return ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(mapping.items()))
 
 
-def main(root):
+def main(root: str) -> None:
     found = installation.Installation(root, installation.version_of(root), True)
     if found.version is None:
         sys.exit(f"{root} is no PyTorch installation: its version is not there.")

@@ -1,4 +1,4 @@
-"""Compiles the module of the random walks, at a level of optimisation; prints the folder to put on PYTHONPATH."""
+"""Compiles the modules of the tests of steps, at a level of optimisation; prints the folder to put on PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from native.build import this_interpreter  # noqa: E402
 
 
 def build(optimize: str = "0", build_dir: Path = BUILD_DIR) -> Path:
-    """The folder with the module for this interpreter, compiled with ``-g -O<optimize>`` unless it is there."""
+    """The folder with the modules for this interpreter, compiled with ``-g -O<optimize>`` unless they are there."""
     target = this_interpreter()
     if not target.pybind11:
         raise BuildError("no pybind11 here; type: pip install pybind11")
     flags = ["-shared", "-fPIC", "-std=c++17", "-Wall", "-pthread", "-g", f"-O{optimize}"]
     flags += ["-fvisibility=hidden", f"-I{target.include}", f"-I{target.pybind11[0]}"]
-    source = HERE / "sample_walks.cpp"
-    command = {f"sample_walks{target.suffix}": [*flags, str(source)]}
-    return compile_once(f"walks-O{optimize}-{target.tag}", command, [source], build_dir)
+    sources = [HERE / "sample_walks.cpp", HERE / "sample_throws.cpp"]
+    commands = {f"{source.stem}{target.suffix}": [*flags, str(source)] for source in sources}
+    return compile_once(f"walks-O{optimize}-{target.tag}", commands, sources, build_dir)
 
 
 def main() -> int:

@@ -33,10 +33,8 @@ struct Fail {
 };
 
 struct Keeper {
-    explicit Keeper(int d) : depth(d) {
-        AT; kept = depth; }
-    ~Keeper() {
-        MARK(std::uncaught_exceptions() > 0 ? -__LINE__ : __LINE__, depth); kept = 0; }
+    explicit Keeper(int d) : depth(d) { AT; kept = depth; }
+    ~Keeper() { MARK(std::uncaught_exceptions() > 0 ? -__LINE__ : __LINE__, depth); kept = 0; }
     int depth;
     int kept = 0;
 };
@@ -74,8 +72,7 @@ long called_back(long at, int depth) {
     AT; return answer.cast<long>(); }
 
 int compare(const void* one, const void* other) {
-    int depth = sorting_depth;
-    AT; long difference = *static_cast<const long*>(one) - *static_cast<const long*>(other);
+    int depth = sorting_depth; AT; long difference = *static_cast<const long*>(one) - *static_cast<const long*>(other);
     AT; return difference < 0 ? -1 : difference > 0; }
 
 long sorted(long at, int depth) {

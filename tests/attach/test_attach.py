@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -483,3 +485,49 @@ def test_cycles() -> None:
             assert now == descriptors
         assert threads == 1
         assert "[None, None, None]" in answer_of(process)
+
+
+def _installed_elsewhere(folder: Path) -> dict[str, str]:
+    """The environment of a dualdbg, with a debugpy, that lies in ``folder``."""
+    import debugpy
+
+    import dualdbg as ours
+
+    package = Path(debugpy.__file__).parent
+    for part in (package, *package.parent.glob("debugpy-*.dist-info"), Path(ours.__file__).parent):
+        shutil.copytree(part, folder / part.name)  # links become copies, so shared/ comes along
+    shutil.copytree(Path(ours.__file__).parent.parent / "gdb_scripts", folder / "gdb_scripts")
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+@pytest.mark.slow
+def test_two_installations(tmp_path: Path) -> None:
+    """What one dualdbg has left in a program another one uses, when it is the same; else it says whose it is."""
+    elsewhere = _installed_elsewhere(tmp_path / "other")
+
+    words = [
+        sys.executable,
+        "-m",
+        "dualdbg",
+        "attach",
+        "--no-stacks",
+        "--batch",
+        "-b",
+        "py:tick",
+        "-x",
+        "continue",
+    ]
+    place: dict[str, Any] = {"env": elsewhere, "cwd": tmp_path, "text": True}
+    with in_state("busy") as process:
+        assert "Breakpoint 1: Python" in attach(process.pid, "-b", "py:tick", "-x", "continue").stdout
+        done = subprocess.run([*words, str(process.pid)], capture_output=True, timeout=120, **place)
+        assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
+        with open(tmp_path / "other" / "dualdbg" / "target" / "bootstrap" / "dualdbg_probe.py", "a") as file:
+            file.write("# another version\n")
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen([*words, str(process.pid)], **streams, **place) as waiting:
+            assert waiting.stdout is not None
+            told = next((line for line in waiting.stdout if "rejected" in line), "")
+            waiting.terminate()
+        assert told.startswith("Breakpoint 1 (py:tick): rejected: Python control is not possible: ")
+        assert "another dualdbg, of another version, has left its debugpy in the program" in told

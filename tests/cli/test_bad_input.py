@@ -104,13 +104,25 @@ def test_the_status_of_the_program_comes_back(folder: Path, text: str, status: i
 
 
 def test_a_crash_is_shown_and_its_status_comes_back(folder: Path) -> None:
-    done = dualdbg("run", "--batch", "--json", script(folder, "import ctypes\nctypes.string_at(0)\n"))
+    text = "import ctypes\nctypes.string_at(64)\n"
+    done = dualdbg("run", "--batch", "--json", script(folder, text))
     (stop,) = done.of("stopped")
     assert (stop["reason"], stop["origin"]) == ("signal", "native")
-    assert stop["description"].startswith("SIGSEGV")
+    assert stop["description"] == "SIGSEGV, Segmentation fault at address 0x40"
     assert any(frame["kind"] == "python" and frame["line"] == 2 for frame in done.of("stack")[0]["frames"])
     assert done.of("exited") == [{"event": "exited", "code": None, "signal": 11}]
     assert done.status == 139
+
+
+def test_at_a_crash_nothing_is_said_of_a_later_stop(folder: Path) -> None:
+    program = script(folder, "import ctypes\nvalues = [1]\nctypes.string_at(64)\n")
+    (stack,) = dualdbg("run", "--batch", "--json", program).of("stack")
+    number = next(frame["number"] for frame in stack["frames"] if frame["kind"] == "python")
+    commands = ("py len(values)", f"frame {number}", "print len(values)")
+    words = [word for command in commands for word in ("-x", command)]
+    first, second = dualdbg("run", "--batch", "--json", *words, program).of("error")
+    assert "read from memory" in first["hint"] and "read from memory" in second["hint"], (first, second)
+    assert "continue" not in first["hint"] + second["hint"]  # there is nothing to continue to
 
 
 # -- gdb and the kernel -----------------------------------------------------------------------------

@@ -122,6 +122,12 @@ def test_wrapped_tensors(tensors: Outcome) -> None:
     assert described(tensors, "gradient")["repr"] == more["gradient"]
     assert described(tensors, "jagged")["python_type"] == "NestedTensor"
     assert described(tensors, "jagged")["sizes"] == [2, more["jagged"]]
+    assert described(tensors, "jagged")["numel"] == described(tensors, "nested")["numel"] == 8
+    assert described(tensors, "nested")["sizes"] == [2, "*"]
+    assert described(tensors, "nested_matrices")["sizes"] == [2, "*", 3]
+    matrices = (described(tensors, name)["numel"] for name in ("nested_matrices", "jagged_matrices"))
+    assert list(matrices) == [18, 18]
+    assert "which has ended" in described(tensors, "of_ended_grad")["wraps"]
     for name, sizes in more["sizes"].items():
         assert described(tensors, name)["sizes"] == sizes
         assert described(tensors, name)["symbolic"]

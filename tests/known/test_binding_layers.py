@@ -29,7 +29,7 @@ def functions(library: Path) -> Iterator[tuple[bytes, str]]:
 
 @pytest.fixture(scope="module")
 def bindings() -> Path:
-    return support._built("bindings/build.py")
+    return support.built(support.SAMPLES / "bindings/build.py")
 
 
 def disagreements(libraries: list[Path]) -> tuple[set[str], list[str]]:

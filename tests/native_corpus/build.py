@@ -29,10 +29,10 @@ from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
 
 @dataclass(frozen=True)
 class Layer:
-    """A binding layer: the module, its own source, and the compiler's further arguments, which may be sources too."""
+    """A binding layer: the module, its sources, and the compiler's further arguments, which may be sources too."""
 
     module: str
-    source: str
+    sources: tuple[str, ...]
     arguments: Callable[[], list[str]] = list
 
 
@@ -61,10 +61,11 @@ def _nanobind() -> list[str]:
 
 
 LAYERS = {
-    "capi": Layer("corpus_capi", "corpus_capi.cpp"),
-    "pybind": Layer("corpus_pybind", "corpus_pybind.cpp", _pybind11),
-    "nanobind": Layer("corpus_nanobind", "corpus_nanobind.cpp", _nanobind),
+    "capi": Layer("corpus_capi", ("corpus.cpp", "corpus_capi.cpp")),
+    "pybind": Layer("corpus_pybind", ("corpus.cpp", "corpus_pybind.cpp"), _pybind11),
+    "nanobind": Layer("corpus_nanobind", ("corpus.cpp", "corpus_nanobind.cpp"), _nanobind),
 }
+OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",))}
 
 VARIANTS = {
     "O0": ["-O0", "-g"],
@@ -84,17 +85,17 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     """The folder with the extension of this layer, compiled with these options unless it is there."""
     if variant in SYSTEMS:
         return _build_package(SYSTEMS[variant], build_dir)
-    recipe = LAYERS[layer]
+    recipe = {**LAYERS, **OTHERS}[layer]
     include = Path(sysconfig.get_path("include"))
     common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
-    sources = [str(SOURCES / "corpus.cpp"), str(SOURCES / recipe.source)]
+    sources = [str(SOURCES / name) for name in recipe.sources]
     output = recipe.module + sysconfig.get_config_var("EXT_SUFFIX")
     try:
         extra = recipe.arguments()
     except ImportError as error:
         raise BuildError(f"{error}; type: pip install '.[dev]'") from error
     commands = {output: [*common, *VARIANTS[variant], *sources, *extra]}
-    inputs = [*sorted(SOURCES.glob("corpus.?pp")), SOURCES / recipe.source, include / "patchlevel.h"]
+    inputs = [SOURCES / "corpus.hpp", *(SOURCES / name for name in recipe.sources), include / "patchlevel.h"]
     return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
 
 
@@ -134,7 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("layer", choices=list(LAYERS))
+    parser.add_argument("layer", choices=[*LAYERS, *OTHERS])
     parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
     options = parser.parse_args()
     try:

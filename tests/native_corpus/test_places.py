@@ -37,11 +37,13 @@ RECIPES = [
 LOOPS = {"corpus::factorial"}
 # A destructor that also frees the memory and was inlined, guessed from a virtual call, calls the destructor: two stops.
 DELETING = {"corpus::Dog::~Dog"}
+# GCC writes no debug info of the thunk of a lambda that it optimises while linking: nobody knows what is inlined there.
+IN_THUNKS = {"corpus::Animal::Animal", "corpus::Dog::Dog"}
 # Without debug info nobody knows where these were inlined.
 INLINED = {
     "corpus::Animal::Animal", "corpus::Dog::Dog", "corpus::Animal::legs", "corpus::Dog::age", "corpus::clamp_sum",
-    "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::Point::operator+",
-    "corpus::Adder::operator()",
+    "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::first", "corpus::second",
+    "corpus::Point::operator+", "corpus::Adder::operator()",
 }  # fmt: skip
 
 SCRIPT = """\
@@ -146,7 +148,7 @@ def places_of(row: Breakpoint, module: Module) -> list[int]:
 @pytest.mark.parametrize(("layer", "variant"), RECIPES)
 def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path) -> None:
     library = built(layer, variant)
-    is_optimized, has_lines = variant != "O0", variant != "O2-nodebug"
+    has_lines = variant != "O2-nodebug"
     gdb = ask_gdb(library, NAMES, ["corpus.cpp", "corpus.hpp"] if has_lines else [])
     lines = [spec for spec in gdb if spec not in NAMES]
     seen = in_dualdbg(library, LAYERS[layer].module, tmp_path, NAMES, lines)
@@ -156,7 +158,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
     wrong = [
         f"{name}: {calls[name]} calls, {seen.hits[name]} hits"
         for name in NAMES
-        if not is_right(name, calls[name], seen.hits[name], is_optimized, has_lines)
+        if not is_right(name, calls[name], seen.hits[name], layer, variant)
     ]
     wrong += [
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
@@ -175,8 +177,11 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
     assert not wrong, "\n".join(wrong)
 
 
-def is_right(name: str, calls: int, hits: int, is_optimized: bool, has_lines: bool) -> bool:
+def is_right(name: str, calls: int, hits: int, layer: str, variant: str) -> bool:
     """Whether a breakpoint was hit as often as its function was called."""
+    is_optimized, has_lines = variant != "O0", variant != "O2-nodebug"
+    if variant == "O3-lto" and layer != "capi" and name in IN_THUNKS:
+        return 0 < hits <= calls
     if is_optimized and name in LOOPS:
         return 0 < hits <= calls
     if is_optimized and name in DELETING:

@@ -15,20 +15,20 @@ from dualdbg.session.transitions.native import native_stopped
 from tests.session.fakes.world import USERS
 from tests.session.test_races import Races
 
-LONGEST = 200  # characters
+LONGEST = 240  # characters
 
 
 def a_life(seed: int) -> list[str]:
     """What is logged of a session that meets every kind of stop, steps, halts and ends."""
     machine = Races()
-    machine.begin(seed)
+    machine.begin(seed, "launched")
     lines: list[str] = []
     machine.session.loop.log = lines.append
-    machine._at(machine.world.load_library)
+    machine._at(lambda: machine.world.change(StopCause.LIBRARIES))
     machine.time_passes(2.0)
     machine._at(lambda: machine.world.hit(USERS))
     machine.time_passes(2.0)
-    machine.step("next")
+    machine.step("next", None)
     machine.time_passes(2.0)
     if machine.world.stepping is not None:
         machine._at(machine.world.end_native_step)

@@ -10,6 +10,7 @@ from dualdbg.model import Event, Notice, Output, Resumed
 from dualdbg.session import loop as loops
 from dualdbg.session.loop import Loop
 from dualdbg.session.state import TargetState
+from dualdbg.session.transitions.beginning import begin
 
 
 def test_a_front_end_that_does_not_read_misses_texts_and_nothing_else(
@@ -40,3 +41,19 @@ def test_a_front_end_that_does_not_read_misses_texts_and_nothing_else(
     notice, resumed = seen[3:5]
     assert isinstance(notice, Notice) and notice.message.startswith("7 texts are left out here")
     assert resumed == Resumed(7)
+
+
+def test_an_end_with_entries_that_wait_leaves_no_traceback() -> None:
+    """asyncio writes one to the terminal for what a callback raises."""
+    trouble: list[object] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: trouble.append(context))
+        loop = Loop(TargetState(1, lambda: 0.0), lambda effect: None)
+        loop.open()
+        loop.put(begin)
+        await loop.end_tasks()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert not trouble

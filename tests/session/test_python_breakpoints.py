@@ -229,3 +229,34 @@ def test_an_exception_that_came_out_of_cxx_says_where_it_was_thrown(
     assert "thrown in sample::check_positive at helper.cpp:46 as std::runtime_error" in positive
     assert "thrown" not in plain and "value is negative" in plain
     assert "raise_error at sample_pybind.cpp" in raised
+
+
+def test_a_bare_name_is_bound_when_a_function_of_that_name_is_known(program: Path) -> None:
+    """debugpy takes any name. Written in the program: bound. Made at run time: bound by its first hit. Else: never."""
+    hidden = 'import importlib\nimportlib.import_module("la" + "te").made()\n'
+    source = program.read_text().replace("\nrenamed()\n", f"\nrenamed()\n{hidden}")
+    program.write_text(source)
+    (program.parent / "late.py").write_text("def made():\n    pass\n")
+    states: list[tuple[int, str]] = []
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        states.extend((row.id, row.state.value) for row in driver.session.breakpoints.all())
+        await driver.session.resume()
+        stop = await driver.stop()
+        while stop.breakpoints != (2,):
+            await driver.session.resume()
+            stop = await driver.stop()
+        states.append((2, driver.session.breakpoints.get(2).state.value))
+        await driver.session.resume()
+        await driver.exit()
+
+    told: list[str] = []
+
+    async def both(driver: Driver) -> None:
+        await work(driver)
+        told.extend(notice.message for notice in driver.notices)
+
+    run_session(both, program, "py:forward", "py:made", "py:nosuch")
+    assert states == [(1, "verified"), (2, "pending"), (3, "pending"), (2, "verified")]
+    assert [text for text in told if "never bound" in text] == ["breakpoint 3 (py:nosuch) never bound"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -29,8 +31,9 @@ from dualdbg.session.effects import (
     Tell,
 )
 from dualdbg.session.state import Grip, TargetState
-from dualdbg.session.stops.facts import UNREAD, Need, Picture, PythonHold, Sender
-from dualdbg.session.transitions.beginning import begin
+from dualdbg.session.stepping.step import Step
+from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPlace, Sender
+from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
 from dualdbg.session.transitions.ending import exited
 from dualdbg.session.transitions.going_on import (
     departed,
@@ -40,8 +43,13 @@ from dualdbg.session.transitions.going_on import (
     python_refused,
 )
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
-from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped
-from dualdbg.session.transitions.python import python_fact_read, python_ready, python_stopped
+from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, resume_failed
+from dualdbg.session.transitions.python import (
+    python_hits_read,
+    python_place_read,
+    python_ready,
+    python_stopped,
+)
 
 PID = 10
 THREAD = Thread(PID, "python")
@@ -51,6 +59,7 @@ SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
 INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
+PLACE = PythonPlace(PID, (), 1, None)
 
 
 def running() -> TargetState:
@@ -73,14 +82,11 @@ def hit(state: TargetState) -> PrepareNative:
     """A native breakpoint of the user's, up to the point where it is prepared."""
     need = one(native_stopped(state, HIT), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.STEP
-    need.facts.ends_step = None
-    need = one(native_fact_read(state, need.facts), ReadNative)
+    need = one(native_fact_read(state, replace(need.facts, ends_step=None)), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.BREAKPOINTS
-    need.facts.met = (1,), None
-    need = one(native_fact_read(state, need.facts), ReadNative)
+    need = one(native_fact_read(state, replace(need.facts, met=((1,), None))), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.THREAD
-    need.facts.thread = 1, PID
-    prepare = one(native_fact_read(state, need.facts), PrepareNative)
+    prepare = one(native_fact_read(state, replace(need.facts, thread=(1, PID))), PrepareNative)
     assert isinstance(prepare, PrepareNative)
     return prepare
 
@@ -89,10 +95,9 @@ def decided(state: TargetState) -> PythonHold:
     """A Python breakpoint of the user's, up to the point where it is prepared."""
     read = one(python_stopped(state, PYTHON), ReadPython)
     assert isinstance(read, ReadPython) and read.need is Need.PLACE
-    read.hold.read, read.hold.tid = True, PID
-    assert one(python_fact_read(state, read.hold), ReadPython) == ReadPython(read.hold, Need.MET)
-    read.hold.met = (2,), None
-    assert isinstance(one(python_fact_read(state, read.hold), PreparePython), PreparePython)
+    assert one(python_place_read(state, read.hold, PLACE), ReadPython) == ReadPython(read.hold, Need.MET)
+    effects = python_hits_read(state, read.hold, ((2,), None))
+    assert isinstance(one(effects, PreparePython), PreparePython)
     return read.hold
 
 
@@ -104,8 +109,7 @@ def interrupted(state: TargetState) -> Effects:
 def sigint(state: TargetState, sender: Sender) -> Effects:
     need = one(native_stopped(state, SIGINT), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.SENDER
-    need.facts.sender = sender
-    return native_fact_read(state, need.facts)
+    return native_fact_read(state, replace(need.facts, sender=sender))
 
 
 def test_a_native_stop_is_told_once_and_a_resume_when_gdb_has_let_go() -> None:
@@ -162,8 +166,7 @@ def test_a_python_stop_that_a_native_one_overtook_is_shown_again() -> None:
     leave_natively(state, None, False, None, False)
     read = one(departed(state), ReadPython)
     assert read == ReadPython(hold, Need.PLACE)
-    hold.read = True
-    assert isinstance(one(python_fact_read(state, hold), PreparePython), PreparePython)
+    assert isinstance(one(python_place_read(state, hold, PLACE), PreparePython), PreparePython)
     [again] = told(python_ready(state, hold, PICTURE))
     assert isinstance(first, Stopped) and isinstance(again, Stopped)
     assert again.stop.reason is Reason.PAUSE and again.stop.epoch > first.stop.epoch
@@ -189,14 +192,45 @@ def test_debugpy_may_refuse_to_go_on() -> None:
     assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
 
 
+def test_a_refusal_of_debugpy_may_come_after_a_native_stop() -> None:
+    state = running()
+    hold = decided(state)
+    python_ready(state, hold, PICTURE)
+    post = one(leave_in_python(state, "goto", None, 3), Post)
+    assert isinstance(post, Post) and post.departure is not None
+    native_ready(state, hit(state), PICTURE)
+    step = Step("next", PID, 1)
+    leave_natively(state, step, True, None, False)
+    departed(state)
+    effects = python_refused(state, post.departure, "goto", CommandError("no"))
+    assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+    assert state.step is step, "the refusal is about an earlier command"
+
+
+def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
+    state = running()
+    native_ready(state, hit(state), PICTURE)
+    native_stopped(state, replace(HIT))
+    with pytest.raises(WrongState):
+        leave_natively(state, None, False, None, False)
+    assert state.grip is Grip.JUDGING
+
+
+def test_gdb_may_refuse_to_let_an_attached_program_run_for_a_moment() -> None:
+    state = TargetState(PID, lambda: 1.0)
+    attached(state, NativeHold(HIT, PID, 1))
+    run_for_a_moment(state)
+    [stopped] = told(resume_failed(state, THREAD))
+    assert isinstance(stopped, Stopped) and state.phase is State.NATIVE_STOPPED
+
+
 def test_a_halt_while_gdb_judges_a_stop_needs_no_interrupt() -> None:
     state = running()
     need = one(native_stopped(state, LIBRARY), ReadNative)
     assert isinstance(need, ReadNative)
     halt = Halt()
     assert halt_wanted(state, halt) == []
-    need.facts.done = True
-    assert native_fact_read(state, need.facts) == [AnswerHalt(halt, True)]
+    assert native_fact_read(state, replace(need.facts, done=True)) == [AnswerHalt(halt, True)]
     assert one(halt_done(state, halt), Resume) == Resume()
 
 
@@ -234,9 +268,23 @@ def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     assert pause_wanted(state) == []
     read = one(halt_done(state, halt), ReadNative)
     assert isinstance(read, ReadNative) and read.need is Need.PAUSE
-    read.facts.can_pause, read.facts.thread = False, (1, PID)
-    prepare = one(native_fact_read(state, read.facts), PrepareNative)
+    facts = replace(read.facts, can_pause=False, thread=(1, PID))
+    prepare = one(native_fact_read(state, facts), PrepareNative)
     assert isinstance(prepare, PrepareNative) and prepare.verdict.reason is Reason.PAUSE
+
+
+def test_a_pause_waits_for_work_that_meets_a_stop_which_is_for_nobody() -> None:
+    state = running()
+    halt = Halt()
+    halt_wanted(state, halt)
+    interrupted(state)
+    assert pause_wanted(state) == []
+    need = one(native_stopped(state, LIBRARY), ReadNative)  # the work runs code of the program
+    assert isinstance(need, ReadNative) and need.need is Need.LIBRARIES
+    assert native_fact_read(state, replace(need.facts, done=True)) == []
+    assert state.grip is Grip.HALTED
+    read = one(halt_done(state, halt), ReadNative)
+    assert isinstance(read, ReadNative) and read.need is Need.PAUSE
 
 
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
@@ -244,16 +292,14 @@ def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     pause_wanted(state)
     read = interrupted(state)[0]
     assert isinstance(read, ReadNative)
-    read.facts.can_pause, read.facts.thread = True, (1, PID)
-    effects = native_fact_read(state, read.facts)
+    effects = native_fact_read(state, replace(read.facts, can_pause=True, thread=(1, PID)))
     assert isinstance(one(effects, Post), Post) and isinstance(one(effects, Resume), Resume)
     native_ready(state, hit(state), PICTURE)  # a native breakpoint serves the user as well
     leave_natively(state, None, False, None, False)
     departed(state)
     late = one(python_stopped(state, PythonStopped(PythonCause.PAUSED, 1)), ReadPython)
     assert isinstance(late, ReadPython)
-    late.hold.read = True
-    post = one(python_fact_read(state, late.hold), Post)
+    post = one(python_place_read(state, late.hold, PLACE), Post)
     assert isinstance(post, Post) and post.request.command == "continue"
 
 
@@ -293,3 +339,20 @@ def _entries(module: ModuleType) -> set[str]:
         if one.__module__ == module.__name__ and not name.startswith("_")
     }
     return functions - {"decide_native", "next_python_stop"}
+
+
+def test_only_transitions_write_the_state() -> None:
+    """A worker that fills in a fact of its own accord would be a second writer."""
+    session = Path(transitions.__file__).parent.parent
+    kept = {"state", "facts", "hold", "departure"}  # as variables and attributes of this kind are called
+    wrong = []
+    for path in sorted(session.rglob("*.py")):
+        if path.parent.name == "transitions" or path.name == "state.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+                owner = node.value
+                name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", None)
+                if name in kept:
+                    wrong.append(f"{path.relative_to(session)}:{node.lineno} {ast.unparse(node)}")
+    assert not wrong

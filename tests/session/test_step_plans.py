@@ -508,7 +508,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "in the user's code": (arrival(STEPPED, NATIVE_STEP, stack=IN_C), ENDS),
     "step in a binding layer that the function called": (
         arrival(STEPPED, STEP_IN, stack=stack(DEEP_GLUE, CALLER), momentary=Momentary()),
-        Outcome(False, Places(bodies=0x700, detour=CALLER)),
+        Outcome(False, Places(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step in the C++ library": (
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
@@ -517,6 +517,19 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "step in Python.h, inlined": (
         arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),
         Outcome(False, steps_again=True),
+    ),
+    "step out of the function, into the C library": (
+        arrival(
+            STEPPED,
+            STEP_IN,
+            stack=stack(replace(QSORT, sp=64), CALLER),
+            momentary=Momentary(landings={LANDED}),
+        ),
+        GOES_ON,
+    ),
+    "step in the C library with lines": (
+        arrival(STEPPED, STEP_IN, stack=stack(replace(QSORT, sp=8), CALLER), momentary=Momentary()),
+        Outcome(False, Places(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step out of the function, into a binding layer": (
         arrival(STEPPED, STEP_IN, stack=stack(replace(GLUE, sp=64), CALLER), momentary=Momentary()),

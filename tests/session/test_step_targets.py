@@ -105,7 +105,7 @@ def bindings() -> Env:
     """What a program needs to import the samples in nanobind and Cython."""
     for module in ("nanobind", "Cython"):
         support.require(importlib.util.find_spec(module), f"{module}: pip install nanobind cython")
-    return {"PYTHONPATH": str(support._built("bindings/build.py"))}
+    return {"PYTHONPATH": str(support.built(support.SAMPLES / "bindings/build.py"))}
 
 
 def test_nanobind_and_cython(bindings: Env, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class Gdb:
         await self.moment()
         return self._last
 
-    async def insert_at_function(self, address: int) -> int:
+    async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
         return await self.insert_breakpoint(address)
 
     async def delete_breakpoint(self, number: int) -> None:

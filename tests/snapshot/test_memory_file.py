@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -103,3 +106,32 @@ def test_traps_are_taken_out_of_a_process_that_we_may_not_trace(
         tracer.communicate()
     assert find_traps(program.pid) == []
     assert ProcessMemory(program.pid).read(address, 16) == before
+
+
+OWN_FILE = """\
+import mmap, sys, time
+with open(sys.argv[1], "rb") as file:
+    code = mmap.mmap(file.fileno(), mmap.PAGESIZE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code[8:12] = bytes.fromhex(sys.argv[2])
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_file_of_a_process_with_other_mounts_is_its_own(tmp_path: Path) -> None:
+    """Out here the name is that of another file, which has a trap there itself."""
+    unshare = support.require(shutil.which("unshare"), "unshare (util-linux)")
+    probe = subprocess.run([unshare, "--mount", "true"], capture_output=True)
+    support.require(probe.returncode == 0, "mount namespaces", outside=True)
+    inside, outside = tmp_path / "inside", tmp_path / "code"
+    inside.write_bytes(bytes(PAGE))
+    outside.write_bytes(TRAP * (PAGE // len(TRAP)))
+    python = shlex.join([sys.executable, "-ISc", OWN_FILE, str(outside), (TRAP * 4)[:4].hex()])
+    script = f"mount --bind {shlex.quote(str(inside))} {shlex.quote(str(outside))} && exec {python}"
+    with subprocess.Popen([unshare, "--mount", "sh", "-c", script], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout and process.stdout.readline() == b"ready\n"
+            found = find_traps(process.pid)
+        finally:
+            process.kill()
+    assert len(found) == 4 // len(TRAP) and {one.original for one in found} == {bytes(len(TRAP))}

@@ -232,3 +232,20 @@ def test_a_dualdbg_that_does_not_end_is_ended_and_others_clear_up(hang: str, tmp
     with process:
         assert process.wait(DEADLINE) == 143
     support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_what_was_asked_something_ends_with_us(how: int, tmp_path: Path) -> None:
+    """An interpreter that is a script and hangs, say, before there is a session."""
+    asked = "sleep 1000 & echo $! > $0; wait"
+    told = tmp_path / "told"
+    process, _ = start(
+        "from dualdbg.in_thread import run; end = afterwards.end;"
+        "afterwards.end = lambda pid: [end(pid), print(flush=True)][0];"
+        f"run(['/bin/sh', '-c', {asked!r}, {str(told)!r}], timeout=1000)",
+        tmp_path,
+    )
+    support.wait_until(lambda: told.exists() and told.read_text().endswith("\n"), DEADLINE, "it was started")
+    end(process, how)
+    child = int(told.read_text())
+    support.wait_until(lambda: not support.is_running(child), DEADLINE, "it was ended")

@@ -32,7 +32,6 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/target/guard.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/afterwards.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/in_thread.py": "what its callers give it",
-    "dualdbg/symbols/gdb_feed/graph_pictures.py": "Graphviz, of the user",
     "dualdbg/target/scope.py": "sudo, which cleans it",
     "dualdbg/vscode/extension.py": "the user's editor",
     "dualdbg/vscode/two_debuggers.py": "becomes the user's program",

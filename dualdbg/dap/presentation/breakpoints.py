@@ -98,7 +98,7 @@ class BreakpointBook:
                 return id
         try:
             added = await self._debuggee.session.breakpoints.add_spec(spec)
-        except CommandError as error:
+        except DualdbgError as error:  # the other rows are none the worse for it
             return error
         return self._number(added)
 

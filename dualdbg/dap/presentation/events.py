@@ -180,6 +180,10 @@ class Pump:
 
     # -- threads ----------------------------------------------------------------------------------
 
+    def told_of(self, tid: int) -> bool:
+        """Whether the client knows this thread, and has not been told that it ended."""
+        return tid in self._threads
+
     def threads_are(self, now: set[int]) -> None:
         """Tell which threads began and ended since the last time."""
         for tid in sorted(now - self._threads):

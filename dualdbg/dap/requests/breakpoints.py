@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import DualdbgError, SpecError, UsageError
+from ...errors import DualdbgError, SpecError
 from ...model import BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
@@ -157,29 +157,43 @@ async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.Se
 
 
 @request("setExceptionBreakpoints", CONFIGURABLE)
-async def set_exception_breakpoints(adapter: Adapter, arguments: Arguments) -> None:
-    """Filters of either language; ``exceptionOptions`` are handed on to debugpy."""
+async def set_exception_breakpoints(
+    adapter: Adapter, arguments: Arguments
+) -> dap.SetExceptionBreakpointsResponseBody:
+    """Filters of either language, each with an answer; ``exceptionOptions`` are handed on to debugpy."""
     filters = [(name, "") for name in arguments.texts("filters")]
     filters += [
         (row.text("filterId"), row.text("condition", "")) for row in arguments.objects("filterOptions")
     ]
-    specs = []
-    python: list[str] = []
-    for name, condition in filters:
-        if name == "cpp_throw":
-            types = [text.strip() for text in condition.split(",") if text.strip()] or [""]
-            specs += [_throw(text) for text in types]
-        elif name == "raised" and condition.strip():
-            specs += [_raise(text.strip()) for text in condition.split(",") if text.strip()]
-        elif name in ("raised", "uncaught", "userUnhandled"):
-            python.append(name)
-        else:
-            raise UsageError(
-                f"there is no exception filter {name[:80]!r}", "raised, uncaught, userUnhandled, cpp_throw"
-            )
-    await adapter.breakpoints.set_python_filters(tuple(python), _exception_options(arguments))
-    await adapter.breakpoints.replace_list("exceptions", specs)
-    return
+    options = _exception_options(arguments)
+    wanted = [_of_filter(name, condition) for name, condition in filters]
+    python = tuple(name for (name, _), specs in zip(filters, wanted, strict=True) if not specs)
+    await adapter.breakpoints.set_python_filters(python, options)
+    told = iter(
+        await adapter.breakpoints.replace_list("exceptions", [one for specs in wanted for one in specs])
+    )
+    answers = [_together([next(told) for _ in specs]) for specs in wanted]
+    return {"breakpoints": [*answers, *(_together([]) for _ in options)]}
+
+
+def _of_filter(name: str, condition: str) -> list[Wanted]:
+    """The breakpoints of a filter, or why there is none; nothing for a filter of debugpy's own."""
+    types = [text.strip() for text in condition.split(",") if text.strip()]
+    if name == "cpp_throw":
+        return [_throw(text) for text in types or [""]]
+    if name == "raised" and types:
+        return [_raise(text) for text in types]
+    if name in ("raised", "uncaught", "userUnhandled"):
+        return []
+    return [
+        SpecError(f"there is no exception filter {name[:80]!r}", "raised, uncaught, userUnhandled, cpp_throw")
+    ]
+
+
+def _together(rows: list[dap.Breakpoint]) -> dap.Breakpoint:
+    """The answer for a filter that became these breakpoints: that which needs attention most."""
+    set_by_debugpy: dap.Breakpoint = {"verified": True}
+    return next((row for row in rows if not row["verified"]), rows[0] if rows else set_by_debugpy)
 
 
 def _throw(type_name: str) -> BreakpointSpec:

@@ -20,6 +20,7 @@ async def exception_info(adapter: Adapter, arguments: Arguments) -> dap.Exceptio
     if stop.origin is Language.PYTHON:
         number = session.inspector.debugpy_thread(tid)
         if stop.reason is not Reason.EXCEPTION or number is None:
+            adapter.debuggee.thread(tid)
             raise WrongState(f"thread {tid} did not stop for an exception")
         answer = await session.inspector.relay("exceptionInfo", {"threadId": number})
         return cast(dap.ExceptionInfoResponseBody, answer)

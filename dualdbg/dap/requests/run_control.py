@@ -17,7 +17,7 @@ _BY_INSTRUCTION = {"next": "nexti", "step": "stepi", "finish": "finish"}
 
 @request("continue", resumes=True)
 async def continue_(adapter: Adapter, arguments: Arguments) -> dap.ContinueResponseBody:
-    arguments.number("threadId")
+    _thread_of_the_program(adapter, arguments)
     await adapter.session.resume()
     return {"allThreadsContinued": True}
 
@@ -41,30 +41,41 @@ async def step_out(adapter: Adapter, arguments: Arguments) -> None:
 async def _step(adapter: Adapter, arguments: Arguments, kind: str, target: int | None = None) -> None:
     session = adapter.session
     stop = session.require_stopped()
-    tid = arguments.number("threadId")
+    tid = adapter.debuggee.thread(arguments.number("threadId"))
     native = stop.origin is Language.NATIVE
     if native and arguments.text("granularity", "statement") == "instruction":
         kind = _BY_INSTRUCTION[kind]
-    elif native and target is not None:
+    elif target is not None:
         target = adapter.debuggee.handles.calls.get(target)
     await session.step(kind, target=target, tid=tid)
 
 
 @request("goto", resumes=True)
 async def goto(adapter: Adapter, arguments: Arguments) -> None:
-    arguments.number("threadId")
+    _thread_of_the_program(adapter, arguments)
     if adapter.session.require_stopped().origin is not Language.PYTHON:
         raise WrongState(
             "gdb holds the program, and only a Python stop can be moved", "continue to a Python line"
         )
-    await adapter.session.step("goto", target=arguments.number("targetId"))
+    target = adapter.debuggee.handles.places.get(arguments.number("targetId"))
+    await adapter.session.step("goto", target=target)
     return
 
 
 @request("pause")
 async def pause(adapter: Adapter, arguments: Arguments) -> None:
-    arguments.number("threadId")
+    _thread_of_the_program(adapter, arguments)
     if adapter.session.state is not State.RUNNING:
         raise WrongState("the program is stopped already", "")
     await adapter.session.pause()
     return
+
+
+def _thread_of_the_program(adapter: Adapter, arguments: Arguments) -> None:
+    """Check the thread of a request that is about the whole program.
+
+    One that has ended will do while the client has not been told of its end. Raises CommandError for any other number.
+    """
+    tid = arguments.number("threadId")
+    if not adapter.pump.told_of(tid):
+        adapter.debuggee.thread(tid)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from ...errors import CommandError
 from ...model import Frame, NativeFrame, PythonFrame, Role, Stack, State
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
@@ -38,8 +36,8 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     start = max(arguments.number("startFrame", 0), 0)
     levels = arguments.number("levels", 0)
     stack = await adapter.session.inspector.stack(tid)
-    if not stack.frames and not Path(f"/proc/{adapter.session.pid}/task/{tid}").exists():
-        raise CommandError(f"there is no thread {tid}", "ask for the threads again")
+    if not stack.frames:
+        adapter.debuggee.thread(tid)
     rows = with_boundaries(_own_first(adapter, stack))
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)

@@ -21,20 +21,24 @@ async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTarget
     asked = {"source": {"path": theirs}, "line": adapter.client.our_line(arguments.number("line"))}
     answer = await adapter.session.inspector.relay("gotoTargets", asked)
     rows: list[dap.GotoTarget] = answer.get("targets", [])
-    return {"targets": [{**row, "line": adapter.client.line(row["line"])} for row in rows]}
+    add = adapter.debuggee.handles.places.add
+    return {
+        "targets": [{**row, "id": add(row["id"]), "line": adapter.client.line(row["line"])} for row in rows]
+    }
 
 
 @request("stepInTargets")
 async def step_in_targets(adapter: Adapter, arguments: Arguments) -> dap.StepInTargetsResponseBody:
     handle = adapter.debuggee.frame(arguments.number("frameId"))
     frame = handle.frame
+    add = adapter.debuggee.handles.calls.add
     if isinstance(frame, NativeFrame) and adapter.session.state is State.NATIVE_STOPPED:
         calls = await calls_ahead(adapter.session, frame) if frame.level == 0 else []
-        add = adapter.debuggee.handles.calls.add
         return {"targets": [{"id": add(call.address), "label": call.function} for call in calls]}
     if adapter.session.state is not State.PYTHON_STOPPED:
         return {"targets": []}  # a Python line at a native stop: nothing may be asked of debugpy
     if not isinstance(frame, PythonFrame) or frame.engine_id is None:
         raise CommandError("that is not a Python frame", "select one")
     answer = await adapter.session.inspector.relay("stepInTargets", {"frameId": frame.engine_id})
-    return {"targets": answer.get("targets", [])}
+    rows: list[dap.StepInTarget] = answer.get("targets", [])
+    return {"targets": [{**row, "id": add(row["id"])} for row in rows]}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import platform
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +70,17 @@ class PythonControl:
         try:
             await self._begin()
         except DualdbgError as error:
+            self._impossible(error.message)
             self._say("warning", f"Python control is not possible: {error.message}", error.hint)
+
+    def _impossible(self, why: str) -> None:
+        """Breakpoints that wait for Python control, and those that are still to come, are told."""
+        self._session.breakpoints.python_impossible(f"Python control is not possible: {why}")
 
     async def _begin(self) -> None:
         captured, report = await self._look()
         if captured.interpreter is None:
+            self._impossible("there is no Python interpreter in this process")
             self._say("warning", "there is no Python interpreter in this process: native debugging only")
             return
         if captured.python is None:
@@ -115,6 +123,7 @@ class PythonControl:
             "session_token": self._meeting.session_token,
             "target_token": self._meeting.target_token,
             "debugpy": str(debugpy_package()),
+            "made_of": _made_of(),
             "bootstrap": str(BOOTSTRAP),
             "pycache": self._options.cache,
             "follow_children": False,
@@ -188,7 +197,8 @@ class PythonControl:
             await asyncio.wait({ended, connected, failure}, return_when=asyncio.FIRST_COMPLETED)
             if failure.done():
                 session.log(failure.result())
-                reason = failure.result().splitlines()[-1]
+                reason = failure.result().splitlines()[-1].removeprefix("RuntimeError: ")
+                self._impossible(reason)
                 raise CommandError(f"Python control is not possible: {reason}", "native debugging goes on")
             if connected.done():
                 await self._connect()
@@ -218,6 +228,13 @@ class PythonControl:
 
     def _say(self, level: str, message: str, hint: str = "") -> None:
         self._session.emit(Notice(level, message, hint))
+
+
+def _made_of() -> str:
+    """Tells whether two installations bring the same code into a program: the version of debugpy, and all of ours."""
+    files = sorted(BOOTSTRAP.glob("*.py"))
+    digest = hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
+    return f"{version('debugpy')} {digest[:16]}"
 
 
 def _check_view(pid: int) -> None:

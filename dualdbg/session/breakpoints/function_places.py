@@ -19,6 +19,8 @@ from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 
 _PART = re.compile(r"\.(?:part|resolver)\b")
+_EXPANDED = 100_000_000  # bytes of debug info in which gdb looks for a name without its scopes
+_READ_WHOLE = 20_000_000  # bytes of debug info that gdb reads whole for a name that it does not find
 _DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
 
 
@@ -86,8 +88,15 @@ class FunctionPlaces:
         having = [module for module in modules if self._may_have(module, identifier)]
         for module in having:
             await self._reader.prepare(module)
+        if not having:
+            return []
+        expand = {identifier, identifier.lstrip("~")} if _debug_info(having) < _EXPANDED else ()
+        instances = await self._native.function_instances(_names(query), sorted(expand), [])
+        if not instances and _debug_info(having) < _READ_WHOLE:  # its name is not in gdb's index
+            starts = [start for module in having for start in _function_starts(module)]
+            instances = await self._native.function_instances(_names(query), [], starts)
         found = []
-        for one in await self._native.function_instances(_names(query)) if having else ():
+        for one in instances:
             there = self._image.module_at(one.address)
             if one.inlined_in is not None and there in having and _means(query, one.function or ""):
                 library = there.path if there is not None else None
@@ -112,6 +121,19 @@ def _is_part(place: Place) -> bool:
 
 def _whole_name(place: Place) -> str:
     return parse(place.symbol.name.removesuffix(place.symbol.clone or "")).short
+
+
+def _debug_info(modules: list[Module]) -> int:
+    """The bytes of the debug info of libraries."""
+    files = [_with_debug_info(module.library) for module in modules if module.library is not None]
+    sections = [file.section(".debug_info") for file in files]
+    return sum(section.size for section in sections if section is not None)
+
+
+def _function_starts(module: Module) -> list[int]:
+    """Where the functions of a library begin."""
+    tables = module.library.tables if module.library is not None else []
+    return [entry.value + module.bias for table in tables for entry in table.functions()]
 
 
 def _with_debug_info(library: Objfile) -> ElfFile:

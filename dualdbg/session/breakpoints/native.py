@@ -48,6 +48,7 @@ class _Kind:
     """
 
     at_function: bool
+    inlined: str | None  # the function's name where it was inlined
     is_looked_at: bool
 
     def is_counted(self, spec: BreakpointSpec) -> bool:
@@ -438,11 +439,12 @@ class NativeBreakpoints:
     ) -> None:
         """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
         spec = wanted.spec
-        kind = _Kind(at_function, self._may_be_our_call(location))
+        inlined = location.function if location.inlined_in is not None else None
+        kind = _Kind(at_function, inlined, self._may_be_our_call(location))
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
-        key = f"{address:#x} {'function ' * at_function}{suffixes}"
+        key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
         point = self._points.get(key)
@@ -471,11 +473,13 @@ class NativeBreakpoints:
         if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
-            rest = (spec.condition, tid, kind.at_function)
+            rest = (spec.condition, tid, kind.at_function, kind.inlined)
             number = await self._native.insert_log_point(address, texts, expressions, *rest)
             return _Point(number, prints=True)
-        insert = self._native.insert_at_function if kind.at_function else self._native.insert_breakpoint
-        number = await insert(address)
+        if kind.at_function:
+            number = await self._native.insert_at_function(address, kind.inlined)
+        else:
+            number = await self._native.insert_breakpoint(address)
         gdb_thread = await self._gdb_thread(spec)
         condition = spec.condition
         if condition is not None and not kind.at_function and self.image.language_at(address) == "cython":

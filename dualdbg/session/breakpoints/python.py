@@ -30,6 +30,8 @@ FindFunction = Callable[[str], FunctionPlace | NoFunction]
 # What justMyCode leaves out: pydevd_filtering.py, FilesFiltering; the standard library and installed packages.
 _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
 _LATER = "takes effect when the program goes on"
+_NO_CONTROL = "waits for Python control"
+_UNSEEN = "no function of that name was found; it stops when one is called"
 _DEADLINE = patient(
     20.0
 )  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
@@ -50,6 +52,7 @@ class _Wanted:
     place: FunctionPlace | None = None  # where the function of a function breakpoint is
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
+    known: bool = True  # there is something that it will stop at, once that is called
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # the choice of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
+        self._out_of_reach: str | None = None  # why there will be no debugpy
         # Is called with the breakpoints about which debugpy answered late.
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
         # Numbers of messages. They are greater than those of an earlier session.
@@ -123,17 +127,34 @@ class PythonBreakpoints:
         wanted.may_be_native = place.module is not None
         if "." in name:
             wanted.message = place.why
+            return
+        # debugpy says of any name that it will stop there.
+        wanted.known = place.elsewhere is not None
+        wanted.note = (
+            f"every function of that name; there is one in {place.elsewhere}" if wanted.known else _UNSEEN
+        )
 
     def may_be_native(self, id: int) -> bool:
         """Whether the module of a function breakpoint was found, but no Python code of that name in it."""
         return id in self._wanted and self._wanted[id].may_be_native
 
     async def place_again(self, id: int, name: str) -> None:
-        """The function has the name ``name`` where it is written: look there."""
+        """Look for the function by another name, which it has in the module that defines it."""
         wanted = self._wanted[id]
         await self._place(wanted, name)
         if self._wanted.get(id) is wanted:
             await self._send(wanted)
+
+    def was_hit(self, id: int) -> None:
+        """It has stopped the program: whatever it names is there."""
+        wanted = self._wanted[id]
+        if not wanted.known:
+            wanted.known, wanted.note, wanted.message = True, None, None
+            _settle(wanted, BreakpointAnswer(True))
+
+    def out_of_reach(self, why: str) -> None:
+        """There will be no debugpy: no Python breakpoint can stop."""
+        self._out_of_reach = why
 
     def reject(self, id: int, message: str) -> None:
         """There is nothing in Python to stop at, as it turned out."""
@@ -181,7 +202,12 @@ class PythonBreakpoints:
         """Whether it is bound, where, and what there is to say of it."""
         wanted = self._wanted[id]
         locations = (wanted.location,) if wanted.location is not None else ()
-        return wanted.state, locations, wanted.message
+        state, message = wanted.state, wanted.message
+        if state is BreakpointState.PENDING and self._out_of_reach is not None:
+            return BreakpointState.REJECTED, (), self._out_of_reach
+        if state is BreakpointState.PENDING and not self._ready:
+            message = message or _NO_CONTROL
+        return state, locations, message
 
     @property
     def unheard(self) -> int | None:
@@ -324,7 +350,7 @@ def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
     if row.id is not None:
         wanted.debugpy_id = row.id
     wanted.message = row.message or wanted.note
-    if row.verified:
+    if row.verified and wanted.known:
         wanted.state = BreakpointState.VERIFIED
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
         file = wanted.place.file if wanted.place is not None else wanted.file

@@ -303,6 +303,13 @@ class BreakpointTable:
             if row.spec.language is Language.PYTHON:
                 self._settle(row.id, announce=True)
 
+    def python_impossible(self, why: str) -> None:
+        """There will be no debugpy: tell that of each breakpoint that waits for it."""
+        self._python.out_of_reach(why)
+        for row in self.all():
+            if row.spec.language is Language.PYTHON and row.state is BreakpointState.PENDING:
+                self._settle(row.id, announce=True)
+
     def python_changed(self, event: engine.PythonBreakpoint) -> None:
         """debugpy has changed a breakpoint."""
         id = self._python.changed(event.debugpy_id, event.now)
@@ -337,7 +344,10 @@ class BreakpointTable:
 
     def count_python_hit(self, id: int) -> None:
         """Count a stop of debugpy, which has looked at the suffixes."""
-        self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        if row.state is BreakpointState.PENDING:
+            self._python.was_hit(id)
+            self._settle(id, announce=True)
 
     async def remove_temporary(self, hit: Sequence[int]) -> None:
         """Remove the temporary ones of breakpoints that were hit."""
@@ -368,8 +378,13 @@ class BreakpointTable:
         for row in self._rows.values():
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
-            names = self._names_near(row.spec)
-            hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
+            if row.spec.language is Language.PYTHON:
+                if row.spec.log is not None:
+                    continue  # debugpy prints it, and counts no hit
+                hint = row.message or ""
+            else:
+                names = self._names_near(row.spec)
+                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
     def _settle(self, id: int, announce: bool) -> None:

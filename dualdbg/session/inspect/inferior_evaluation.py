@@ -86,9 +86,10 @@ async def check_sound(
     stop: Stop | None, threads: Stacks, entries: Entries, tid: int, top: NativeFrame | None
 ) -> None:
     """Raises NotSound where Python code cannot be run in a thread whose innermost shown frame is ``top``."""
-    instead = "print NAME and locals read from memory; continue to a Python stop to evaluate"
+    memory = "print NAME and locals read from memory"
+    instead = f"{memory}; continue to a Python stop to evaluate"
     if stop is not None and stop.reason is Reason.SIGNAL:
-        raise NotSound("nothing is run in a program that a signal stopped: its state may be broken", instead)
+        raise NotSound("nothing is run in a program that a signal stopped: its state may be broken", memory)
     if not await threads.holds_gil(tid):
         raise NotSound(f"thread {tid} does not hold the GIL, so it cannot run Python code here", instead)
     if top is None or top.level != 0:

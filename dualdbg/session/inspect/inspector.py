@@ -20,6 +20,7 @@ from ...model import (
     Output,
     PythonFrame,
     Quality,
+    Reason,
     Role,
     Stack,
     State,
@@ -35,8 +36,9 @@ from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
 from ..loop import Loop
 from ..ports import Halting
-from ..stops.facts import PythonHold
+from ..stops.facts import PythonHold, PythonPlace
 from ..transitions.python import answer_came, answer_owed
+from .python_objects import NeedsCode
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
@@ -146,22 +148,19 @@ class Inspector:
         """Whether debugpy is connected, mute or not."""
         return self._python is not None and self._python.connected
 
-    async def read_hold(self, hold: PythonHold) -> None:
-        """Read the frames and the OS thread of a thread that debugpy holds.
+    async def python_place(self, number: int) -> PythonPlace:
+        """Where debugpy holds the thread to which it gives this number.
 
         Raises WrongState when gdb stopped the target first.
         """
-        number = hold.event.debugpy_thread
         trace = await self.ask(debugpy.stack_trace(number, levels=1))
         frames = trace.frames
         if number not in self._tids and frames:
             inner = int((await self.ask(debugpy.evaluate(_THREAD_ID, frames[0].id))).text)
             # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
-        hold.frames = frames
-        hold.depth = trace.total
-        hold.top = _debugpy_frame(frames[0]) if frames else None
-        hold.tid = self._tids.get(number, self.pid)
+        top = _debugpy_frame(frames[0]) if frames else None
+        return PythonPlace(self._tids.get(number, self.pid), frames, trace.total, top)
 
     async def python_hold(self, tid: int) -> PythonHold:
         """What debugpy knows of a thread that it holds: the thread of the Python stop, or another one.
@@ -174,15 +173,15 @@ class Inspector:
                 return hold
         await self.thread_list.all()  # it learns debugpy's number of each thread
         number = self.debugpy_thread(tid)
-        hold = PythonHold(engine.PythonStopped(engine.PythonCause.STEPPED, number or 0), tid, shown=True)
         visible = (await self.stack(tid)).visible()
         if number is None or not visible or not isinstance(visible[0], PythonFrame):
             raise WrongState(
                 f"thread {tid} is in native code, and runs on while Python is stopped",
                 "stop it natively first: a breakpoint in that code, or continue and Ctrl-C while it is there",
             )
-        await self.read_hold(hold)
-        return hold
+        place = await self.python_place(number)
+        held = engine.PythonStopped(engine.PythonCause.STEPPED, number)
+        return PythonHold(held, place.tid, place.frames, place.depth, place.top, shown=True)
 
     def may_be_called(self, hold: PythonHold) -> bool:
         """Whether C code may have called the user's innermost Python function of a thread that debugpy holds, or one
@@ -399,7 +398,15 @@ class Inspector:
                     "Python code cannot be run while gdb holds the target",
                     "up and down select a Python frame, whose variables are read from memory",
                 )
-            return await self.values.evaluate_memory(expression, tid, frame)
+            try:
+                return await self.values.evaluate_memory(expression, tid, frame)
+            except NeedsCode as error:
+                stop = self._loop.state.stop
+                goes_on = (
+                    stop is not None and stop.reason is not Reason.SIGNAL
+                )  # a crash has nothing to continue to
+                hint = f"{error.hint}; continue to a Python stop to evaluate" if goes_on else error.hint
+                raise NeedsCode(error.message, hint) from None
         return await self.values.evaluate_python(expression, frame)
 
     async def represent(self, expression: str, frame: Frame) -> Value:

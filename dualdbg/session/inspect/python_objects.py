@@ -22,6 +22,10 @@ Fetch = Callable[[int, int | None], Awaitable[list[Value]]]
 """``count`` children from number ``start`` on; for None as many as fit a page, with a row for the rest."""
 
 
+class NeedsCode(EvaluationError):
+    """The expression cannot be read from memory."""
+
+
 class NoVariable(EvaluationError):
     """Neither the frame nor its module has a variable of that name."""
 
@@ -158,10 +162,10 @@ def _key(node: ast.expr, expression: str) -> str:
         raise _needs_code(expression) from error
 
 
-def _needs_code(expression: str) -> EvaluationError:
-    return EvaluationError(
+def _needs_code(expression: str) -> NeedsCode:
+    return NeedsCode(
         f"{expression!r} would have to run Python code, and gdb holds the target",
-        "names, attributes and elements are read from memory; continue to a Python stop to evaluate",
+        "names, attributes and elements are read from memory",
     )
 
 

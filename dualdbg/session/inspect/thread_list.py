@@ -11,8 +11,9 @@ from ...backends import python as debugpy
 from ...errors import CommandError, DualdbgError
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Thread
-from ...snapshot.cpython.held_process import PythonSide
+from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
+from ...stacks.debugger_threads import is_debuggers
 from ..engines import Reading
 from ..loop import Loop
 from ..ports import Reads
@@ -27,7 +28,6 @@ _NAMES = (
     " for t in list(__import__('threading')._active.values())]"
 )
 _MOST = 80  # characters of a function's name
-_OURS = "pydevd."  # the names of debugpy's own threads
 
 
 class NamedThreads(Reads, Protocol):
@@ -65,6 +65,7 @@ class ThreadList:
         elif self._loop.state.phase is State.NATIVE_STOPPED:
             for one in self._threads.reader.python_threads():
                 gil[one.tid] = one.holds_gil
+                self._note_ours(one)
         numbers = self._numbers()
         self.ours &= numbers
         rows = [
@@ -80,6 +81,8 @@ class ThreadList:
         reader = self._threads.reader
         python = {one.tid: one for one in reader.python_threads()}
         self._read_names(reader.python_side)
+        for one in python.values():
+            self._note_ours(one)
         rows = []
         for number, tid in (await self._native.threads()).items():
             if tid in self.ours:
@@ -102,7 +105,11 @@ class ThreadList:
             self._names.update(side.names())
         except DualdbgError:
             return  # the interpreter cannot be read, perhaps not yet: the stacks say why
-        self.ours.update(tid for tid, name in self._names.items() if name.startswith(_OURS))
+        self.ours.update(tid for tid, name in self._names.items() if is_debuggers(name, ()))
+
+    def _note_ours(self, thread: PythonThread) -> None:
+        if is_debuggers(self._names.get(thread.tid), thread.frames):
+            self.ours.add(thread.tid)
 
     def _numbers(self) -> set[int]:
         try:

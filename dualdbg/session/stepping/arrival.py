@@ -287,7 +287,7 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
     assert arrival.top is not None and not isinstance(arrival.stack, Unread)
     top, back = arrival.top, user_below(arrival.stack)
     if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
-        return _through_glue(arrival) or ENDS
+        return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:
         return Outcome(False, steps_again=True)
-    return Outcome(False, Places(detour=back, bodies=None if arrival.momentary.has_bodies else top.pc))
+    return Outcome(False, Places(detour=back, bodies=None if arrival.momentary.has_bodies else back.pc))

@@ -21,8 +21,15 @@ class NativeDeparture:
     """Leaves a native stop: gdb lets the target run."""
 
     def __init__(
-        self, loop: Loop, native: Running, freezer: Freezer, breakpoints: MomentaryBreakpoints, probe: Probe
+        self,
+        loop: Loop,
+        native: Running,
+        freezer: Freezer,
+        breakpoints: MomentaryBreakpoints,
+        watch: LineWatch,
+        probe: Probe,
     ) -> None:
+        self._watch = watch
         self._loop = loop
         self._native = native
         self._freezer = freezer
@@ -37,6 +44,7 @@ class NativeDeparture:
         """Perform the plan; gdb has let go then. Raises CommandError when gdb refuses: the stop stands as it was."""
         momentary = Momentary()
         armed: int | None = None
+        await self._watch.hear(plan.step is not None and plan.step.watches)
         if plan.gdb_thread is not None:
             armed = await self._prepare(plan, plan.gdb_thread, momentary)
         self._breakpoints.now = momentary

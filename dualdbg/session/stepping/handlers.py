@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath
 
@@ -10,13 +11,16 @@ from ...errors import CommandError, SymbolError
 from ...model import NativeFrame
 from ...stacks.roles import RoleRules, is_evaluation_loop
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.elf.eh_frame import Fde
 from ...symbols.elf.landing_pads import NOTHING, Handlers, handlers_of
+from ...symbols.objfile import Objfile
 from ..engines import Reading
 from .code_of_interest import CodeOfInterest
 from .places import Pad
 
 _BEGIN_CATCH = "__cxa_begin_catch"
 _PERSONALITY = "__gxx_personality_v0"  # of C++
+_COLD = b".cold"  # what GCC and Clang add to the name of such a part
 _CXX_LIBRARIES = ("libstdc++", "libc++abi", "libc++.")
 
 
@@ -71,7 +75,7 @@ class HandlerFinder:
                 return NOTHING
             key = (library.identity, fde.start)
             if key not in self._known:
-                self._known[key] = handlers_of(library.elf, fde)
+                self._known[key] = _handlers_in(library, fde)
         except SymbolError:
             return NOTHING  # the file was overwritten while it was mapped: its names are gone too
         return self._known[key]
@@ -91,6 +95,26 @@ class HandlerFinder:
                 name = ""
             self._personalities[key] = _PERSONALITY in name and bool(self.begin_catch(module))
         return self._personalities[key]
+
+
+def _handlers_in(library: Objfile, fde: Fde) -> Handlers:
+    """The handlers of a function, also in the part that the compiler has put aside because it is seldom run."""
+    found = handlers_of(library.elf, fde)
+    parts = [library.frames.find(start) for start in _other_parts(library, fde.start)]
+    others = [handlers_of(library.elf, part) for part in parts if part is not None]
+    pads = {pad for one in (found, *others) for pad in one.pads}
+    kept = next((one for one in (found, *others) if one.personality is not None), found)
+    return replace(kept, pads=tuple(sorted(pads)))
+
+
+def _other_parts(library: Objfile, start: int) -> Iterator[int]:
+    """Where the other parts of a function begin. Functions of one name in several files count all."""
+    for table in library.tables:
+        for entry in table.starting_at(start):
+            name = table.name(entry)
+            whole = name.removesuffix(_COLD)
+            other = whole if whole != name else name + _COLD
+            yield from (part.value for part in table.called(other))
 
 
 def _functions(frames: Sequence[NativeFrame]) -> Iterator[tuple[list[NativeFrame], int]]:

@@ -62,9 +62,17 @@ class LineWatch:
             return
         self.entries = []
         await self._ask("end_step()", next(iter(self._loop.state.python_holds.values()), hold))
-        if self.beacon is not None:
-            number, self.beacon = self.beacon, None
-            await self._native.delete_breakpoint(number)
+        await self._remove_beacon()
+
+    async def hear(self, wanted: bool) -> None:
+        """gdb leaves a native stop: the announcements of the line that is watched are wanted, or would be in the way.
+
+        gdb gives up its own step at each stop. The probe in the target cannot be told meanwhile, and goes on.
+        """
+        if not wanted:
+            await self._remove_beacon()
+        elif self._watching is not None:
+            await self._set_beacon()
 
     async def may_return(self, hold: PythonHold) -> bool:
         """Whether the function may return from the current Python line."""
@@ -74,6 +82,11 @@ class LineWatch:
         """At the beacon: the address of the native code that the thread is about to call."""
         register = _SECOND_ARGUMENT[await self._native.architecture()]
         return (await self._native.registers(gdb_thread, [register]))[register]
+
+    async def _remove_beacon(self) -> None:
+        if self.beacon is not None:
+            number, self.beacon = self.beacon, None
+            await self._native.delete_breakpoint(number)
 
     async def _set_beacon(self) -> None:
         if self.beacon is not None:

@@ -78,9 +78,14 @@ def handler_frame(stack: Stack) -> NativeFrame | None:
 
 
 def is_between(frame: NativeFrame) -> bool:
-    """Whether ``step`` goes through this code without a stop: of a binding layer, the C++ library, or Python.h."""
-    library = (frame.function or "").startswith(RUNTIME_NAMESPACES)
-    return library or frame.role is not Role.USER or "/include/python3" in (frame.file or "")
+    """Whether ``step`` goes through this code without a stop: a binding layer's, the C++ library's, the system's or
+    that of Python.h.
+    """
+    if frame.role is not Role.USER or "/include/python3" in (frame.file or ""):
+        return True
+    library = frame.library or ""
+    named = (frame.function or "").startswith(RUNTIME_NAMESPACES)
+    return named or is_system(library) or is_runtime(library)
 
 
 def user_below(stack: Stack) -> NativeFrame | None:

@@ -49,12 +49,12 @@ _GONE = "the function of gdb's watchpoint was left, and it is gone"
 class Situation:
     """What a decision depends on, besides the facts of the stop.
 
-    ``halting``: work of our own waits for the target to stand still; ``pausing``: the user does. ``shown``: gdb shows
-    a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy makes the pause that the
-    user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy does not make it;
-    ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupt_pauses``: Ctrl-C in the target's
-    terminal is meant for us. ``leaving``: the step that goes on after an exception, and leaves first what it had
-    called.
+    ``halting``: work of our own needs the target to stand still, or waits for that; ``pausing``: the user waits for
+    it. ``shown``: gdb shows a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy
+    makes the pause that the user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy
+    does not make it; ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupt_pauses``: Ctrl-C
+    in the target's terminal is meant for us. ``leaving``: the step that goes on after an exception, and leaves first
+    what it had called.
     """
 
     halting: bool = False
@@ -115,7 +115,8 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
         owners, description = facts.met
         if facts.asked and not owners:
             return PassOver()
-        return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}")
+        where = f" at address {facts.fault:#x}" if facts.fault is not None else ""
+        return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}{where}")
     if stop.cause is StopCause.WATCHPOINT_GONE:
         return Show(Reason.BREAKPOINT, (), _GONE)
     return Show(Reason.PAUSE, (), None if stop.signal == "0" else stop.words or None)

@@ -47,14 +47,15 @@ class Need(Enum):
     MET = "met"  # which of the user's Python breakpoints stop here
 
 
-@dataclass
+@dataclass(frozen=True)
 class NativeFacts:
-    """A native stop, and what has been read about it so far.
+    """A native stop, and what has been read about it so far. Each new fact makes a new one.
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
     the stop has nothing to do with a step. ``steps_again``: the rest of its line is stepped. ``met``: the user's
-    breakpoints. ``asked``: the user has breakpoints on the signal. ``can_pause``: the main thread runs Python code, so
-    debugpy could pause it. ``thread``: whose stop it is for the user, by gdb's number and the OS thread id.
+    breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or SIGBUS is
+    about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``:
+    whose stop it is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
@@ -64,13 +65,31 @@ class NativeFacts:
     steps_again: bool = False
     met: Met | Unread = UNREAD
     asked: bool = False
+    fault: int | None = None
     can_pause: bool | Unread = UNREAD
     thread: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True)
+class PythonPlace:
+    """Where debugpy holds a thread.
+
+    ``depth`` is the number of its Python frames. ``removed``: the breakpoint that it stopped at is gone.
+    """
+
+    tid: int
+    frames: tuple[StackFrame, ...]
+    depth: int
+    top: PythonFrame | None
+    removed: bool = False
+
+
 @dataclass
 class PythonHold:
-    """A thread that debugpy holds and has not let go of. ``tid`` and ``frames`` are known once they were read."""
+    """A thread that debugpy holds and has not let go of. Its place is known once it was read.
+
+    Only the state's transitions write to one that the state keeps.
+    """
 
     event: engine.PythonStopped
     tid: int | None = None

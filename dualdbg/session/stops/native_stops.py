@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...model import BreakpointKind, Notice, Reason
@@ -31,11 +31,12 @@ class NativeStops:
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
 
     async def read(self, effect: ReadNative) -> None:
-        """Read one fact and report that. A stop that cannot be read is shown as it is."""
-        if await self.loop.guarded(_READERS[effect.need](self, effect.facts)):
-            self.loop.put(native_fact_read, effect.facts)
-        else:
+        """Read one fact and report it. A stop that cannot be read is shown as it is."""
+        if not await self.loop.guarded(self._read(effect)):
             self._unjudged(effect.facts)
+
+    async def _read(self, effect: ReadNative) -> None:
+        self.loop.put(native_fact_read, await _READERS[effect.need](self, effect.facts))
 
     async def prepare(self, effect: PrepareNative) -> None:
         """Take back what the step had set, and read what is shown of the stop."""
@@ -48,35 +49,36 @@ class NativeStops:
 
     # -- facts --------------------------------------------------------------------------------------
 
-    async def _libraries(self, facts: NativeFacts) -> None:
+    async def _libraries(self, facts: NativeFacts) -> NativeFacts:
         await self.breakpoints.libraries_changed()
-        facts.done = True
+        return replace(facts, done=True)
 
-    async def _program(self, facts: NativeFacts) -> None:
+    async def _program(self, facts: NativeFacts) -> NativeFacts:
         await self.breakpoints.program_replaced()
         gone = ": its Python side is gone" if self.scene.had_python else ""
         self.loop.tell(Notice("warning", f"the program replaced itself with another (exec){gone}", ""))
-        facts.done = True
+        return replace(facts, done=True)
 
-    async def _sender(self, facts: NativeFacts) -> None:
-        facts.sender = await self.scene.sender()
+    async def _sender(self, facts: NativeFacts) -> NativeFacts:
+        return replace(facts, sender=await self.scene.sender())
 
-    async def _step(self, facts: NativeFacts) -> None:
+    async def _step(self, facts: NativeFacts) -> NativeFacts:
         found = await self.steps.ends_at(facts.stop)
-        facts.ends_step, facts.steps_again = found.ends, found.steps_again
+        return replace(facts, ends_step=found.ends, steps_again=found.steps_again)
 
-    async def _met(self, facts: NativeFacts) -> None:
-        facts.met = await self.hits.at_breakpoint(facts.stop)
+    async def _met(self, facts: NativeFacts) -> NativeFacts:
+        return replace(facts, met=await self.hits.at_breakpoint(facts.stop))
 
-    async def _signal(self, facts: NativeFacts) -> None:
-        facts.met, facts.asked = await self.hits.at_signal(facts.stop)
+    async def _signal(self, facts: NativeFacts) -> NativeFacts:
+        met, asked = await self.hits.at_signal(facts.stop)
+        return replace(facts, met=met, asked=asked, fault=await self.scene.fault_address(facts.stop))
 
-    async def _thread(self, facts: NativeFacts) -> None:
-        facts.thread = await self.scene.thread(facts.stop)
+    async def _thread(self, facts: NativeFacts) -> NativeFacts:
+        return replace(facts, thread=await self.scene.thread(facts.stop))
 
-    async def _pause(self, facts: NativeFacts) -> None:
-        facts.thread = await self.scene.main_thread(facts.stop)
-        facts.can_pause = await self.scene.runs_python(facts.thread[1])
+    async def _pause(self, facts: NativeFacts) -> NativeFacts:
+        thread = await self.scene.main_thread(facts.stop)
+        return replace(facts, thread=thread, can_pause=await self.scene.runs_python(thread[1]))
 
     # -- what is shown ------------------------------------------------------------------------------
 
@@ -94,7 +96,7 @@ class NativeStops:
         return verdict.reason is Reason.SIGNAL or any(number in throws for number in verdict.breakpoints)
 
 
-_READERS: dict[Need, Callable[[NativeStops, NativeFacts], Awaitable[None]]] = {
+_READERS: dict[Need, Callable[[NativeStops, NativeFacts], Awaitable[NativeFacts]]] = {
     Need.LIBRARIES: NativeStops._libraries,
     Need.PROGRAM: NativeStops._program,
     Need.SENDER: NativeStops._sender,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
 from ...errors import CommandError, WrongState
-from ...model import Language, Location, Notice
+from ...model import Language, Location, Notice, PythonFrame
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
-from ..transitions.python import python_fact_read, python_ready, python_unread
-from .facts import Need, Picture, PythonHold
+from ..transitions.python import (
+    python_hits_read,
+    python_leaving_read,
+    python_place_read,
+    python_ready,
+    python_unread,
+)
+from .facts import Need, Picture, PythonHold, PythonPlace
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
@@ -31,22 +37,20 @@ class PythonStops:
     steps: StepEnds
 
     async def read(self, effect: ReadPython) -> None:
-        """Read one fact and report that, or report that a native stop came first."""
+        """Read one fact and report it, or report that a native stop came first."""
         hold = effect.hold
         try:
             if effect.need is Need.PLACE:
-                await self._place(hold)
+                self.loop.put(python_place_read, hold, await self._place(hold))
             elif effect.need is Need.LEAVING:
-                hold.leaving = await self.steps.leaves_python(hold)
+                self.loop.put(python_leaving_read, hold, await self.steps.leaves_python(hold))
             else:
-                hold.met = await self.hits.at_stop(hold)
+                self.loop.put(python_hits_read, hold, await self.hits.at_stop(hold))
         except WrongState:  # gdb came first; debugpy answers when the target runs again
             self.loop.put(python_unread, hold, not self.inspector.hears_python)
         except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
             self.loop.tell(Notice("error", error.message, error.hint))
             self.loop.put(python_unread, hold, True)
-        else:
-            self.loop.put(python_fact_read, hold)
 
     async def prepare(self, effect: PreparePython) -> None:
         """Take back what the step had set. The thread is shown then."""
@@ -56,18 +60,16 @@ class PythonStops:
         thread = self.inspector.plain_thread(hold.tid)
         self.loop.put(python_ready, hold, Picture(thread, hold.top))
 
-    async def _place(self, hold: PythonHold) -> None:
-        await self.inspector.read_hold(hold)
-        hold.removed = self._was_removed(hold)
-        hold.read = True
+    async def _place(self, hold: PythonHold) -> PythonPlace:
+        place = await self.inspector.python_place(hold.event.debugpy_thread)
+        return replace(place, removed=self._was_removed(hold, place.top))
 
-    def _was_removed(self, hold: PythonHold) -> bool:
+    def _was_removed(self, hold: PythonHold, top: PythonFrame | None) -> bool:
         """Whether the breakpoint of this stop was removed while gdb held the target.
 
         debugpy hears of that only when the target runs again. It numbers its breakpoints anew each time, so the place
         decides.
         """
-        top = hold.top
         if hold.event.cause is not PythonCause.BREAKPOINT or not hold.event.breakpoints or top is None:
             return False
         places = [

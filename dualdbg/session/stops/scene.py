@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ..inspect.inspector import Inspector
     from ..stepping.freezing import Freezer
 
+_FAULTS = ("SIGSEGV", "SIGBUS")
+
 
 class Scene:
     """What is read of a stop besides breakpoints and steps. gdb holds the target."""
@@ -44,6 +46,13 @@ class Scene:
             if not await self._native.sent_by_terminal():
                 return Sender.OTHER
         return Sender.TERMINAL
+
+    async def fault_address(self, stop: NativeStopped) -> int | None:
+        """The address that a SIGSEGV or SIGBUS is about; None for other signals, and where gdb does not know."""
+        if stop.signal in _FAULTS:
+            with contextlib.suppress(CommandError):
+                return await self._native.fault_address()
+        return None
 
     async def thread(self, stop: NativeStopped) -> tuple[int, int]:
         """The thread of a stop, by gdb's number and the OS thread id."""

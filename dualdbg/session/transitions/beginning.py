@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model import Language, Reason, State
 from ..effects import Effects, Halt, Resume
 from ..state import Grip, TargetState
-from ..stops.facts import NativeHold, Picture, Show
+from ..stops.facts import NativeFacts, NativeHold, Picture, Show
 
 
 def begin(state: TargetState) -> Effects:
@@ -29,6 +29,7 @@ def take_interrupts(state: TargetState, wanted: bool) -> Effects:
 def attached(state: TargetState, hold: NativeHold) -> Effects:
     """gdb holds a process that was running. That is its first stop, and it is told when everything is ready."""
     state.phase, state.grip, state.native = State.RUNNING, Grip.SHOWN, hold
+    state.facts = NativeFacts(hold.event)
     state.epoch += 1
     return []
 

@@ -6,7 +6,7 @@ from ...backends import python as debugpy
 from ...errors import CommandError, WrongState
 from ...model import Notice, Resumed, State
 from ..effects import AfterStop, BeforeRun, Effects, Forget, Post, Tell
-from ..state import Departure, Left, TargetState
+from ..state import Departure, Grip, Left, TargetState
 from ..stepping.step import Step
 from .grip import answer_halts, depart, interrupt_for_wishes
 from .python import next_python_stop
@@ -19,8 +19,12 @@ def leave_natively(
 
     ``gdb_steps``: gdb ends the step by itself. ``debugpy_steps``: whether debugpy was armed to end it; None leaves
     debugpy with the step that it had before. ``with_signal``: the program gets the SIGINT that is owed to it.
+
+    Raises WrongState when a call of the user's in the program has met another stop, which is not told yet.
     """
     state.require(State.NATIVE_STOPPED)
+    if state.grip is not Grip.SHOWN:
+        raise WrongState("another native stop came first", "look at the new stop")
     state.signal_owed = state.signal_owed and not with_signal
     assert state.stop is not None
     state.departure = Departure(state.epoch, state.stop, state.native)
@@ -70,7 +74,7 @@ def leave_in_python(
     holds = dict(state.python_holds)
     state.python_holds.clear()
     state.leave()
-    state.left = Left(state.epoch, holds)
+    state.left = Left(state.epoch, holds, step)
     state.step, state.gdb_steps = step, False
     if step is not None:
         state.debugpy_step = step
@@ -80,10 +84,14 @@ def leave_in_python(
 
 def python_refused(state: TargetState, epoch: int, command: str, error: CommandError) -> Effects:
     """debugpy did not let go. It holds its threads as before, and they are shown in their turn."""
-    left, state.left = state.left, None
+    left = state.left
     if left is None or left.epoch != epoch or state.is_over:
         return []
-    state.settle(True)
+    state.left = None
+    if state.step is left.step:  # no command of a later native stop
+        state.settle(False)
+    if state.debugpy_step is left.step:
+        state.debugpy_step = None
     state.python_holds = {**left.python_holds, **state.python_holds}
     told = Tell(Notice("error", f"{command} was refused: {error.message}", error.hint))
     return [told, *next_python_stop(state)]

@@ -25,16 +25,17 @@ def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
 
 
 def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
-    """One more fact of the stop is there."""
-    if facts is not state.facts or state.grip is not Grip.JUDGING or state.is_over:
+    """``facts`` has one more than was known of the stop."""
+    if not _is_current(state, facts) or state.grip is not Grip.JUDGING or state.is_over:
         return []
+    state.facts = facts
     return decide_native(state, facts)
 
 
 def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) -> Effects:
     """What is shown of a native stop was read: tell it. It ends the step under way, or cuts it short."""
     shown = state.is_over or state.phase is State.NATIVE_STOPPED
-    if shown or prepared.facts is not state.facts or state.grip is not Grip.SHOWN:
+    if shown or not _is_current(state, prepared.facts) or state.grip is not Grip.SHOWN:
         return []
     verdict = prepared.verdict
     done = verdict.reason is Reason.STEP or picture.step_done
@@ -46,7 +47,7 @@ def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) 
 
 def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> Effects:
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
-    if facts is not state.facts or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
+    if not _is_current(state, facts) or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
         return []
     state.grip = Grip.SHOWN
     state.native = NativeHold(facts.stop, thread.tid, facts.stop.gdb_thread or 1)
@@ -78,6 +79,11 @@ def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
     if isinstance(verdict, PauseInPython):
         return _pause_in_python(state)
     return _pass_over(state, verdict)
+
+
+def _is_current(state: TargetState, facts: NativeFacts) -> bool:
+    """Whether ``facts`` are about the last stop of gdb, and not about one before it."""
+    return state.facts is not None and facts.stop is state.facts.stop
 
 
 def _pass_over(state: TargetState, verdict: PassOver) -> Effects:

@@ -9,7 +9,7 @@ from ..effects import Effects, Forget, Post, PreparePython, ReadPython
 from ..state import Grip, TargetState
 from ..stepping.unfinished import cut_short, python_step_done
 from ..stops.classifier import classify_python
-from ..stops.facts import GoOn, Need, Picture, PythonHold, Show
+from ..stops.facts import GoOn, Met, Need, Picture, PythonHold, PythonPlace, Show
 
 
 def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
@@ -27,8 +27,26 @@ def python_continued(state: TargetState, event: engine.PythonContinued) -> Effec
     return []
 
 
-def python_fact_read(state: TargetState, hold: PythonHold) -> Effects:
-    """One more fact of the stop is there."""
+def python_place_read(state: TargetState, hold: PythonHold, place: PythonPlace) -> Effects:
+    """Where debugpy holds the thread is known."""
+    hold.tid, hold.frames, hold.depth, hold.top = place.tid, place.frames, place.depth, place.top
+    hold.removed, hold.read = place.removed, True
+    return _python_fact_read(state, hold)
+
+
+def python_hits_read(state: TargetState, hold: PythonHold, met: Met | None) -> Effects:
+    """Which of the user's breakpoints the thread has met is known; None for an exception that nobody asked for."""
+    hold.met = met
+    return _python_fact_read(state, hold)
+
+
+def python_leaving_read(state: TargetState, hold: PythonHold, leaving: bool) -> Effects:
+    """Whether native code that is called here has its turn first is known."""
+    hold.leaving = leaving
+    return _python_fact_read(state, hold)
+
+
+def _python_fact_read(state: TargetState, hold: PythonHold) -> Effects:
     if not _is_read(state, hold):
         return next_python_stop(state)
     if state.is_mute:  # it is decided when gdb has let go

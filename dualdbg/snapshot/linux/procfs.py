@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from ...shared.process_root import inside, root_link
+
 STATES = {
     "R": "running",
     "S": "sleeping",
@@ -169,7 +171,8 @@ class MemoryMap:
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
-        return cls([_row(line) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
+        link = root_link(pid)
+        return cls([_row(line, link) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
 
     def end_of(self, address: int) -> int | None:
         """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
@@ -183,10 +186,12 @@ class MemoryMap:
         return next((row for row in self.rows if row.path == name), None)
 
 
-def _row(line: str) -> Mapping:
+def _row(line: str, link: str) -> Mapping:
     fields = line.split(None, 5)
     start, _, end = fields[0].partition("-")
-    return Mapping(int(start, 16), int(end, 16), int(fields[2], 16), fields[5] if len(fields) > 5 else "")
+    return Mapping(
+        int(start, 16), int(end, 16), int(fields[2], 16), inside(fields[5], link) if len(fields) > 5 else ""
+    )
 
 
 def descriptor_target(pid: int, descriptor: int) -> str | None:

@@ -48,7 +48,7 @@ def find_traps(pid: int, machine: str = os.uname().machine, memory_file: int | N
         if not changed:
             continue
         try:
-            with open(path, "rb") as file:
+            with open(_seen_by(pid, path), "rb") as file:
                 for page in changed:
                     file.seek(offset + page - start)
                     original = file.read(PAGE)
@@ -56,6 +56,12 @@ def find_traps(pid: int, machine: str = os.uname().machine, memory_file: int | N
         except (OSError, DualdbgError):
             continue  # the file was replaced, or the mapping is gone
     return found
+
+
+def _seen_by(pid: int, path: str) -> str:
+    """The file that the process calls ``path``: in a container it is another than that of this name out here."""
+    inside = f"/proc/{pid}/root{path}"
+    return inside if os.access(inside, os.R_OK) else path
 
 
 def remove_traps(pid: int, memory_file: int | None = None) -> list[Trap]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ...shared.libraries import is_c_library, is_cxx_runtime
+from ...stacks.debugger_threads import is_debuggers
 from ...stacks.merge import merge
 from ...stacks.roles import RoleRules, is_base
 from ...symbols.objfile import Objfile
@@ -75,7 +76,9 @@ class Assembler:
         captured, unwound = self._captured, self.unwind()
         self._lines = lines
         self._look_up_names(unwound)
-        threads = tuple(self._thread(facts, unwound.get(facts.tid)) for facts in captured.threads)
+        ours = [facts.tid for facts in captured.threads if self._is_debuggers(facts.tid)]
+        shown = (facts for facts in captured.threads if facts.tid not in ours)
+        threads = tuple(self._thread(facts, unwound.get(facts.tid)) for facts in shown)
         version = captured.python.layout.version if captured.python is not None else None
         return ProcessReport(
             pid=captured.facts.pid,
@@ -86,8 +89,12 @@ class Assembler:
             threads=threads,
             stopped=captured.seconds_stopped,
             torn=captured.seconds_stopped is None and not captured.is_core,
-            notes=tuple(self._notes()),
+            notes=(*self._notes(), *_left_out(len(ours))),
         )
+
+    def _is_debuggers(self, tid: int) -> bool:
+        state = self._python.get(tid)
+        return is_debuggers(self._captured.names.get(tid), state.frames if state is not None else ())
 
     def _notes(self) -> list[str]:
         captured = self._captured
@@ -285,3 +292,8 @@ def _locals_by_position(
         for position, frame in enumerate(stack.frames)
         if isinstance(frame, PythonFrame) and frame.address in by_frame
     }
+
+
+def _left_out(count: int) -> list[str]:
+    """The program's threads are shown, as in a session."""
+    return [f"{count} thread{'s' if count > 1 else ''} of the debugger left out"] if count else []

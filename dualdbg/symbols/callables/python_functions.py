@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from ...known.python_files import is_of_a_library
+
 _MOST_HOPS = 8  # modules through which a name may be imported, one from the other
+_MOST_FILES = 300  # of the program's own are read in search of a bare name
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -24,10 +27,15 @@ class FunctionPlace:
 
 @dataclass(frozen=True)
 class NoFunction:
-    """``module`` is the file in which the name should be (None: no such module); ``why`` is for people."""
+    """``module`` is the file in which the name should be (None: no such module); ``why`` is for people.
+
+    ``elsewhere`` is a file of the program's own in which a function of this bare name is written, as a method or in
+    another function.
+    """
 
     module: str | None
     why: str
+    elsewhere: str | None = None
 
 
 def find_function(name: str, script: Path | None, search_path: Sequence[str]) -> FunctionPlace | NoFunction:
@@ -51,7 +59,38 @@ def find_function(name: str, script: Path | None, search_path: Sequence[str]) ->
             return place
         return NoFunction(str(file), f"{file} defines no function {'.'.join(parts[count:])}")
     where = f"{script} has no such function, and " if script is not None else ""
-    return NoFunction(None, f"{where}there is no module {parts[0]} on the program's path")
+    elsewhere = _bare_name(name, script, search_path) if len(parts) == 1 and script is not None else None
+    return NoFunction(None, f"{where}there is no module {parts[0]} on the program's path", elsewhere)
+
+
+def _bare_name(name: str, script: Path, search_path: Sequence[str]) -> str | None:
+    """The first file with a function of this name at any depth: the script, or a module of its own that is imported.
+
+    Imports are followed as they are written, relative ones not.
+    """
+    waiting, seen = [script], {script}
+    while waiting and len(seen) <= _MOST_FILES:
+        file = waiting.pop(0)
+        tree = _tree(file)
+        if tree is None:
+            continue
+        if any(isinstance(node, _Definition) and node.name == name for node in ast.walk(tree)):
+            return str(file)
+        for module in _modules_imported(tree):
+            target = _module_file(module.split("."), search_path)
+            if target is not None and target not in seen and not is_of_a_library(str(target)):
+                seen.add(target)
+                waiting.append(target)
+    return None
+
+
+def _modules_imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _module_file(module: Sequence[str], search_path: Sequence[str]) -> Path | None:
@@ -72,11 +111,8 @@ def _in_file(
     file: Path, names: Sequence[str], module: str, search_path: Sequence[str], hops: int
 ) -> FunctionPlace | None:
     """The function in a module's source, or in the modules from which it imports the name."""
-    if file.suffix == ".so":
-        return None
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):  # unreadable for us: the user is told that nothing was found
+    tree = _tree(file)
+    if tree is None:
         return None
     found = _defined(tree, names)
     if found is not None:
@@ -92,6 +128,16 @@ def _in_file(
             if place is not None:
                 return place
     return None
+
+
+def _tree(file: Path) -> ast.Module | None:
+    """What a file says; None where it is no source, or unreadable for us: nothing is found in it then."""
+    if file.suffix == ".so":
+        return None
+    try:
+        return ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
 
 
 def _defined(node: ast.AST, names: Sequence[str]) -> _Definition | None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from ...errors import SymbolError
+from ...in_thread import run
+from ...patience import patient
 from ...shared.libraries import is_standard_module
 from .dependencies import Graph, Node
 from .policy import Load, human_size
@@ -20,6 +22,7 @@ _MEANINGS = {
     Load.UNWIND: "gdb reads its frame table",
     Load.SKIP: "gdb reads nothing",
 }
+_DRAWING_SECONDS = patient(120.0)  # for each; some hundred libraries take one
 _DRAWING = ("tred", "dot")  # tred leaves out the edges that follow from others; both are part of Graphviz
 
 
@@ -61,10 +64,21 @@ def draw(dot: str) -> bytes:
     picture = dot.encode()
     for command in (["tred"], ["dot", "-Tsvg"]):
         try:
-            done = subprocess.run(command, input=picture, capture_output=True)
+            done = run(
+                command,
+                input=picture,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=_DRAWING_SECONDS,
+            )
         except FileNotFoundError as error:
             raise SymbolError(
                 f"the graph cannot be drawn: {command[0]} is not installed", "apt-get install graphviz"
+            ) from error
+        except subprocess.TimeoutExpired as error:
+            raise SymbolError(
+                f"the graph cannot be drawn: {command[0]} took more than {_DRAWING_SECONDS:g} s",
+                "write the graph with --dot, or on a slow machine: DUALDBG_PATIENCE=5 dualdbg …",
             ) from error
         if done.returncode or not done.stdout:  # tred ends with status 0 for any input
             raise SymbolError(

@@ -245,7 +245,7 @@ def _composed(kind: Any) -> Any:
 
 
 def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:
-    """Whether what an object of the standard library holds has no code of the program's."""
+    """Whether an object of the standard library or of numpy holds nothing that could run code of the program."""
     if kind.name in ("time", "datetime"):
         zone = NAMESPACE(kind.type)["tzinfo"].__get__(value)
         if zone is not None and not _is_standard(reader.kind(zone)):

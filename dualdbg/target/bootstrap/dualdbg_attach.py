@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
+MADE_OF = "dualdbg_made_of"  # the attribute that says which dualdbg has brought this pydevd
 SWITCH_INTERVAL = 1e-5  # seconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
 
@@ -40,15 +41,26 @@ def bootstrap() -> Any:
 
 
 def pydevd_of(functions: Any) -> Any:
-    """pydevd, imported now or at an earlier attach. Raises RuntimeError when another debugger uses it."""
+    """pydevd, imported now or at an earlier attach, also by a dualdbg that was installed elsewhere.
+
+    Raises RuntimeError for a pydevd that cannot be used.
+    """
     pydevd = sys.modules.get("pydevd")
     if pydevd is None:
         pydevd = functions.import_pydevd(settings["debugpy"], settings["pycache"])
         functions.undo_side_effects(pydevd)
     elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
-        raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
+        if not hasattr(pydevd, "dualdbg_probe"):
+            raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
+        package = os.path.abspath(os.path.join(os.path.dirname(str(pydevd.__file__)), "..", ".."))
+        if getattr(pydevd, MADE_OF, None) != settings["made_of"] or not os.path.isdir(package):
+            left = "another dualdbg, of another version, has left its debugpy in the program, %s: use that one, or "
+            left += "start the program anew"
+            raise RuntimeError(left % package)
+        settings["debugpy"] = package
     if pydevd.get_global_debugger() is not None:
         raise RuntimeError("another Python debugger (debugpy or PyCharm's) is at work in the program")
+    setattr(pydevd, MADE_OF, settings["made_of"])
     return pydevd
 
 
@@ -217,7 +229,10 @@ def tell() -> None:
     """Say what is being handled: why there will be no debugger."""
     import traceback
 
-    bootstrap().tell_failure(settings, traceback.format_exc())
+    try:
+        bootstrap().tell_failure(settings, traceback.format_exc())
+    except OSError:
+        pass  # the session has gone, and the program's own streams are no place for this
 
 
 try:

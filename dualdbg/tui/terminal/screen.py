@@ -148,7 +148,7 @@ class Screen:
         self._advance(end)
 
     def _advance(self, x: int) -> None:
-        """After a character: the last column is left only when the next one comes."""
+        """Move the cursor behind a character. From the last column it goes to the next line with the next character."""
         full = x == self.columns
         self.cursor.x = x - 1 if full else x
         self.cursor.wrap = full and self.modes.autowrap

@@ -5,6 +5,7 @@ import gdb
 from .. import context, frames, locate
 from ..answers import Answer, Arguments
 from ..errors import HelperError, OutOfTime
+from ..python.collector import Collector, reference_count
 from ..python.objects import Objects
 from ..torch.describe import describe
 from ..torch.ivalue import SIZE, IValues
@@ -142,11 +143,13 @@ def tensor(text):
 
 @command(
     "pyobject",
-    "EXPR [--offset N] [--limit N]",
-    "Show a Python object: its type, what repr would print, its elements and attributes, read from memory.",
+    "EXPR [--offset N] [--limit N] [--referrers]",
+    "Show a Python object: its type, what repr would print, its elements and attributes, read from memory, and its\n"
+    "reference count. --referrers looks for what refers to it among all containers that Python's garbage collector\n"
+    "knows, for as long as the time limit allows.",
 )
 def pyobject(text):
-    arguments = Arguments(text, {"offset": int, "limit": int})
+    arguments = Arguments(text, {"offset": int, "limit": int, "referrers": True})
     expression = arguments.require_expression("a PyObject* or the address of an object")
     target = context.current()
     place = locate.python_object(target, locate.Expression(expression))
@@ -159,5 +162,31 @@ def pyobject(text):
     if rest > 0:
         lines.append(f"  ... {rest} more")
     data = value.structure()
-    data["refcount"] = target.memory.u64(place.address) & 0xFFFFFFFF
+    data["refcount"] = reference_count(target, place.address)
+    lines.append("  refcount: {}".format("immortal" if data["refcount"] is None else data["refcount"]))
+    if arguments.get("referrers"):
+        data["referrers"] = _referrers(target, place.address, lines)
     return Answer("\n".join(lines), data)
+
+
+_MOST_REFERRERS = 20  # that are shown
+
+
+def _referrers(target, address, lines):
+    """What refers to the object: adds lines for people; returns the structure."""
+    target.renew()
+    result = target.decoder(Collector).referrers(address)
+    objects, rows = target.decoder(Objects), []
+    target.renew()
+    number = len(result.found)
+    lines.append(f"  referred to by {number} of the {result.seen} containers that the collector knows:")
+    for container in result.found[:_MOST_REFERRERS]:
+        kind = objects.types.of(container)
+        ways = objects.ways(kind, container, address)
+        rows.append({"address": f"0x{container:x}", "type": kind.full_name, "by": ways})
+        lines.append("    {} at 0x{:x}: {}".format(kind.full_name, container, ", ".join(ways) or "inside"))
+    if number > _MOST_REFERRERS:
+        lines.append(f"    ... {number - _MOST_REFERRERS} more")
+    if result.cut:
+        lines.append(f"  not all containers were read: {result.cut}")
+    return {"seen": result.seen, "count": number, "cut": result.cut, "rows": rows}

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -30,12 +31,28 @@ _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)
 
 
 def cache_folder():
-    """Where layouts are kept; without a home a place where nothing can be."""
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    except RuntimeError:
-        base = os.devnull
-    return Path(base) / "dualdbg" / "layouts"
+    """Where layouts are kept; a place where nothing can be without a home, and in that of another user (sudo -E)."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the XDG Base Directory Specification: a relative path is to be ignored
+        try:
+            base = Path("~/.cache").expanduser()
+        except RuntimeError:
+            base = Path(os.devnull)
+    folder = base / "dualdbg" / "layouts"
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return folder if _is_ours(there) else Path(os.devnull) / "dualdbg"
+
+
+def _is_ours(folder):
+    """Whether nobody else can put files there in our place. A folder like /tmp keeps others from what we make."""
+    status = folder.stat()
+    shared = status.st_mode & stat.S_IWOTH
+    return status.st_uid in (os.geteuid(), 0) and (not shared or bool(status.st_mode & stat.S_ISVTX))
+
+
+def _make(folder):
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 class TypesObject:
@@ -189,7 +206,7 @@ class TypesObject:
     def _keep_object(self, part, folder):
         path = self._path(part).with_suffix(".o")
         with contextlib.suppress(OSError):  # only the layout matters
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make(path.parent)
             handle, beside = tempfile.mkstemp(dir=str(path.parent))
             os.close(handle)
             shutil.copyfile(str(Path(folder) / "types.o"), beside)
@@ -198,7 +215,7 @@ class TypesObject:
     def _keep(self, part, found):
         path = self._path(part)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make(path.parent)
             # Written beside and renamed, so that another gdb never reads half a file.
             handle, beside = tempfile.mkstemp(dir=str(path.parent))
             with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -38,7 +38,9 @@ struct ConcretePyObjectHolder : c10::ivalue::PyObjectHolder { PyObject* py_obj_;
 // torch/csrc/utils/python_symnode.h
 struct PythonSymNodeImpl : c10::SymNodeImpl { std::shared_ptr<c10::SafePyObject> pyobj_; };
 // ATen/functorch/TensorWrapper.h
-struct TensorWrapper : c10::TensorImpl { at::Tensor value_; int64_t level_; std::shared_ptr<bool> is_alive_; };
+struct TensorWrapper : c10::TensorImpl {
+    at::Tensor value_; int64_t level_; bool is_immutable_; std::shared_ptr<bool> is_alive_;
+};
 // c10/util/order_preserving_flat_hash_map.h
 struct DictTable : decltype(c10::detail::DictImpl::dict) {};
 struct ConstantSymInt : c10::ConstantSymNodeImpl<int64_t> { using ConstantSymNodeImpl::ConstantSymNodeImpl; };

@@ -159,7 +159,7 @@ def _three(name):
 DEQUE_BLOCK = 64  # BLOCKLEN, Modules/_collectionsmodule.c
 
 
-def _deque_items(objects, address, start, count):
+def deque_items(objects, address, start, count):
     memory, layout = objects.memory, objects.layout
     block = memory.pointer(address + layout.var_head)
     index = memory.i64(address + layout.var_head + 16) + start
@@ -178,14 +178,14 @@ def _deque_items(objects, address, start, count):
 
 def _deque(objects, kind, address, depth):
     total = size(objects, address)
-    items = _deque_items(objects, address, 0, objects.shown(total))
+    items = deque_items(objects, address, 0, objects.shown(total))
     text = objects.sequence(items, total, depth, "[", "]")
     longest = objects.memory.i64(address + objects.layout.var_head + 40)
     return "{}({}{})".format(kind.name, text, f", maxlen={longest}" if longest >= 0 else "")
 
 
 def _deque_elements(objects, kind, address):
-    return index_child(objects), lambda s, n: _deque_items(objects, address, s, n), size(objects, address)
+    return index_child(objects), lambda s, n: deque_items(objects, address, s, n), size(objects, address)
 
 
 def _cell(objects, kind, address, depth):

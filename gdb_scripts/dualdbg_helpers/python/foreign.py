@@ -3,6 +3,7 @@
 from ..errors import Implausible
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
+from . import masked
 from .numpy import Arrays
 from .writer import Writer
 
@@ -77,5 +78,7 @@ BY_NAME = {
     "torch.memory_format": Writer("memory_format", _named(1, 64)),
     "torch.device": Writer("device", _device),
     "numpy.ndarray": Writer("array", _array),
+    "class numpy.ma.MaskedArray": Writer("array", masked.text),
+    "class numpy.ma.core.MaskedArray": Writer("array", masked.text),
     "numpy.generic": _SCALAR,
 }

@@ -14,7 +14,6 @@ MAX_DIMENSIONS = 64
 THRESHOLD = 1000
 EDGE_ITEMS = 3
 LINE_WIDTH = 75
-_PREFIX = "array("
 PRECISION = 8
 
 _NUMBERS = {
@@ -47,7 +46,7 @@ _SCALARS = {
         ("ulonglong", "UInt64"),
     ]
 }
-_CUT = object()
+CUT = object()
 
 
 class Array:
@@ -121,24 +120,43 @@ class Arrays:
     def text(self, objects, address, depth=0):
         """The array as numpy prints it; values of types that are not numbers, texts or objects are left out."""
         found = self.read(address)
-        name = _dtype_text(found)
+        name, kind = dtype_text(found), objects.types.of(address)
+        class_ = "array" if kind.tp_name == "numpy.ndarray" else kind.name
         if found.count == 0:
-            shape = [] if len(found.shape) == 1 else [f"shape={_tuple_text(found.shape)}"]
-            return f"array({', '.join(['[]', *shape, f'dtype={name}'])})"
+            shape = [] if len(found.shape) == 1 else [f"shape={tuple_text(found.shape)}"]
+            return f"{class_}({', '.join(['[]', *shape, f'dtype={name}'])})"
         if depth > 0:
-            return f"array(shape={_tuple_text(found.shape)}, dtype={name})"
+            return f"{class_}(shape={tuple_text(found.shape)}, dtype={name})"
         cut = found.count > THRESHOLD
         try:
-            nested = self._nested(found, 0, found.data, cut)
+            nested = self.nested(found, cut)
         except Unreadable as error:
             body = str(error)
         else:
-            form = self._format(objects, found, _leaves(nested, len(found.shape)))
-            body = _level(nested, len(found.shape), form, " " * len(_PREFIX), LINE_WIDTH - 1)
-        extras = [f"shape={_tuple_text(found.shape)}"] if cut else []
+            body = laid_out(self, objects, found, nested, len(class_) + 1)
+        extras = [f"shape={tuple_text(found.shape)}"] if cut else []
         if name not in ("bool", "int64", "float64", "complex128"):
             extras.append(f"dtype={name}")
-        return _with_extras(_PREFIX + body, extras)
+        return _with_extras(f"{class_}({body}", extras, len(class_) + 1)
+
+    def nested(self, found, cut):
+        """The values as lists in lists, or the one value of an array without dimensions; ``cut`` leaves out the middle
+        of each dimension and puts :data:`CUT` there."""
+        return self._nested(found, 0, found.data, cut)
+
+    def leaves(self, nested, dimensions):
+        """The values in what :meth:`nested` gave, one after the other."""
+        return _leaves(nested, dimensions)
+
+    def scalar_text(self, value, dtype):
+        """A number of an element type as ``str`` of numpy writes it."""
+        if dtype.startswith("complex"):
+            return str(value)
+        return _scalar_text(value, dtype) if dtype.startswith("float") else str(value)
+
+    def form(self, objects, found, nested):
+        """The function that writes one element of what :meth:`nested` gave."""
+        return self._format(objects, found, _leaves(nested, len(found.shape)))
 
     def _nested(self, found, level, place, cut):
         if level == len(found.shape):
@@ -150,7 +168,7 @@ class Arrays:
         values = []
         for part in ranges:
             if part is None:
-                values.append(_CUT)
+                values.append(CUT)
             elif level == len(found.shape) - 1:
                 values.extend(self._values(found, place + part[0] * stride, part[1] - part[0], stride))
             else:
@@ -203,6 +221,8 @@ class Arrays:
             imaginary = FloatFormat([value.imag for value in values], half, signed=True)
             return lambda value: real(value.real) + _with_j(imaginary(value.imag))
         width = max(len(str(value)) for value in values)
+        if found.dtype == "bool" and found.shape:
+            width = len("False")
         return lambda value: str(value).rjust(width)
 
     def scalar(self, kind, address):
@@ -249,7 +269,7 @@ def _with_j(text):
     return bare + "j" + " " * (len(text) - len(bare))
 
 
-def _dtype_text(found):
+def dtype_text(found):
     """The element type as the ``repr`` of an array names it; in quotes where it is not a plain name."""
     if found.kind in (STRING, UNICODE):
         return f"'{found.dtype}'"
@@ -258,13 +278,13 @@ def _dtype_text(found):
     return found.dtype
 
 
-def _with_extras(text, extras):
+def _with_extras(text, extras, indent):
     """``text`` and the ``extras`` behind it, on a new line where the last line has no room."""
     if not extras:
         return text + ")"
     text += ","
     last, shown = len(text) - (text.rfind("\n") + 1), ", ".join(extras) + ")"
-    return text + ("\n" + " " * len(_PREFIX) if last + len(shown) + 1 > LINE_WIDTH else " ") + shown
+    return text + ("\n" + " " * indent if last + len(shown) + 1 > LINE_WIDTH else " ") + shown
 
 
 class _Pointer:
@@ -355,8 +375,8 @@ def _leaves(nested, dimensions):
     if dimensions == 0:
         return [nested]
     if dimensions == 1:
-        return [value for value in nested if value is not _CUT]
-    return [leaf for part in nested if part is not _CUT for leaf in _leaves(part, dimensions - 1)]
+        return [value for value in nested if value is not CUT]
+    return [leaf for part in nested if part is not CUT for leaf in _leaves(part, dimensions - 1)]
 
 
 def _level(nested, dimensions, form, indent, width):
@@ -364,14 +384,13 @@ def _level(nested, dimensions, form, indent, width):
         return form(nested).strip()
     if dimensions > 1:
         inner = [
-            " " if part is _CUT else _level(part, dimensions - 1, form, indent + " ", width)
-            for part in nested
+            " " if part is CUT else _level(part, dimensions - 1, form, indent + " ", width) for part in nested
         ]
-        inner = ["..." if part is _CUT else text for part, text in zip(nested, inner)]
+        inner = ["..." if part is CUT else text for part, text in zip(nested, inner)]
         return "[" + ("," + "\n" * (dimensions - 1) + indent + " ").join(inner) + "]"
     lines, line = [], ""
     for i, value in enumerate(nested):
-        word = "..." if value is _CUT else form(value)
+        word = "..." if value is CUT else form(value)
         last = i == len(nested) - 1
         separator = "" if last else ","
         room = width - len(indent) - 1
@@ -383,5 +402,11 @@ def _level(nested, dimensions, form, indent, width):
     return "[" + ("\n" + indent + " ").join(lines) + "]"
 
 
-def _tuple_text(shape):
+def laid_out(arrays, objects, found, nested, indent, form=None):
+    """The elements in lines below each other, behind a text of ``indent`` characters."""
+    form = form or arrays.form(objects, found, nested)
+    return _level(nested, len(found.shape), form, " " * indent, LINE_WIDTH - 1)
+
+
+def tuple_text(shape):
     return f"({shape[0]},)" if len(shape) == 1 else "({})".format(", ".join(map(str, shape)))

@@ -69,6 +69,15 @@ class Tables:
         first = keys + 32 + (1 << log2_index_bytes)
         return (first, entries, 24, 8) if kind == GENERAL else (first, entries, 16, 0)
 
+    def raw(self, address):
+        """The memory that holds the keys and values of the ``dict`` at ``address``, in two pieces."""
+        memory, layout = self._memory, self._layout
+        keys, values = memory.words(address + layout.dict_keys, 2)
+        first, count, size, _ = self._header(keys)
+        yield memory.read(first, count * size)
+        if values:
+            yield b"".join(value.to_bytes(8, "little") for _, value in self._split(keys, values))
+
     def _combined(self, keys):
         first, count, size, key_offset = self._header(keys)
         words = size // 8
@@ -125,26 +134,33 @@ class Tables:
         return self.items(found) if found else []
 
     def _managed(self, kind, address):
-        """3.11 and later: a pointer in front of the object, or values inside it (Objects/object_layout.md)."""
+        """The same where the interpreter keeps the place of the ``__dict__`` before the object."""
+        kept = self._inline(kind, address)
+        if kept is not None:
+            return kept
+        found = self._memory.pointer(address - (8 if self._layout.free_threaded else 24))
+        return self.items(found) if found else []
+
+    def inline_items(self, kind, address):
+        """The pairs of :meth:`instance_items` that lie with the instance itself, in no ``dict``."""
+        if not kind.has(L.MANAGED_DICT) or self._layout.minor < 11:
+            return []
+        return self._inline(kind, address) or []
+
+    def _inline(self, kind, address):
+        """The pairs that lie with an instance, from 3.11 on; None where there is a ``dict`` for them, or nothing."""
         memory, layout = self._memory, self._layout
         keys = memory.pointer(kind.address + layout.ht_cached_keys)
         if layout.minor == 11:
-            values, found = memory.words(address - 32, 2)
-            if values:
-                return self._split(keys, values)
-            return self.items(found) if found else []
+            values = memory.pointer(address - 32)
+            return self._split(keys, values) if values else None
         pointer = memory.pointer(address - (8 if layout.free_threaded else 24))
         if layout.minor == 12:
-            if pointer & 1:
-                return self._split(keys, pointer + 1)
-            return self.items(pointer) if pointer else []
-        if pointer:
-            return self.items(pointer)
-        if kind.has(L.INLINE_VALUES):
-            values = address + memory.i64(kind.address + layout.tp_basicsize)
-            if memory.u8(values + 3):  # valid
-                return self._split(keys, values)
-        return []
+            return self._split(keys, pointer + 1) if pointer & 1 else None
+        if pointer or not kind.has(L.INLINE_VALUES):
+            return None
+        values = address + memory.i64(kind.address + layout.tp_basicsize)
+        return self._split(keys, values) if memory.u8(values + 3) else None  # valid
 
     def members(self, address, offset=0, limit=None):
         """Addresses of up to ``limit`` members of the ``set`` at ``address``, from the ``offset``-th on."""

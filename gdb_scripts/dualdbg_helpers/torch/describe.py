@@ -4,7 +4,8 @@ import math
 
 from ..errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
 from .dispatch import DispatchKeys
-from .tensor_text import BATCHED, FUNCTIONAL, NESTED, WRAPPED, TensorText
+from .ragged import NESTED, Ragged
+from .tensor_text import BATCHED, FUNCTIONAL, WRAPPED, TensorText
 from .tensor_values import TensorValues
 
 MAX_LISTED = 10000
@@ -43,10 +44,10 @@ def _structure(target, tensor, writer):
         "class": tensor.class_name,
         "defined": tensor.defined,
         "dtype": tensor.dtype.name if tensor.dtype else None,
-        "sizes": tensor.sizes,
-        "strides": tensor.strides,
+        "sizes": target.decoder(Ragged).shape(tensor)[0],
+        "strides": tensor.strides if tensor.mangled != NESTED else None,
         "offset": tensor.offset,
-        "numel": tensor.numel,
+        "numel": target.decoder(Ragged).shape(tensor)[1],
         "device": writer.device(tensor),
         "tensor_layout": tensor.layout,
         "version": tensor.version,
@@ -79,7 +80,7 @@ def _structure(target, tensor, writer):
         }
     kind = _KINDS.get(tensor.mangled)
     if kind:
-        found["wraps"] = kind
+        found["wraps"] = kind + (", which has ended" if writer.has_ended(tensor) else "")
     return found
 
 
@@ -98,8 +99,10 @@ def _rows(tensor, found):
     if found["python_object"]:
         yield "python", "{} object at {}".format(found["python_type"] or "unreadable", found["python_object"])
     yield "dtype", found["dtype"]
-    yield "sizes", "{}{}".format(_list(tensor.sizes), "  (symbolic)" if tensor.symbolic else "")
-    yield "strides", f"{_list(tensor.strides)}, offset {tensor.offset}, {tensor.numel} elements"
+    yield "sizes", "{}{}".format(_list(found["sizes"]), "  (symbolic)" if tensor.symbolic else "")
+    strides = "of each part its own" if found["strides"] is None else _list(tensor.strides)
+    count = "number of elements not known" if found["numel"] is None else f"{found['numel']} elements"
+    yield "strides", f"{strides}, offset {tensor.offset}, {count}"
     yield "device", "{}, layout {}".format(found["device"], tensor.layout)
     bits = [word for word in ("conjugate", "negative") if found[word]]
     yield "bits", ", ".join(bits) or None

@@ -5,14 +5,15 @@ from ..python.attributes import Attributes
 from ..python.interpreter import Interpreter
 from ..python.names import type_name_of
 from .number_format import LINE_WIDTH, THRESHOLD, render
+from .ragged import NESTED, Ragged
 from .tensor import Tensors
 from .tensor_values import TensorValues, affine_per_channel, affine_per_tensor, why_unreadable
 
 BATCHED = "N2at9functorch17BatchedTensorImplE"
 WRAPPED = "N2at9functorch13TensorWrapperE"
 FUNCTIONAL = "N2at23FunctionalTensorWrapperE"
-NESTED = "N2at6native16NestedTensorImplE"
 
+_ENDED = -2  # what PyTorch says for the level of a tensor whose grad is over
 _COMPRESSED = {
     # layout: (name of the compressed indices, name of the plain indices)
     "torch.sparse_csr": ("crow", "col"),
@@ -57,7 +58,7 @@ class TensorText:
             return "undefined tensor"
         parts = [
             self._dtype_name(tensor),
-            "[{}]".format(", ".join(map(str, tensor.sizes))),
+            "[{}]".format(", ".join(map(str, self._target.decoder(Ragged).shape(tensor)[0]))),
             self.device(tensor) or "no device",
         ]
         if tensor.layout != "torch.strided":
@@ -93,6 +94,10 @@ class TensorText:
         name = self.python_type(tensor)
         if tensor.mangled in (BATCHED, WRAPPED):
             return self._functorch(tensor)
+        if name == "NestedTensor":
+            jagged = self._target.decoder(Ragged).jagged_text(tensor, self.repr)
+            if jagged is not None:
+                return jagged
         text = self._repr(tensor, name)
         if name == "Parameter":
             return "Parameter containing:\n" + text
@@ -143,7 +148,7 @@ class TensorText:
         if tensor.dtype and tensor.dtype.kind == "quantized":
             return self._quantized(tensor, indent, suffixes, dtype), False
         if tensor.mangled == NESTED:
-            inner = ",\n".join(self.repr_of(part) for part in self._nested_parts(tensor))
+            inner = ",\n".join(self.repr_of(part) for part in self._target.decoder(Ragged).parts(tensor))
             return "[\n{}\n]".format("\n".join("  " + line for line in inner.split("\n"))), False
         if tensor.mangled == FUNCTIONAL:
             return self.repr(self._tensors.member(tensor, "at::FunctionalTensorWrapper", "value_")), False
@@ -269,25 +274,6 @@ class TensorText:
         except HelperError as error:
             return f"<{error.message}>"
 
-    def _nested_parts(self, tensor):
-        """The tensors that a nested tensor is made of (aten/src/ATen/NestedTensorImpl.h)."""
-        record = "at::native::NestedTensorImpl"
-        rows = [
-            TensorValues(self._target, self._tensors.member(tensor, record, field)).nested(False)
-            for field in ("nested_sizes_", "nested_strides_", "storage_offsets_")
-        ]
-        found = []
-        for sizes, strides, offset in zip(*rows):
-            part = self._tensors.read(tensor.address)
-            part.mangled, part.class_name = "", "part of a nested tensor"
-            part.autograd = part.python = None
-            part.sizes, part.strides, part.offset = list(sizes), list(strides), offset
-            part.numel = 1
-            for size in sizes:
-                part.numel *= size
-            found.append(part)
-        return found
-
     def _functorch(self, tensor):
         batched = tensor.mangled == BATCHED
         record = "at::functorch::BatchedTensorImpl" if batched else "dualdbg::TensorWrapper"
@@ -298,7 +284,17 @@ class TensorText:
         if batched:
             dim = memory.i64(tensor.address + layout["bdim_"])
             return f"BatchedTensor(lvl={level}, bdim={dim}, value=\n{inner}\n)"
+        if self.has_ended(tensor):
+            level = _ENDED
         return f"GradTrackingTensor(lvl={level}, value=\n{inner}\n)"
+
+    def has_ended(self, tensor):
+        """Whether a tensor was made inside a ``grad`` of functorch that is over."""
+        if tensor.mangled != WRAPPED:
+            return False
+        alive = self._target.layout.record("dualdbg::TensorWrapper")["is_alive_"]
+        flag = self._target.memory.pointer(tensor.address + alive)
+        return not flag or not self._target.memory.u8(flag)
 
 
 def _with_suffixes(text, suffixes, indent, newline):

@@ -1,7 +1,6 @@
 """numpy arrays and scalars, and torch's small Python objects, with what ``repr`` says; Python containers of tensors."""
 
 import collections
-import datetime
 import random
 
 import numpy as np
@@ -21,6 +20,8 @@ made = {
     "special": np.array([np.nan, np.inf, -np.inf, 1.5]),
     "only_special": np.array([np.nan, np.inf]),
     "booleans": np.array([[True, False]]),
+    "all_true": np.array([True, True]),
+    "zero_d_true": np.array(True),
     "bytes": np.array([1, 2, 255], dtype=np.uint8),
     "int8": np.array([-128, 127], dtype=np.int8),
     "uint64": np.array([2**64 - 1], dtype=np.uint64),
@@ -47,6 +48,22 @@ made = {
     "wide_floats": np.arange(30) / 7,
     "negative_zero": np.array([-0.0, 0.0]),
     "broadcast": np.broadcast_to(np.arange(3), (2, 3)),
+    "matrix": np.matrix([[1, 2], [3, 4]]),
+    "masked": np.ma.array([1, 2], mask=[0, 1]),
+    "masked_rows": np.ma.array([[1.5, 2], [3, 4]], mask=[[0, 1], [0, 0]]),
+    "masked_row": np.ma.array([[1, 2, 3]], mask=[[0, 1, 0]]),
+    "masked_nothing": np.ma.array([1, 2, 3]),
+    "masked_everything": np.ma.masked_all(3),
+    "masked_bytes": np.ma.array(np.arange(5, dtype="i1"), mask=[1, 0, 0, 0, 1]),
+    "masked_float32": np.ma.array(np.array([0.1, 2], dtype="f4"), mask=[0, 1]),
+    "masked_booleans": np.ma.array([True, False], mask=[0, 1]),
+    "masked_texts": np.ma.array(["a", "bc"], mask=[0, 1]),
+    "masked_filled": np.ma.array([1.5, 2.5], mask=[1, 0], fill_value=-1.0),
+    "masked_long": np.ma.array(np.arange(30) * 1000, mask=np.arange(30) % 7 == 0),
+    "masked_cut": np.ma.array(np.arange(3000), mask=np.arange(3000) % 2 == 0),
+    "masked_3d": np.ma.array(np.arange(24).reshape(2, 3, 4), mask=np.arange(24).reshape(2, 3, 4) % 5 == 0),
+    "masked_objects": np.ma.array(np.array([1, "two"], dtype=object), mask=[0, 1]),
+    "masked_constant": np.ma.masked,
     "scalar_float": np.float64(1.5),
     "scalar_float32": np.float32(0.1),
     "scalar_half": np.float16(0.1),
@@ -73,7 +90,7 @@ module = torch.nn.Linear(2, 3)
 described = {
     "module": module,
     "namespace": collections.namedtuple("N", "a b")(1, np.arange(2)),
-    "moment": datetime.datetime(2026, 1, 2),
+    "fresh_mask": np.ma.array([1, 2], mask=[0, 1]),
     "structured": np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]),
     "dates": np.array(["2026-01-01"], dtype="datetime64[D]"),
 }

@@ -140,7 +140,11 @@ def make_quantized():
 def make_wrapped():
     parts = [torch.arange(3.0), torch.arange(5.0)]
     made["nested"] = torch.nested.nested_tensor(parts)
-    described["jagged"] = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    made["jagged"] = torch.nested.nested_tensor(parts, layout=torch.jagged)
+    matrices = [torch.ones(2, 3), torch.ones(4, 3)]
+    made["jagged_matrices"] = torch.nested.nested_tensor(matrices, layout=torch.jagged)
+    made["nested_matrices"] = torch.nested.nested_tensor(matrices)
+    grad(lambda x: (made.update(of_ended_grad=x), x.sum())[1])(torch.ones(3))
     with FakeTensorMode():
         made["fake"] = torch.empty(2, 3)
         made["fake_half"] = torch.empty(4, dtype=torch.float16)
@@ -249,7 +253,7 @@ def main():
     made.update(big)
     more["statistics"] = {name: statistics(tensor) for name, tensor in big.items()}
     more["statistics"]["special"] = statistics(made["special"])
-    more["jagged"] = str(described["jagged"].size(1))
+    more["jagged"] = str(made["jagged"].size(1))
     more["repr"] = {name: repr(tensor) for name, tensor in made.items()}
     with forward_ad.dual_level():
         made["dual"] = forward_ad.make_dual(torch.ones(2), torch.ones(2))

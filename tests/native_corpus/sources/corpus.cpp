@@ -164,6 +164,24 @@ NOINLINE std::string nested(int n) {
     return "(" + nested(n - 1) + ")";
 }
 
+// Each begins with what was inlined into it.
+inline int second(int value) {
+    COUNT(second);
+    return value + 1;
+}
+
+inline int first(int start) {
+    int more = second(start);
+    COUNT(first);
+    return more * 2;
+}
+
+NOINLINE int leading(int given) {
+    int more = first(given);
+    COUNT(leading);
+    return more - 1;
+}
+
 struct Point {
     int x, y;
     Point operator+(const Point &other) const {
@@ -222,7 +240,7 @@ long run(int n) {
         sum += guarded(i % 2 ? &text : nullptr) + hidden(i) + lookup(table, i % 2 ? "a" : "c") + try_it(i);
         sum += kind_of(i)[0] + factorial(i + 2) + (Point{i, 1} + Point{2, i}).x + Adder{i}(n) + sort_all({3, i, 2});
         sum += static_cast<long>(wide(i, 2, 3, 4, 5, 6, 7, 8, text)) + static_cast<long>(joined({text, text}).size());
-        sum += corpus_plain_c(i) + static_cast<long>(nested(i).size());
+        sum += leading(i) + corpus_plain_c(i) + static_cast<long>(nested(i).size());
     }
     return sum;
 }

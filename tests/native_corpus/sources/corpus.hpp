@@ -33,6 +33,9 @@
     X(kind_of, corpus::kind_of)              \
     X(factorial, corpus::factorial)          \
     X(nested, corpus::nested)                \
+    X(second, corpus::second)                \
+    X(first, corpus::first)                  \
+    X(leading, corpus::leading)              \
     X(plus, corpus::Point::operator+)        \
     X(call, corpus::Adder::operator())       \
     X(sort_all, corpus::sort_all)            \

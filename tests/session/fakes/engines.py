@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dualdbg.backends.events import PythonContinued
 from dualdbg.backends.native import Move, StepEndNumbers
 from dualdbg.backends.python import PythonRequest, StackFrame, StackTrace
 from dualdbg.errors import CommandError, EngineLost
@@ -47,7 +48,12 @@ class FakeGdb:
         world.let_run(how, signal)
 
     async def resume(self) -> None:
-        await self._command(lambda: self._let_run("resume"))
+        def go() -> None:
+            if not self._world.killed and self._world.chance.random() < 0.02:
+                raise CommandError("gdb: Cannot insert breakpoint 1")
+            self._let_run("resume")
+
+        await self._command(go)
 
     async def resume_with_signal(self, name: str) -> None:
         await self._command(lambda: self._let_run("resume with signal", signal=True))
@@ -64,6 +70,8 @@ class FakeGdb:
 
     async def interrupt(self) -> None:
         def send() -> None:
+            if self._world.chance.random() < 0.03:
+                raise CommandError("gdb: Cannot execute this command")
             if self._world.runs or self._world.chance.random() < 0.5:
                 self._world.interrupt_for_gdb()
 
@@ -78,11 +86,19 @@ class FakeGdb:
 
         return await self._command(sender)
 
+    async def fault_address(self) -> int | None:
+        return await self._command(lambda: None)
+
     async def threads(self) -> dict[int, int]:
         return await self._command(lambda: {MAIN: PID, 2: PID + 1})
 
+    async def call(self, number: int | None) -> None:
+        """Run a function of the program, which meets this breakpoint."""
+        held = self._world.held
+        await self._command(lambda: self._world.call(held, number))
+
     async def kill(self) -> None:
-        await self._command()
+        await self._command(lambda: self._world.exit() if self._world.killed else None)
 
     async def detach(self) -> None:
         def let_go() -> None:
@@ -99,9 +115,12 @@ class FakeGdb:
         pass
 
     async def close(self, grace: float = 2.0) -> bool:
+        """gdb lets go of what it was attached to when it ends."""
         self.closed = True
+        self._world.detached = self._world.detached or self._world.gdb_alive
         self._world.held = None
         self._world.thawed.set()
+        return True
 
     # -- breakpoints of a step: what they catch is up to the world ------------------------------------
 
@@ -198,6 +217,8 @@ class FakeDebugpy:
 
     async def _answer(self, request: PythonRequest[Any]) -> Any:
         await asyncio.sleep(self._world.delay())
+        if request.command == "evaluate":
+            await asyncio.sleep(self._world.chance.choice((0.0, 0.1)))  # it runs code of the program
         while self._world.held is not None:
             await self._world.thawed.wait()
             await asyncio.sleep(self._world.delay())
@@ -218,13 +239,19 @@ class FakeDebugpy:
                 world.broken.append(f"debugpy lets thread {number} go, and {held.mark} was never told")
         if world.chance.random() < 0.03:
             raise CommandError("cannot do that here")
+        threads = list(world.python)
         world.python.clear()
         world.python_step = step
+        for number in threads:
+            world.report(PythonContinued(number))
 
     def _pause(self, arguments: dict[str, Any]) -> None:
         if self._world.chance.random() < 0.1:
             raise CommandError("cannot pause")
         self.pausing = True
+
+    def _evaluate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"result": "1"}
 
     def _nothing(self, arguments: dict[str, Any]) -> None:
         return None
@@ -246,5 +273,6 @@ _HANDLERS: dict[str, Callable[[FakeDebugpy, dict[str, Any]], Any]] = {
     "stepOut": lambda self, arguments: self._go(arguments, "stepOut"),
     "goto": FakeDebugpy._go,
     "pause": FakeDebugpy._pause,
+    "evaluate": FakeDebugpy._evaluate,
     "disconnect": FakeDebugpy._nothing,
 }

@@ -22,7 +22,8 @@ from dualdbg.model import (
     Thread,
 )
 from dualdbg.session.session import Session
-from dualdbg.session.stops.facts import Met, PythonHold
+from dualdbg.session.stops.facts import Met, PythonHold, PythonPlace
+from dualdbg.session.transitions.python import answer_came, answer_owed
 
 from .world import PID, USERS, World
 
@@ -112,6 +113,8 @@ class FakeInspector:
         await asyncio.sleep(self.world.delay())
         if not self.world.gdb_alive:
             raise CommandError("gdb is gone")
+        if self.world.killed or self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Couldn't get registers: No such process")
         if self.world.held is None and self.world.alive and not self.world.detached:
             self.world.broken.append("a thread was looked at while it ran")
 
@@ -131,13 +134,18 @@ class FakeInspector:
             held.cancel()
         if answer.done():
             return answer.result()
-        answer.cancel()
+        session.loop.put(answer_owed)
+        answer.add_done_callback(self._late_answer)
         raise WrongState("a native stop came before debugpy's answer")
 
-    async def read_hold(self, hold: PythonHold) -> None:
-        trace = await self.ask(stack_trace(hold.event.debugpy_thread, levels=1))
-        hold.frames, hold.depth, hold.tid = trace.frames, trace.total, PID
-        hold.top = PythonFrame(trace.frames[0].function, "/x.py", 3)
+    def _late_answer(self, answer: asyncio.Future[Any]) -> None:
+        self.session.loop.put(answer_came)
+        if not answer.cancelled():
+            answer.exception()  # who asked has given up
+
+    async def python_place(self, number: int) -> PythonPlace:
+        trace = await self.ask(stack_trace(number, levels=1))
+        return PythonPlace(PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3))
 
     async def python_hold(self, tid: int) -> PythonHold:
         for hold in self.session.python_holds.values():
@@ -158,6 +166,8 @@ class FakeBreakpoints:
         await asyncio.sleep(self.world.delay())
         if self.world.held is None and self.world.alive and self.world.gdb_alive and not self.world.detached:
             self.world.broken.append("breakpoints were bound while the program ran")
+        if self.world.chance.random() < 0.02:
+            raise CommandError("gdb: Cannot access memory")
         self.bound += 1
 
     async def program_replaced(self) -> None:
@@ -180,7 +190,7 @@ class FakeHits:
 
     async def at_breakpoint(self, event: NativeStopped) -> Met:
         await asyncio.sleep(self.world.delay())
-        assert event.cause is StopCause.BREAKPOINT
+        assert event.cause in (StopCause.BREAKPOINT, StopCause.WATCHPOINT)
         if event.gdb_breakpoint != USERS:
             return (), None
         self.asked[event.words] = self.asked.get(event.words, 0) + 1
@@ -189,7 +199,7 @@ class FakeHits:
         return (1,), event.words
 
     async def at_signal(self, event: NativeStopped) -> tuple[Met, bool]:
-        return ((), None), False
+        return ((), event.words), False
 
 
 @dataclass
@@ -232,6 +242,9 @@ class FakeWatch:
     beacon: int | None = None
     entries: list[int] = field(default_factory=list)
     calls_operator: bool = False
+
+    async def hear(self, wanted: bool) -> None:
+        return None
 
     async def begin(self, hold: PythonHold) -> list[int]:
         await asyncio.sleep(self.world.delay())

@@ -19,6 +19,7 @@ from dualdbg.backends.events import (
     PythonStopped,
     StopCause,
 )
+from dualdbg.errors import CommandError
 
 PID = 1000
 USERS = 7  # gdb's number of the user's breakpoint
@@ -47,6 +48,10 @@ class World:
     mark_told: bool = True
     python: dict[int, Held] = field(default_factory=dict)
     alive: bool = True
+    killed: bool = False  # by somebody else, while gdb holds it: gdb does not know yet
+    takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
+    pause_owed: bool = False  # the user wants a stop, and has not got one since
+    met_in_calls: set[str | None] = field(default_factory=set)  # stops that the user's own calls have met
     gdb_alive: bool = True
     debugpy_alive: bool = True
     detached: bool = False
@@ -89,15 +94,36 @@ class World:
         self.thawed.clear()
         self.report(stop)
 
-    def hit(self, number: int, thread: int = MAIN) -> None:
-        """The program arrives at a breakpoint of gdb's."""
+    def hit(self, number: int, cause: StopCause = StopCause.BREAKPOINT) -> None:
+        """The program arrives at a breakpoint or watchpoint of gdb's."""
         mark = self.new_mark("native") if number == USERS else None
-        self.stop_natively(
-            NativeStopped(StopCause.BREAKPOINT, PID, thread, 0x100, number, words=mark or ""), mark
-        )
+        self.stop_natively(NativeStopped(cause, PID, MAIN, 0x100, number, words=mark or ""), mark)
 
-    def load_library(self) -> None:
-        self.stop_natively(NativeStopped(StopCause.LIBRARIES, PID, MAIN))
+    def get_signal(self) -> None:
+        """A signal arrives that is shown to the user."""
+        mark = self.new_mark("signal")
+        stop = NativeStopped(StopCause.SIGNAL, PID, 2, 0x100, signal="SIGUSR1", words=mark)
+        self.stop_natively(stop, mark)
+
+    def change(self, cause: StopCause) -> None:
+        """A library comes or goes, or the program replaces itself with another."""
+        self.stop_natively(NativeStopped(cause, PID, MAIN))
+
+    def call(self, held: NativeStopped | None, number: int | None) -> None:
+        """A function of the program is run by gdb at the stop ``held``, and meets a breakpoint or nothing."""
+        if held is None or self.held is not held or self.killed:
+            raise CommandError("gdb: the thread is not where it was")
+        if number is not None:
+            self.held = None
+            self.hit(number)
+            self.met_in_calls.add(self.mark)
+
+    def be_killed(self) -> None:
+        """Somebody ends the program with SIGKILL. gdb notices at once only while it lets the program run."""
+        if self.held is None:
+            self.exit()
+        else:
+            self.killed, self.python = True, {}
 
     def end_native_step(self) -> None:
         self.stop_natively(NativeStopped(StopCause.STEPPED, PID, MAIN, 0x200))
@@ -120,6 +146,8 @@ class World:
     def _deliver(self) -> None:
         sender, self.pending_interrupt = self.pending_interrupt, None
         self.interrupt_sender = sender
+        if sender == "terminal" and self.takes_interrupts:
+            self.pause_owed = True
         self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
 
     def stop_in_python(self, number: int, cause: PythonCause, counts: bool) -> None:
@@ -129,6 +157,8 @@ class World:
         self.report(PythonStopped(cause, number, description=mark, breakpoints=(1,) if counts else ()))
 
     def exit(self) -> None:
+        if not self.alive:
+            return
         self.alive = False
         self.held, self.python = None, {}
         self.thawed.set()
@@ -141,9 +171,12 @@ class World:
         if self.held is None:
             self.broken.append(f"{how}: gdb does not hold the target")
             return
+        if self.killed:
+            self.exit()
+            return
         if self.mark is not None and not self.mark_told and self.alive:
             self.broken.append(f"{how}: the stop {self.mark} was never told")
-        if signal and not self.owes_interrupt:
+        if signal and not self.owes_interrupt and self.takes_interrupts:
             self.broken.append(f"{how}: the program got a SIGINT that nobody had sent it")
         if signal:  # what came since is owed as well
             self.owes_interrupt = self.pending_interrupt == "other"
@@ -159,6 +192,8 @@ class World:
 
     def gdb_dies(self) -> None:
         self.gdb_alive = False
+        if self.killed:
+            self.alive = False
         self.held = None
         self.thawed.set()
         self.report(EngineEnded("gdb", "it was ended by signal 9"))

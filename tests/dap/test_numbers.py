@@ -1,0 +1,96 @@
+"""A number of a thread, a frame, a value or a target is refused where there is no such one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.dap import requests
+from dualdbg.dap.registry import REQUESTS
+
+from .client import SCHEMA, Client
+
+Write = Callable[..., Path]
+
+_NONE = 999_999_999
+_IDS = {"threadId", "frameId", "variablesReference", "targetId", "sourceReference", "requestId"}
+
+# What makes a request whole besides the number, by command.
+_MORE: dict[str, dict[str, Any]] = {
+    "evaluate": {"expression": "x"},
+    "completions": {"text": "x", "column": 2},
+    "setVariable": {"name": "x", "value": "1"},
+    "setExpression": {"expression": "x", "value": "1"},
+}
+
+_ALL = [
+    ("continue", "threadId"),
+    ("next", "threadId"),
+    ("stepIn", "threadId"),
+    ("stepOut", "threadId"),
+    ("goto", "threadId"),
+    ("pause", "threadId"),
+    ("stackTrace", "threadId"),
+    ("exceptionInfo", "threadId"),
+    ("stepIn", "targetId"),
+    ("goto", "targetId"),
+    ("scopes", "frameId"),
+    ("evaluate", "frameId"),
+    ("completions", "frameId"),
+    ("setExpression", "frameId"),
+    ("stepInTargets", "frameId"),
+    ("variables", "variablesReference"),
+    ("setVariable", "variablesReference"),
+    ("source", "sourceReference"),
+]
+
+
+@pytest.mark.skipif(not SCHEMA.exists(), reason="the schema is not there")
+def test_the_table_is_complete() -> None:
+    """Each request that takes such a number is in the table above, or does without it."""
+    assert requests
+    without = {
+        ("cancel", "requestId"),  # what has been answered already cannot be told from what was never asked
+        ("dataBreakpointInfo", "frameId"),  # answers why there is nothing to watch
+        ("dataBreakpointInfo", "variablesReference"),
+    }
+    definitions = json.loads(SCHEMA.read_text())["definitions"]
+    found = set()
+    for command in REQUESTS:
+        taken = definitions.get(f"{command[0].upper()}{command[1:]}Arguments", {}).get("properties", {})
+        found |= {(command, name) for name in taken if name in _IDS}
+    assert found - without == set(_ALL)
+
+
+@pytest.mark.parametrize("origin", ["python", "native"])
+def test_a_number_that_nothing_has_is_refused(client: Client, program: Write, origin: str) -> None:
+    path = program("import os\nx = 1\nos.getppid()\ny = 2\n")
+    client.start({"program": str(path)}, lines={path: [3]})
+    thread = client.stopped()["threadId"]
+    if origin == "native":
+        client.set_functions(["getppid"])
+        client.go("continue", thread)
+        client.stopped()
+    for command, name in _ALL:
+        whole = {} if name == "threadId" else {"threadId": thread}
+        why = client.refused(command, {**whole, **_MORE.get(command, {}), name: _NONE})
+        assert str(_NONE) in why or (command == "goto" and origin == "native"), (
+            command,
+            why,
+        )
+        why = client.refused(command, {**whole, **_MORE.get(command, {}), name: -1})
+    assert client.events("continued") == [] and client.events("stopped") == []
+    client.go("continue", thread)
+
+
+def test_a_pause_of_no_thread_is_refused(client: Client, program: Write) -> None:
+    client.start({"program": str(program("import time\nprint('on', flush=True)\ntime.sleep(600)\n"))})
+    client.wait_output("on")
+    assert f"there is no thread {_NONE}" in client.refused("pause", {"threadId": _NONE})
+    thread = client.request("threads")["threads"][0]["id"]
+    client.go("pause", thread)
+    client.stopped()

@@ -1,0 +1,193 @@
+"""What a stop at a function of optimised code says, what can be typed there, and whose calls count."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import BreakpointState, NativeFrame, Stop
+from tests import support
+from tests.native_corpus.build import HERE
+from tests.session.driver import Driver, run_session
+
+DRIVE = "import corpus_capi\ncorpus_capi.run(3)\nprint('over')\n"
+
+
+def corpus(layer: str = "capi", variant: str = "O2") -> dict[str, str]:
+    return {"PYTHONPATH": str(support.built(HERE / "build.py", layer, variant))}
+
+
+def script(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "drive.py"
+    path.write_text(text)
+    return path
+
+
+def native_frame(stop: Stop) -> NativeFrame:
+    assert isinstance(stop.frame, NativeFrame), stop
+    return stop.frame
+
+
+async def frames_of(driver: Driver) -> list[NativeFrame]:
+    return [frame for frame in (await driver.stack()).frames if isinstance(frame, NativeFrame)]
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "line", "callers"),
+    [
+        ("corpus::leading", "given", "int more = first(given);", ["corpus::run"]),
+        ("corpus::first", "start", "int more = second(start);", ["corpus::leading", "corpus::run"]),
+        ("corpus::second", "value", "COUNT(second);", ["corpus::first", "corpus::leading", "corpus::run"]),
+        ("corpus::use", "a", "", ["corpus::run"]),
+        ("corpus::walk", "n", "", ["corpus::walk_one", "corpus::run"]),
+    ],
+)
+def test_the_function_that_was_asked_for_is_shown(
+    tmp_path: Path, name: str, argument: str, line: str, callers: list[str]
+) -> None:
+    """Though what was inlined at its beginning begins there too; by its own names, in conditions and texts as well."""
+
+    async def work(driver: Driver) -> None:
+        frame = native_frame(await driver.stop())
+        shown = [one.function.partition("(")[0] for one in await frames_of(driver) if one.function]
+        assert frame.function is not None and frame.function.partition("(")[0] == name
+        assert shown[: len(callers) + 1] == [name, *callers]
+        assert frame.file is not None and frame.line is not None
+        text = Path(frame.file).read_text().splitlines()[frame.line - 1].strip()
+        assert text.startswith((line, "NOINLINE", "static inline"))
+        value = await driver.session.native.evaluate(1, 0, argument)
+        assert value.value.isdigit() or value.value == "<optimized out>", value
+        await driver.finish_run()
+
+    run_session(work, script(tmp_path, DRIVE), f"{name} if {argument} >= 0", env=corpus())
+
+
+def test_inlined_instances_are_told(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        row = driver.session.breakpoints.get(1)
+        into = {(one.inlined_in or "").partition("(")[0] for one in row.locations}
+        assert (
+            into == {"corpus::walk_one", "corpus::walk_two", "corpus::walk_three"} and len(row.locations) >= 4
+        )
+        await driver.finish_run()
+
+    run_session(work, script(tmp_path, DRIVE), "corpus::walk", env=corpus())
+
+
+def test_next_at_a_function_that_begins_with_an_inlined_one(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        lines = [native_frame(await driver.stop()).line]
+        for _ in range(2):
+            frame = native_frame(await driver.step("next"))
+            assert frame.function == "corpus::leading"
+            lines.append(frame.line)
+        first = lines[0] or 0
+        assert lines == [first, first + 1, first + 2]
+        await driver.finish_run()
+
+    run_session(work, script(tmp_path, DRIVE), "corpus::leading", env=corpus())
+
+
+@pytest.mark.parametrize("layer", ["pybind", "nanobind"])
+def test_a_step_enters_a_method_that_returns_a_string(tmp_path: Path, layer: str) -> None:
+    text = f"import corpus_{layer} as c\ndog = c.Dog('rex')\ndog.bark(2)\nprint('over')\n"
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert native_frame(await driver.step("step")).function == "corpus::Dog::bark"
+        await driver.finish_run()
+
+    run_session(work, script(tmp_path, text), "drive.py:3", env=corpus(layer))
+
+
+def test_hits_with_a_condition_of_its_own_names(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert driver.session.breakpoints.get(1).hit_count == 2
+        value = await driver.session.native.evaluate(1, 0, "given")
+        assert value.value == "2"
+        await driver.session.resume()
+        assert (await driver.exit()).code == 0
+
+    run_session(work, script(tmp_path, DRIVE), "corpus::leading hits 2 if given > 0", env=corpus())
+
+
+# -- indirect functions -----------------------------------------------------------------------------
+
+STRINGS = """\
+import ctypes
+compare = ctypes.CDLL(None).strcasecmp
+for _ in range(3):
+    compare(b"abc", b"ABC")
+"""
+INDIRECT = "import indirect\nfor _ in range(3):\n    indirect.run()\n"
+
+
+def test_an_indirect_function_of_the_c_library(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        name = native_frame(await driver.stop()).function or ""
+        assert "strcasecmp" in name
+        await driver.resume()
+        await driver.resume()
+        row = driver.session.breakpoints.get(1)
+        assert row.hit_count == 3 and len(row.locations) == 1 and row.message is None
+        await driver.session.resume()
+        await driver.exit()
+
+    run_session(work, script(tmp_path, STRINGS), "strcasecmp")
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="target_clones and the processor's names are x86's"
+)
+@pytest.mark.parametrize(
+    ("spec", "chosen"), [("picked", ("fast",)), ("sum_up", ("sum_up.avx2", "sum_up.default"))]
+)
+def test_what_a_resolver_has_yet_to_choose(tmp_path: Path, spec: str, chosen: tuple[str, ...]) -> None:
+    """When the library is loaded, nothing has been chosen yet: it is pending, and says so, until the resolver runs."""
+
+    async def work(driver: Driver) -> None:
+        assert native_frame(await driver.stop()).function in chosen
+        states = [(one.breakpoint.state, one.breakpoint.message) for one in driver.breakpoint_events()]
+        pending = (BreakpointState.PENDING, f"the implementation of {spec} has not been chosen yet")
+        assert pending in states and states[-1] == (BreakpointState.VERIFIED, None)
+        await driver.resume()
+        await driver.resume()
+        assert driver.session.breakpoints.get(1).hit_count == 3
+        await driver.session.resume()
+        assert (await driver.exit()).code == 0
+
+    run_session(work, script(tmp_path, INDIRECT), spec, env=corpus("indirect"))
+
+
+# -- whose calls count ------------------------------------------------------------------------------
+
+OWN_CALLS = """\
+import os, threading
+def called():
+    os.getpid()
+called()
+thread = threading.Thread(target=called)
+thread.start()
+thread.join()
+for _ in range(2):
+    called()
+"""
+
+
+def test_no_call_of_the_debugger_is_a_hit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    async def work(driver: Driver) -> None:
+        for hits in (1, 2, 3, 4):
+            stop = await driver.stop()
+            assert 1 in stop.breakpoints and (3 in stop.breakpoints) == (hits >= 3)
+            assert "drive.py:3" in await driver.names()
+            assert [row.hit_count for row in driver.session.breakpoints.all()] == [hits] * 3
+            await driver.session.resume()
+        assert (await driver.exit()).code == 0
+        assert driver.console == "called\n" * 4
+
+    specs = ["os_getpid", 'os_getpid log "called"', "os_getpid hits 3"]
+    run_session(work, script(tmp_path, OWN_CALLS), *specs)
