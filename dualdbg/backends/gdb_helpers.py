@@ -114,13 +114,13 @@ class GdbHelpers:
         """gdb's number of each thread -> its OS thread id, read afresh."""
         return await self._helper(shapes.threads, "threads")
 
-    async def signal_address(self) -> int:
-        """The address that the fault is about which stopped the selected thread (si_addr)."""
-        return await self._helper(int, "signal-address")
-
     async def signal_code(self) -> int:
         """si_code of the signal that the selected thread was stopped for. Raises CommandError where there was none."""
         return await self._helper(int, "signal-code")
+
+    async def signal_address(self) -> int:
+        """si_addr of that signal."""
+        return await self._helper(int, "signal-address")
 
     async def interrupt_by(self, name: str) -> None:
         """Stop the target by this signal, which it does not notice."""
