@@ -127,4 +127,6 @@ def check_script(program: Program, folder: str | None) -> None:
     if program.script is None or program.script == "-" or (Path(folder or ".") / program.script).exists():
         return
     where = f" in {folder}" if folder else ""
-    raise UsageError(f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE")
+    raise UsageError(
+        f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
+    )
