@@ -44,6 +44,8 @@ def compile_once(
     build_dir.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=build_dir))
     try:
+        for output in commands:
+            (unfinished / output).parent.mkdir(exist_ok=True)
         with ThreadPoolExecutor() as pool:
             jobs = [
                 pool.submit(_run, [str(cxx), *arguments, "-o", str(unfinished / output)])

@@ -56,6 +56,28 @@ def native_samples() -> Path:
 
 
 @pytest.fixture(scope="session")
+def language_samples() -> Path:
+    """The folder with O0, O2 and bare, of libraries in languages other than C++."""
+    return support.build_languages()
+
+
+@pytest.fixture(scope="session")
+def rust_samples(language_samples: Path) -> Path:
+    """The same, where they have the module in Rust."""
+    there = any((language_samples / "O0").glob("sample_rust*.so"))
+    support.require(there, "rustc, which compiles the sample in Rust", outside=True)
+    return language_samples
+
+
+@pytest.fixture(scope="session")
+def fortran_samples(language_samples: Path) -> Path:
+    """The same, where they have the library in Fortran."""
+    there = (language_samples / "O0" / "libsample_fortran.so").is_file()
+    support.require(there, "gfortran, which compiles the sample in Fortran", outside=True)
+    return language_samples
+
+
+@pytest.fixture(scope="session")
 def torch_extension() -> Path:
     """The folder with the libraries of ``sample::`` operators; compiled once, which takes a while."""
     support.require(importlib.util.find_spec("torch"), "PyTorch")

@@ -116,6 +116,13 @@ def build_torch_extension() -> Path:
     return built(SAMPLES / "torch_extension/build.py")
 
 
+def build_languages() -> Path:
+    """The folder with O0, O2 and bare: libraries in Cython, assembly, C++ with threads, and where there is a compiler
+    for it in Rust and Fortran.
+    """
+    return built(SAMPLES / "languages/build.py")
+
+
 def build_corpus() -> Path:
     """The folder with sample_corpus.so."""
     return built(SAMPLES / "torch_extension/corpus/build.py")

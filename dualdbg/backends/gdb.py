@@ -25,7 +25,7 @@ from .events import (
     NativeStopped,
     StopCause,
 )
-from .gdb_events import stop_event, text_event, triggered_watchpoint
+from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
 from .native import Access, Move
@@ -36,9 +36,7 @@ _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
-_WORDS = {1: "char", 2: "short", 4: "int", 8: "long"}  # by their bytes, LP64
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
-_ADDRESS = (1 << 64) - 1
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
@@ -57,7 +55,9 @@ _MOVES = {
     Move.STEP_INSTRUCTION: "-exec-step-instruction",
     Move.NEXT_INSTRUCTION: "-exec-next-instruction",
 }
-_ACCESS_OPTIONS = {Access.WRITE: "", Access.READ: "-r ", Access.READ_WRITE: "-a "}
+_AS_OURS = (
+    "with language c++ -- "  # a command whose arguments are expressions reads them in no frame's language
+)
 
 
 class GdbEngine(GdbHelpers):
@@ -208,7 +208,7 @@ class GdbEngine(GdbHelpers):
             return taker
         await self._process.console(f"thread {taker}")
         with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
-            return taker if await self._number("$_siginfo.si_code") == _SI_TKILL else main
+            return taker if await self.signal_code() == _SI_TKILL else main
         return taker
 
     async def interrupt(self) -> None:
@@ -227,37 +227,22 @@ class GdbEngine(GdbHelpers):
 
     async def sent_by_terminal(self) -> bool:
         """Whether the kernel itself sent the signal of this stop."""
-        return await self._number("$_siginfo.si_code") == _SI_KERNEL
+        return await self.signal_code() == _SI_KERNEL
 
     async def fault_address(self) -> int | None:
         """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use.
 
         None where the kernel names none: a signal that a process has sent, an address outside of what x86-64 can map.
         """
-        if not 0 < await self._number("$_siginfo.si_code") < _SI_KERNEL:
+        if not 0 < await self.signal_code() < _SI_KERNEL:
             return None
-        return await self._number("(long)$_siginfo._sifields._sigfault.si_addr") & _ADDRESS
-
-    async def _number(self, expression: str) -> int:
-        value = (await self._process.command(f"-data-evaluate-expression {expression}")).text("value") or ""
-        if not re.fullmatch(r"-?\d{1,19}", value):
-            raise CommandError(f"gdb: {expression} is {value[:100]}, no number")
-        return int(value)
+        return await self.signal_address()
 
     # -- breakpoints --------------------------------------------------------------------------
 
-    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
-        """A breakpoint at an address, for one thread or for all; returns gdb's number."""
-        thread = "" if gdb_thread is None else f"-p {gdb_thread} "
-        answer = await self._process.command(f'-break-insert {thread}"*{address:#x}"')
-        return _given(answer.results("bkpt").number("number"), "-break-insert")
-
     async def watch(self, address: int, size: int, access: Access) -> int:
         """Watch ``size`` bytes in hardware; returns gdb's number."""
-        words = f"unsigned {_WORDS[size]}" if size in _WORDS else f"unsigned char[{size}]"
-        expression = mi.quote(f"*({words} *){address:#x}")
-        answer = await self._process.command(f"-break-watch {_ACCESS_OPTIONS[access]}{expression}")
-        return _given(triggered_watchpoint(answer).number("number"), "-break-watch")
+        return await self.insert_watchpoint(address, size, access.value)
 
     async def delete_breakpoint(self, number: int) -> None:
         if number < 0:
@@ -272,21 +257,14 @@ class GdbEngine(GdbHelpers):
         await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
-        """Stop only where the C++ expression ``condition`` is true, and only in a thread."""
-        parts = [] if gdb_thread is None else [f"$_thread == {gdb_thread}"]
+        """Stop only where ``condition`` is true, an expression in the language of the place, and only in a thread."""
+        if gdb_thread is not None:
+            await self.require_thread(number, gdb_thread)
         if condition is not None:
-            parts.append(f"({condition})" if parts else condition)
-        await self._condition(number, " && ".join(parts))
-
-    async def require_register(self, number: int, register: str, value: int) -> None:
-        """Stop only where the lower half of a register is ``value``, as a signed number."""
-        await self._condition(number, f"(int)${register} == {value}")
-
-    async def _condition(self, number: int, text: str) -> None:
-        if number in self._at_functions:
-            await self.set_internal(number, "of_frame", text)
-            return
-        await self._process.console(f"condition {number} {text}")  # MI would take quotes for its own
+            if number in self._at_functions:
+                await self.set_internal(number, "of_frame", condition)
+                return
+            await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own
 
     async def ignore_hits(self, number: int, count: int) -> None:
         """Pass over the next ``count`` hits; they are counted all the same."""
@@ -303,21 +281,15 @@ class GdbEngine(GdbHelpers):
         rows = answer.results("BreakpointTable").rows("body")
         return _given(rows[0].number("times") if rows else None, "-break-info")
 
-    async def last_breakpoint(self) -> int:
-        """The number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 if none was set."""
-        answer = await self._process.command("-data-evaluate-expression $bpnum")
-        value = answer.text("value") or ""
-        return int(value) if value.isdecimal() else 0
-
     # -- symbols ------------------------------------------------------------------------------
 
     async def add_symbols(self, path: Path, bias: int) -> None:
         """Give gdb a symbol file for code that lies ``bias`` bytes above its link-time addresses."""
-        await self._process.console(f'add-symbol-file "{path}" -o {bias:#x}')
+        await self._process.console(f'{_AS_OURS}add-symbol-file "{path}" -o {bias:#x}')
 
     async def remove_symbols(self, address: int) -> None:
         """Take back the symbol file that was given for the code at ``address``."""
-        await self._process.console(f"remove-symbol-file -a {address:#x}")
+        await self._process.console(f"{_AS_OURS}remove-symbol-file -a {address:#x}")
 
     async def keep_index(self, folder: Path | None) -> None:
         """Where gdb keeps its index of the debug info that it reads from now on; None for nowhere."""

@@ -50,6 +50,10 @@ def number_or_none(answer: Any) -> int | None:
     return None if answer is None else int(answer)
 
 
+def text_or_none(answer: Any) -> str | None:
+    return None if answer is None else str(answer)
+
+
 def named_numbers(answer: Any) -> dict[str, int]:
     return {str(name): int(number) for name, number in answer.items()}
 

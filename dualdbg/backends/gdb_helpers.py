@@ -32,6 +32,7 @@ from .native import (
     ReturnPlace,
     StepEndNumbers,
     ThrownObject,
+    Visit,
 )
 
 _ANSWER_MARK = (
@@ -113,6 +114,14 @@ class GdbHelpers:
         """gdb's number of each thread -> its OS thread id, read afresh."""
         return await self._helper(shapes.threads, "threads")
 
+    async def signal_code(self) -> int:
+        """si_code of the signal that the selected thread was stopped for. Raises CommandError where there was none."""
+        return await self._helper(int, "signal-code")
+
+    async def signal_address(self) -> int:
+        """si_addr of that signal."""
+        return await self._helper(int, "signal-address")
+
     async def interrupt_by(self, name: str) -> None:
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
@@ -143,9 +152,10 @@ class GdbHelpers:
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
         code at the addresses ``read``.
         """
-        shape, first, then = shapes.rows(FunctionPlace), list(expand), list(read)
+        named, without_scopes, places = list(names), list(expand), list(read)
+        shape = shapes.rows(FunctionPlace)
         return await self._helper(
-            shape, "function-instances", list(names), first, then, deadline=_LONG_DEADLINE
+            shape, "function-instances", named, without_scopes, places, deadline=_LONG_DEADLINE
         )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
@@ -155,6 +165,19 @@ class GdbHelpers:
     async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
         return await self._helper(shapes.rows(CodeLocation), "line-locations", file, line)
+
+    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
+        """Where control comes to ``file:line`` in functions of a Cython module's author, inlined ones too.
+
+        ``whole``: where it comes to those functions that have the line.
+        """
+        return await self._helper(shapes.rows(Visit), "line-visits", file, line, whole)
+
+    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
+        """Where control comes to functions that were inlined: each has start and end of the function around it, and its
+        C name.
+        """
+        return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
 
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions in [``start``, ``end``)."""
@@ -193,6 +216,30 @@ class GdbHelpers:
         return await self._helper(int, "write-memory", address, data.hex())
 
     # -- breakpoints --------------------------------------------------------------------------
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        """A breakpoint at an address, for one thread or for all; returns gdb's number."""
+        return await self._helper(int, "insert-breakpoint", address, gdb_thread)
+
+    async def insert_watchpoint(self, address: int, size: int, access: str) -> int:
+        """Watch ``size`` bytes in hardware; returns gdb's number."""
+        return await self._helper(int, "insert-watchpoint", address, size, access)
+
+    async def require_thread(self, number: int, gdb_thread: int) -> None:
+        """Stop only in this thread."""
+        await self._helper(shapes.nothing, "require-thread", number, gdb_thread)
+
+    async def require_register(self, number: int, register: str, value: int) -> None:
+        """Stop only where the lower half of a register is ``value``, as a signed number."""
+        await self._helper(shapes.nothing, "require-register", number, register, value)
+
+    async def condition_text(self, address: int, condition: str) -> str:
+        """A condition of the user as gdb has to read it at an address: with the C names of Cython's variables."""
+        return await self._helper(str, "condition-text", address, condition)
+
+    async def last_breakpoint(self) -> int:
+        """The number of the breakpoint that was set last; 0 if none was set."""
+        return await self._helper(int, "last-breakpoint")
 
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         """Set internal breakpoints for one thread; returns gdb's numbers, in the order of the addresses."""
@@ -272,6 +319,10 @@ class GdbHelpers:
     async def thrown_object(self, gdb_thread: int) -> ThrownObject:
         """At the entry of ``__cxa_throw``: what is thrown."""
         return await self._helper(shapes.thrown_object, "thrown-object", gdb_thread)
+
+    async def panic_text(self, gdb_thread: int) -> str | None:
+        """At the entry of ``rust_panic``: the message, where it can be read from memory."""
+        return await self._helper(shapes.text_or_none, "panic-text", gdb_thread)
 
     # -- C++ values ---------------------------------------------------------------------------
 

@@ -54,6 +54,16 @@ class CodeLocation:
 
 
 @dataclass(frozen=True)
+class Visit:
+    """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function."""
+
+    address: int
+    file: str | None
+    line: int | None
+    function: str | None
+
+
+@dataclass(frozen=True)
 class FunctionPlace:
     """Where a breakpoint on a function belongs, with its source line where debug info has one.
 

@@ -96,6 +96,7 @@ def frame_to_json(frame: Frame | None) -> Json | None:
         "glue": frame.role is Role.GLUE,
         "role": frame.role.value,
         "inlined": frame.inlined if native else False,  # type: ignore[union-attr]
+        "source_language": frame.source_language if isinstance(frame, NativeFrame) else None,
     }
 
 
@@ -179,6 +180,7 @@ def _stack(report: StackReport) -> Json:
         "thread": report.stack.thread,
         "frames": [{**(frame_to_json(frame) or {}), "number": number} for number, frame in report.frames],
         "quality": report.stack.quality.value,
+        "origin": report.stack.origin,
         "note": report.stack.note,
         "left_out": report.left_out,
     }

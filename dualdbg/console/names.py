@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from ..model import NativeFrame
 from ..places import here
 
 
@@ -23,3 +24,20 @@ def package_path(path: str) -> str:
         if mark in path:
             return path.rpartition(mark)[2]
     return short_path(path)
+
+
+# By the language of the source: those that have another tag than their name.
+_TAGS = {
+    "asm": "asm",
+    "cython": "cy",
+    "fortran": "f90",
+    "minimal": "c++",
+    "numba": "jit",
+    "objective-c": "objc",
+}
+
+
+def native_tag(frame: NativeFrame) -> str:
+    """The language of a native frame in at most four letters: ``c++`` also where it is not known."""
+    language = frame.source_language or "c++"
+    return _TAGS.get(language, language[:4])

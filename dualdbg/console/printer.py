@@ -37,7 +37,7 @@ from ..model import (
     Value,
 )
 from ..terminal_text import cleaned, visible
-from .names import file_name, package_path
+from .names import file_name, native_tag, package_path
 from .reports import (
     BreakpointsReport,
     ErrorReport,
@@ -173,6 +173,8 @@ class Printer:
             lines += self._frame_row(label, frame, selected, report.full)
         if report.left_out:
             lines.append(f"  ({report.left_out} more frames)")
+        if report.stack.origin is not None:
+            lines.append(self.style.paint("glue", report.stack.origin))
         if report.stack.quality is not Quality.FULL:
             note = f": {report.stack.note}" if report.stack.note else ""
             lines.append(self.style.paint("warning", f"This stack is {report.stack.quality.value}{note}"))
@@ -297,7 +299,7 @@ def _kind(frame: Frame) -> tuple[str, str]:
     if frame.role is not Role.USER:
         tag = "py" if frame.language is Language.PYTHON else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
-    return ("python", "py") if frame.language is Language.PYTHON else ("native", "c++")
+    return ("native", native_tag(frame)) if isinstance(frame, NativeFrame) else ("python", "py")
 
 
 def _place(frame: Frame) -> str:

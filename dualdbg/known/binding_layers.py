@@ -1,4 +1,4 @@
-"""Binding layers by the names of their functions: pybind11, nanobind, Cython, PyTorch's own.
+"""Binding layers by the names of their functions: pybind11, nanobind, Cython, PyO3, PyTorch's own.
 
 One row a layer serves both kinds of names: demangled names show that a frame is glue; linkage names let a step
 distinguish an extension's own code from what a layer has put into the same library.
@@ -40,7 +40,14 @@ LAYERS = (
     BindingLayer("nanobind", "nanobind"),
     # The author's code is in __pyx_f_ (cdef), __pyx_pf_ (def) and __pyx_pymod_exec_ (the module); __pyx_pw_ takes the
     # arguments of a call apart for __pyx_pf_.
-    BindingLayer("Cython", None, ("__Pyx_", "__pyx_(?!f_|pf_|pymod_exec_)")),
+    BindingLayer("Cython", None, ("__Pyx_", "__pyx_(?!f_|pf_|gb_|pymod_exec_)")),
+    # #[pyfunction] and #[pymethods]: each gets a function of this name, which takes the arguments apart.
+    BindingLayer("PyO3", "pyo3", (r"<?pyo3(?:_ffi)?::", r"[\w:<>, {}#&]*::__py(?:method|function)_\w+")),
+)
+
+# Rust's own library and its runtime, by what rustc calls their functions.
+RUST_LIBRARY = re.compile(
+    r"<*(?:&(?:mut )?)?(?:std|core|alloc|__rustc)::|_*rust_\w+$|<[\[(]?[^<]* as (?:core|alloc|std)::"
 )
 
 # PyTorch's way from Python to a kernel: bindings, dispatcher, autograd's and tracing's wrappers, casters of kernels.
@@ -61,7 +68,8 @@ _PYTORCH_GLUE = (
 GLUE_PATTERNS = (
     *(pattern for layer in LAYERS for pattern in layer.demangled),
     *_PYTORCH_GLUE,
-    r"std::(function|_Function_handler|__invoke)",
+    r"cpython\.",  # numba: takes the arguments of a call apart
+    r"std::(function|_Function_handler|__invoke|thread::_)",
 )
 
 # Linkage names in an extension that its author has not written: the C++ library, functions of the compiler and the
@@ -91,7 +99,8 @@ CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nano
 
 _PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
 _NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
-_CYTHON_WRAPPER = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d*[13579])(?P<name>[^\W\d]\w*)")
+_CYTHON_WRAPPER = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)")
+_PYO3_WRAPPER = re.compile(r"(?P<scope>.*::)__py(?:function_(?P<function>\w+)|method_(?P<method>\w+)__)$")
 
 
 def is_library_code(linkage: bytes) -> bool:
@@ -106,7 +115,7 @@ def is_pytorch_code(linkage: bytes) -> bool:
 
 def body_behind(name: str) -> str | None:
     """The author's function behind a binding layer's wrapper, by the wrapper's demangled name; else None."""
-    return lambda_of_caster(name) or implementation_of(name) or operand_of(name)
+    return lambda_of_caster(name) or implementation_of(name) or operand_of(name) or function_of_macro(name)
 
 
 def lambda_of_caster(name: str) -> str | None:
@@ -128,6 +137,15 @@ def lambda_of_caster(name: str) -> str | None:
     return None
 
 
+def function_of_macro(name: str) -> str | None:
+    """The author's function behind a wrapper of PyO3's macros: ``<Stream>::__pymethod_step__`` -> ``Stream::step``."""
+    match = _PYO3_WRAPPER.match(name)
+    if match is None:
+        return None
+    own = match["function"] or re.sub(r"^[gs]et_(?=[gs]et_)", "", match["method"])
+    return f"{match['scope'].replace('<', '').replace('>', '')}{own}"
+
+
 def operand_of(name: str) -> str | None:
     """The binding of an operator (``a + b``) behind PyTorch's wrapper, which turns TypeError into NotImplemented."""
     match = _NOT_IMPLEMENTED.search(name)
@@ -137,7 +155,7 @@ def operand_of(name: str) -> str | None:
 def implementation_of(name: str) -> str | None:
     """The name of the function in which Cython puts a body, from the name of the wrapper that takes the arguments.
 
-    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: both are numbered in one sequence, 0 is left out.
+    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: numbered in one sequence, 0 is left out.
     """
     match = _CYTHON_WRAPPER.match(name)
     if match is None:

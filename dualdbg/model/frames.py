@@ -38,7 +38,10 @@ class NativeFrame:
     ``level`` is gdb's own number of the frame in its thread (0 is the innermost);
     ``pc`` the absolute address in the target; ``library`` the path of the file mapped there;
     ``sp`` the canonical frame address or stack pointer, where known, to order frames by;
-    ``inlined`` is true for a frame that debug info reconstructs inside the next outer one.
+    ``inlined`` is true for a frame that debug info reconstructs inside the next outer one;
+    ``source_language`` is what its source is written in, where debug info or the linkage name tells: gdb's names
+    (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``;
+    ``between`` is true for code that the compiler put between the author's lines, at which no step ends.
     """
 
     level: int
@@ -49,6 +52,8 @@ class NativeFrame:
     line: int | None = None
     sp: int | None = None
     inlined: bool = False
+    source_language: str | None = None
+    between: bool = False
     role: Role = Role.USER
 
     @property
@@ -87,13 +92,15 @@ class Stack:
     """The stack of one thread, innermost frame first, both languages in one order.
 
     ``thread`` is the OS thread id. ``frames`` holds every frame, plumbing included;
-    front ends show :meth:`visible` unless asked for all.
+    front ends show :meth:`visible` unless asked for all. ``origin`` says what another thread did to start
+    the work of this one, where that is known.
     """
 
     thread: int
     frames: tuple[Frame, ...]
     quality: Quality
     note: str | None = None
+    origin: str | None = None
 
     def visible(self) -> tuple[Frame, ...]:
         """The frames a user wants to see: all but the interpreter's plumbing."""

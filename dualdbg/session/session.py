@@ -32,6 +32,7 @@ from .loop import Loop
 from .state import OVER, Grip, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
+from .stepping.plan import NATIVE_MOVES
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
 from .stops.facts import NativeHold, PythonHold
@@ -263,11 +264,16 @@ class Session:
         self.background(self._let_run(what))
 
     async def _let_run(self, what: effect.Resume) -> None:
+        repeated = self.native_stops.steps.take_repeated()
         try:
-            if what.again is not None and not what.signal:
+            if what.signal:
+                await self.native.resume_with_signal("SIGINT")
+            elif repeated is not None:
+                await self.native.move(NATIVE_MOVES[repeated.kind], repeated.gdb_thread)
+            elif what.again is not None:
                 await self.native.move(Move.STEP, what.again)
             else:
-                await (self.native.resume_with_signal("SIGINT") if what.signal else self.native.resume())
+                await self.native.resume()
         except DualdbgError:
             if what.dead:
                 await self.native.close(grace=0.0)  # there is nothing that it could still hold

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
-from ..known.binding_layers import GLUE_PATTERNS
+from ..known.binding_layers import GLUE_PATTERNS, RUST_LIBRARY
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import is_runtime, is_system
@@ -17,6 +17,7 @@ from ..shared.libraries import is_runtime, is_system
 # (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
 EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
 
+_PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
 # What the C++ library's functions are in.
 RUNTIME_NAMESPACES = ("std::", "__gnu_cxx::")
 
@@ -52,7 +53,13 @@ class RoleRules:
         )
 
     def is_glue(self, frame: NativeFrame) -> bool:
-        return frame.function is not None and self._glue.match(frame.function) is not None
+        if frame.function is None:
+            return False
+        if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function):
+            return True
+        if frame.file is not None and _PYTHON_HEADER.search(frame.file):
+            return True  # Py_INCREF and its kind
+        return self._glue.match(frame.function) is not None
 
 
 def is_evaluation_loop(frame: NativeFrame) -> bool:

@@ -118,6 +118,17 @@ class AddressSpace:
             self._names[key] = self._describe(key)
         return self._names[key]
 
+    def language_at(self, address: int, *, is_return: bool = False) -> str | None:
+        """The language of the source at an address, where the function's linkage name tells; as :meth:`describe`."""
+        module = self.module_at(address)
+        if module is None or module.library is None:
+            return None
+        try:
+            symbol = module.library.symbol_at(address - is_return - module.bias)
+        except SymbolError:  # describe() says so
+            return None
+        return symbol.language if symbol is not None else None
+
     def _describe(self, address: int) -> tuple[str | None, str | None]:
         module = self.module_at(address)
         if module is None:

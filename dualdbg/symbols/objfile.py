@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dualdbg.errors import SymbolError
 
+from ..known.cython_names import CythonName
 from ..shared.symbol_table import Entry, SymbolTable
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import PF_X, ElfFile, Section
@@ -20,6 +21,7 @@ from .names.demangle import demangler_is_there
 from .names.name_lookup import entries_named, entries_remembered
 from .names.name_memory import NameMemory
 from .names.name_query import Query
+from .names.other_languages import cython_name
 from .names.symbol import Symbol, merge_aliases, symbol_of
 
 __all__ = ["Objfile", "Symbol", "load_bias"]
@@ -126,6 +128,14 @@ class Objfile:
     def find_data(self, name: str, *, exact: bool = False) -> list[Symbol]:
         """Like :meth:`find_functions`, for variables, tables and constants."""
         return self._find(name, exact, SymbolTable.is_data)
+
+    def cython_name(self, name: str) -> CythonName | None:
+        """The function of the author behind a C name of Cython; the function need not be in the symbol table."""
+        for table in self.tables:
+            found = cython_name(table, name)
+            if found is not None:
+                return found
+        return None
 
     def _find(
         self, name: str, exact: bool, wanted: Callable[[SymbolTable, Entry], bool], limit: int | None = None

@@ -5,14 +5,24 @@ Nothing here changes the target.
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any, Sequence
 
 import gdb
+from dualdbg_helpers import cython_frames, language
 
 from . import function_places, values
 from .threads import newest_frame, os_thread, select_innermost, show_at
 
+_WORDS = {
+    1: "unsigned char",
+    2: "unsigned short",
+    4: "unsigned int",
+    8: "unsigned long",
+}  # by their bytes, LP64
+_ACCESS = {"write": gdb.WP_WRITE, "read": gdb.WP_READ, "readWrite": gdb.WP_ACCESS}
+_watches = itertools.count()
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 _LOG_MARK = (
     "dualdbg-log:"  # begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py
@@ -22,11 +32,66 @@ _LOG_MARK = (
 def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
     """Set breakpoints at these addresses for one thread; returns gdb's numbers for them."""
     numbers = []
-    for address in addresses:
-        point = gdb.Breakpoint("*%d" % address, internal=True)  # internal: gdb does not report them
-        point.thread = number
-        numbers.append(point.number)
+    with language.ours():
+        for address in addresses:
+            point = gdb.Breakpoint("*%d" % address, internal=True)  # internal: gdb does not report them
+            point.thread = number
+            numbers.append(point.number)
     return numbers
+
+
+def insert_breakpoint(address: int, thread: int | None) -> int:
+    """Set a breakpoint for one thread, or for all; returns gdb's number."""
+    with language.ours():
+        point = gdb.Breakpoint("*%d" % address)
+    if thread is not None:
+        point.thread = thread
+    return int(point.number)
+
+
+def insert_watchpoint(address: int, size: int, access: str) -> int:
+    """Watch ``size`` bytes in hardware; returns gdb's number.
+
+    gdb keeps the expression, and may read it again when another frame is selected: then in that frame's language. So it
+    has no type in it.
+    """
+    word = _WORDS.get(size)
+    with language.ours():
+        type_ = language.find_type(word) if word else language.find_type("unsigned char").array(size - 1)
+        name = "dualdbg_watched_%d" % next(_watches)
+        gdb.set_convenience_variable(name, gdb.Value(address).cast(type_.pointer()))
+        point = gdb.Breakpoint("*$" + name, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
+    return int(point.number)
+
+
+def require_thread(number: int, thread: int) -> None:
+    """Let a breakpoint stop in one thread only."""
+    _breakpoint(number).thread = thread
+
+
+def require_register(number: int, register: str, value: int) -> None:
+    """Let a breakpoint of the C library stop only where the lower half of a register is ``value``, signed."""
+    with language.ours():
+        _breakpoint(number).condition = "(int)$%s == %d" % (register, value)
+
+
+def _breakpoint(number: int) -> gdb.Breakpoint:
+    point: gdb.Breakpoint
+    for point in gdb.breakpoints():
+        if point.number == number:
+            return point
+    raise gdb.GdbError("there is no breakpoint %d" % number)
+
+
+def condition_text(address: int, condition: str) -> str:
+    """A condition of the user as gdb has to read it at an address."""
+    return cython_frames.translated(condition, cython_frames.names_at(address))
+
+
+def last_breakpoint() -> int:
+    """The number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 if none was set."""
+    number = gdb.convenience_variable("bpnum")
+    return 0 if number is None else int(number)
 
 
 def delete_breakpoints(numbers: list[int]) -> None:
@@ -46,17 +111,13 @@ class FunctionPoint(gdb.Breakpoint):
     """
 
     def __init__(self, address: int, internal: bool) -> None:
-        super().__init__("*%d" % address, internal=internal)
+        with language.ours():
+            super().__init__("*%d" % address, internal=internal)
         self.of_frame = ""
 
     def stop(self) -> bool:
-        if not self.of_frame:
-            return True
         newest_frame().select()
-        try:
-            return bool(gdb.parse_and_eval(self.of_frame))
-        except gdb.error:
-            return True  # dualdbg says why
+        return _holds(self.of_frame)
 
 
 def insert_at_function(address: int, inlined: str | None) -> int:
@@ -65,6 +126,16 @@ def insert_at_function(address: int, inlined: str | None) -> int:
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
     """
     return int(FunctionPoint(address, internal=not _is_shown(address, inlined)).number)
+
+
+def _holds(condition: str | None) -> bool:
+    """Whether a condition is true, or has no value: then the breakpoint stops, and dualdbg says why."""
+    if not condition:
+        return True
+    try:
+        return bool(language.evaluate_for_user(condition))
+    except gdb.error:
+        return True
 
 
 def _is_shown(address: int, inlined: str | None) -> bool:
@@ -80,20 +151,12 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
 
     gdb's own commands do not take numbers below zero.
     """
-    setattr(_point(number), attribute, value)
+    setattr(_breakpoint(number), attribute, value)
 
 
 def internal_hits(number: int) -> int:
-    """How often such a breakpoint was hit."""
-    return int(_point(number).hit_count)
-
-
-def _point(number: int) -> gdb.Breakpoint:
-    point: gdb.Breakpoint
-    for point in gdb.breakpoints():
-        if point.number == number:
-            return point
-    raise gdb.GdbError("there is no breakpoint %d" % number)
+    """How often an internal breakpoint was hit."""
+    return int(_breakpoint(number).hit_count)
 
 
 class _NoCalls:
@@ -126,7 +189,8 @@ class LogPoint(gdb.Breakpoint):
         tid: int,
         internal: bool,
     ) -> None:
-        super().__init__("*%d" % address, internal=internal)
+        with language.ours():
+            super().__init__("*%d" % address, internal=internal)
         self._texts = texts
         self._expressions = expressions
         self._condition = condition
@@ -139,7 +203,7 @@ class LogPoint(gdb.Breakpoint):
         # Calls and assignments were refused when it was set: may-call-functions would print a message each time.
         if self._condition is not None:
             try:
-                if not bool(gdb.parse_and_eval(self._condition)):
+                if not bool(language.evaluate_for_user(self._condition)):
                     return False
             except gdb.error:
                 return True
@@ -176,7 +240,7 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
     parts = [texts[0]]
     for expression, text in zip(expressions, texts[1:]):
         try:
-            value = gdb.parse_and_eval(expression)
+            value = language.evaluate_for_user(expression)
             if value.type.strip_typedefs().code in _COMPOUND:
                 values.load_printers()
             parts.append(value.format_string(max_elements=20))
@@ -190,4 +254,4 @@ def condition_holds(number: int, condition: str) -> bool:
     """Whether a condition is true in the innermost frame of thread ``number``; an error says why it has no value."""
     select_innermost(number)
     with _NoCalls():
-        return bool(gdb.parse_and_eval(condition))
+        return bool(language.evaluate_for_user(condition))

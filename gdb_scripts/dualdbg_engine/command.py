@@ -11,7 +11,7 @@ from pathlib import Path
 
 import gdb
 
-from . import table
+from . import skipping, table
 
 _MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
@@ -54,6 +54,7 @@ def register() -> None:
     """gdb knows the commands from now on."""
     AskCommand()
     TellCommand()
+    skipping.register()
 
 
 _memory: list[int] = []  # the descriptor of the last long answer

@@ -1,14 +1,17 @@
-"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``. Nothing here changes the target."""
+"""What a C++ ``throw`` throws, and what a panic of Rust says, read from memory. Nothing here changes the target."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from .memory import string_at, word_at
+import gdb
+
+from .memory import read, string_at, word_at
 from .threads import WORD, select_innermost
 
 _MOST_BASES = 16
+_LONGEST_PANIC = 1 << 16
 # Registers of the first two arguments: System V AMD64 ABI, figure 3.4; AAPCS64, 6.8.2.
 _ARGUMENTS = {"i386:x86-64": ("rdi", "rsi"), "aarch64": ("x0", "x1")}
 # libstdc++ keeps their text as a pointer to characters behind the vtable pointer (std::__cow_string, <stdexcept>).
@@ -33,6 +36,43 @@ def thrown_object(number: int) -> dict[str, Any]:
     if any(name in _WITH_TEXT_POINTER + _WITH_STRING for name in types):
         text = string_at(word_at(thrown + 8))
     return {"types": types, "text": text}
+
+
+def panic_text(number: int) -> str | None:
+    """At the entry of rust_panic(&mut dyn PanicPayload): the message; null where it cannot be read for certain.
+
+    The vtable says how large the payload is (library/std/src/panicking.rs): a ``&str``, an ``Option<String>``, or a
+    reference to the format and the String that the hook made of it. Of the words of a String, which Rust may order as
+    it likes, the capacity is no smaller than the length, and the text is valid UTF-8.
+    """
+    frame = select_innermost(number)
+    names = _ARGUMENTS.get(frame.architecture().name())
+    if names is None:
+        return None
+    payload, vtable = (int(frame.read_register(name)) & WORD for name in names)
+    size = word_at(vtable + 8)
+    if size == 16:
+        return _text_of(word_at(payload), word_at(payload + 8))
+    if size not in (24, 32):
+        return None
+    words = [word_at(payload + offset) for offset in range(0, size, 8)]
+    found = set()
+    for at in range(len(words) - 2):
+        one, two, three = words[at : at + 3]
+        for capacity, pointer, length in ((one, two, three), (two, one, three)):
+            if capacity and length and length <= capacity < _LONGEST_PANIC:
+                found.add(_text_of(pointer, length))
+    found.discard(None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _text_of(pointer: int | None, length: int | None) -> str | None:
+    if not pointer or length is None or length > _LONGEST_PANIC:
+        return None
+    try:
+        return read(pointer, length).decode("utf-8")
+    except (gdb.error, UnicodeDecodeError):
+        return None
 
 
 def _types(type_: int | None) -> list[str]:

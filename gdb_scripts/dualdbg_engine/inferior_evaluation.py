@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Callable
 
 import gdb
+from dualdbg_helpers import language
 
 from .leaving import calling
 from .threads import select_innermost
@@ -32,7 +33,7 @@ def call_probe(
 
     def call(name: str, *arguments: int) -> int:
         words = ",".join("(long)%d" % word for word in arguments)
-        return int(gdb.parse_and_eval("((long(*)())%d)(%s)" % (functions[name], words)))
+        return int(language.evaluate("((long(*)())%d)(%s)" % (functions[name], words)))
 
     stopping = [point for point in gdb.breakpoints() if point.enabled]
     for point in stopping:  # the user does not want to see what the probe runs
@@ -86,7 +87,7 @@ def probe_text(number: int, functions: dict[str, int], method: str, argument: st
     def keep(call: _Call, result: int) -> None:
         address = call("PyUnicode_AsUTF8", result)
         if address:
-            character = gdb.lookup_type("unsigned char").pointer()
+            character = language.find_type("unsigned char").pointer()
             texts.append(gdb.Value(address).cast(character).string("utf-8"))
 
     call_probe(number, functions, method, argument, keep)
@@ -104,7 +105,7 @@ def run_text(number: int, ensure: int, run: int, release: int, address: int) -> 
     select_innermost(number)
 
     def call(function: int, argument: str = "") -> int:
-        return int(gdb.parse_and_eval("((int(*)())%d)(%s)" % (function, argument)))
+        return int(language.evaluate("((int(*)())%d)(%s)" % (function, argument)))
 
     with calling():
         state = call(ensure)

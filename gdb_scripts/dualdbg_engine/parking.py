@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gdb
+from dualdbg_helpers import language
 
 from .threads import WORD, select_innermost
 
@@ -49,4 +50,4 @@ def _select_again(thread: gdb.InferiorThread | None) -> None:
 
 def _set_registers(values: dict[str, int]) -> None:
     for name, value in values.items():
-        gdb.execute("set $%s = %d" % (name, value - (1 << 64) if value >> 63 else value), to_string=True)
+        language.evaluate("$%s = %d" % (name, value - (1 << 64) if value >> 63 else value))

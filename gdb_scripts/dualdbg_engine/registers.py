@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import gdb
+from dualdbg_helpers import language
 
 _MISSING = "DUALDBG_WHOLE_STATE_MISSING"  # dualdbg/target/whole_state.py
 _INSTEAD = "a gdb 14 or later, named with --gdb PATH"
@@ -22,10 +23,10 @@ def check_restorable() -> None:
     global _restorable
     if _restorable or not gdb.selected_inferior().architecture().name().startswith("i386:x86-64"):
         return
-    gdb.parse_and_eval(_REGISTER)  # a failure here has other reasons
+    language.evaluate(_REGISTER)  # a failure here has other reasons
     try:
         for _ in range(2):
-            gdb.parse_and_eval("%s = %s ^ 1" % (_REGISTER, _REGISTER))
+            language.evaluate("%s = %s ^ 1" % (_REGISTER, _REGISTER))
     except gdb.error as error:
         why, _, instead = os.environ.get(_MISSING, "").partition("\n")
         because = "%s; %s" % (str(error).rstrip("."), why) if why else str(error).rstrip(".")

@@ -22,7 +22,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     On the first line of a function it is the place of the function, as in gdb.
     """
     try:
-        _, positions = gdb.decode_line("%s:%d" % (_quoted(file), line))
+        _, positions = gdb.decode_line("%s:%d" % (quoted(file), line))
     except gdb.error:
         return []
     rows = []
@@ -74,7 +74,8 @@ def _where_most_pass(position: gdb.Symtab_and_line) -> int:
     return int(position.pc)
 
 
-def _quoted(file: str) -> str:
+def quoted(file: str) -> str:
+    """A file as gdb takes it before a line."""
     return '"%s"' % file if any(character in file for character in " :,") else file
 
 

@@ -118,7 +118,15 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
         "file": file,
         "line": line,
         "inlined": frame.type() == gdb.INLINE_FRAME,
+        "source_language": _source_language(frame, table),
     }
+
+
+def _source_language(frame: gdb.Frame, table: gdb.Symtab | None) -> str | None:
+    """What debug info says that the source is written in; None without it, and in a gdb before 13."""
+    if table is None or not hasattr(frame, "language"):
+        return None
+    return str(frame.language())
 
 
 def _stack_pointer(frame: gdb.Frame) -> int | None:
@@ -145,6 +153,22 @@ def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]
         except (gdb.error, ValueError) as error:
             rows.append({"name": register.name, "value": "<%s>" % error})
     return rows
+
+
+def signal_code() -> int:
+    """si_code of the signal that the selected thread was stopped for. Raises gdb.error where there was none."""
+    information = gdb.convenience_variable("_siginfo")
+    if information is None:
+        raise gdb.GdbError("no signal stopped the thread")
+    return int(information["si_code"])
+
+
+def signal_address() -> int:
+    """si_addr of that signal, which is a fault's. Raises gdb.error where there was none."""
+    information = gdb.convenience_variable("_siginfo")
+    if information is None:
+        raise gdb.GdbError("no signal stopped the thread")
+    return int(information["_sifields"]["_sigfault"]["si_addr"]) & WORD
 
 
 def _register_text(value: gdb.Value) -> str:

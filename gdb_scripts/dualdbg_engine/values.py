@@ -9,12 +9,14 @@ import itertools
 from typing import Any, Dict, Iterator, Tuple, Union
 
 import gdb
+from dualdbg_helpers import cython_frames, language
 
 from .threads import WORD, find_frame
 
 _Kept = Union[gdb.Value, int]  # an int is the address of a Python object
 
 _kept: Dict[int, _Kept] = {}
+_languages: Dict[int, str] = {}  # in which the value of a handle was shown
 _numbers = itertools.count()  # no number is used twice, so a forgotten one means nothing
 
 _TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
@@ -25,6 +27,7 @@ def keep(value: _Kept) -> int:
     """A handle for a value, or for the Python object at an address."""
     handle = next(_numbers)
     _kept[handle] = value
+    _languages[handle] = language.current()
     return handle
 
 
@@ -38,15 +41,20 @@ def kept_value(handle: int) -> _Kept:
 def forget_values() -> None:
     """Make every handle invalid, and drop the values."""
     _kept.clear()
+    _languages.clear()
 
 
 def variables(number: int, level: int) -> list[dict[str, Any]]:
     """Arguments and locals of a frame, from debug info; without it, an empty list."""
     frame = find_frame(number, level)
+    frame.select()  # values are shown in its language
     try:
         block: gdb.Block | None = frame.block()
     except RuntimeError:
         return []
+    own = cython_frames.names_in(frame)
+    if own:
+        return [_value_row(name, _evaluated(expression)) for name, expression in own.items()]
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     while block is not None:
@@ -77,8 +85,9 @@ def children(handle: int, offset: int, limit: int) -> list[dict[str, Any]]:
     value = kept_value(handle)
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
-    members = itertools.islice(_parts(value), offset, offset + limit)
-    return [_value_row(name, member, is_part) for name, member, is_part in members]
+    with language.as_of(_languages[handle]):
+        members = itertools.islice(_parts(value), offset, offset + limit)
+        return [_value_row(name, member, is_part) for name, member, is_part in members]
 
 
 def _object_rows(address: int, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -105,6 +114,13 @@ def _read(symbol: gdb.Symbol, frame: gdb.Frame) -> gdb.Value | Exception:
     try:
         return symbol.value(frame)
     except (gdb.error, RuntimeError) as error:
+        return error
+
+
+def _evaluated(expression: str) -> gdb.Value | Exception:
+    try:
+        return language.evaluate(expression)
+    except gdb.error as error:
         return error
 
 
@@ -219,14 +235,19 @@ def assign(number: int, level: int, handle: int | None, name: str, text: str) ->
     if target.address is None:
         if handle is not None:
             raise gdb.GdbError("%s has no address, so it cannot be set" % name)
-        gdb.parse_and_eval("%s = (%s)" % (name, text))  # it lives in a register
+        gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
+        c_name = cython_frames.names_in(frame).get(name, name)
+        language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
         return _value_row(name, _local(frame, name))
+    gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
     gdb.set_convenience_variable("dualdbg_target", target.address)
-    gdb.parse_and_eval("*$dualdbg_target = (%s)" % text)
-    return _value_row(name, gdb.parse_and_eval("*$dualdbg_target"))
+    return _value_row(name, language.evaluate("*$dualdbg_target = $dualdbg_value"))
 
 
 def _local(frame: gdb.Frame, name: str) -> gdb.Value:
+    expression = cython_frames.names_in(frame).get(name)
+    if expression is not None:
+        return language.evaluate(expression)
     try:
         return frame.read_var(name)
     except ValueError as error:
@@ -240,7 +261,7 @@ def memory_place(
     frame = find_frame(number, level)
     frame.select()
     if expression is not None:
-        value = gdb.parse_and_eval(expression)
+        value = language.evaluate_for_user(expression)
     else:
         value = _local(frame, name) if handle is None else _member(handle, name)
     if value.address is None:

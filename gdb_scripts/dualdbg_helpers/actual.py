@@ -6,7 +6,7 @@ object is not there any more or not yet, and that is said.
 
 import gdb
 
-from . import context
+from . import context, language
 from .errors import HelperError, Implausible, OutOfTime, Unreadable
 from .inferior import MASK
 
@@ -49,7 +49,7 @@ def _object(value):
     if name == type_.unqualified().name:
         return value, None
     try:
-        whole = gdb.lookup_type(name)
+        whole = language.find_type(name)
     except gdb.error:
         return value, f"a {name}, of which there is no debug info"
     if not _derives(whole.strip_typedefs(), type_.unqualified().name):

@@ -9,7 +9,7 @@ from typing import Any
 
 import gdb
 
-from . import containers
+from . import containers, language
 from .actual import actual
 
 _NAME = re.compile(r"(?:::)?[A-Za-z_$]\w*(?:::~?[A-Za-z_]\w*)*")
@@ -17,13 +17,15 @@ _MEMBER = re.compile(r"(\.|->)\s*([A-Za-z_]\w*)")
 _GET = re.compile(r"std::get<\s*([^()]+?)\s*>\s*(?=\()")
 _CLOSING = {"(": ")", "[": "]"}
 _PART = "dualdbg_part"  # the value so far, as a convenience variable
-_CXX = ("c++", "c", "auto", "asm")
 
 _MAP = re.compile(r"^std::(?:__\w+::)?(?:unordered_)?map<")
 _DEQUE = re.compile(r"^std::(?:__\w+::)?deque<")
 _OPTIONAL = re.compile(r"^std::optional<")
 _EIGEN = re.compile(r"^Eigen::(?:Matrix|Array)<")
-_ACCESSOR = re.compile(r"^at::(?:TensorAccessor|GenericPackedTensorAccessor)<")
+# In ATen, or where PyTorch has moved them to.
+_ACCESSOR = re.compile(
+    r"^(?:at|torch::headeronly(?:::detail)?)::(?:TensorAccessor|GenericPackedTensorAccessor)<"
+)
 MEMBER, INDEX, CALL = "member", "index", "call"
 
 
@@ -36,26 +38,22 @@ class Step:
 
 def evaluate(expression):
     """The value of an expression in the selected frame."""
-    chain = _parse(expression.strip()) if _language() in _CXX else None
+    chain = _parse(expression.strip()) if language.is_like_ours() else None
     if chain is None:
-        return gdb.parse_and_eval(expression)
+        return language.evaluate_for_user(expression)
     signs, first, steps = chain
     try:
         value = _first(first)
     except gdb.error:
-        return gdb.parse_and_eval(expression)  # it may have a meaning as a whole: a type, a template
+        return language.evaluate_for_user(expression)  # it may have a meaning as a whole: a type, a template
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_FUNC:
-        return gdb.parse_and_eval(expression)
+        return language.evaluate_for_user(expression)
     at = 0
     while at < len(steps):
         value, at = _step(_referred(value), steps, at)
     for sign in reversed(signs):
         value = _dereferenced(_referred(value)) if sign == "*" else _by_gdb(_referred(value), "&", "")
     return value
-
-
-def _language():
-    return gdb.current_language() if hasattr(gdb, "current_language") else gdb.parameter("language")
 
 
 # -- parsing ---------------------------------------------------------------------------------------
@@ -135,7 +133,7 @@ def _first(first):
     if isinstance(first, tuple):
         what, inner = first
         return containers.part(_referred(evaluate(inner)), what)
-    return evaluate(first[1:-1]) if first.startswith("(") else gdb.parse_and_eval(first)
+    return evaluate(first[1:-1]) if first.startswith("(") else language.evaluate_for_user(first)
 
 
 def _step(value, steps, at):
@@ -216,9 +214,9 @@ def _by_gdb(value, before, behind):
     """What gdb says of a value with this text before and behind it."""
     if value.address is None:
         gdb.set_convenience_variable(_PART, value)
-        return gdb.parse_and_eval(f"{before}${_PART}{behind}")
+        return language.evaluate_for_user(f"{before}${_PART}{behind}")
     gdb.set_convenience_variable(_PART, value.address)
-    return gdb.parse_and_eval(f"{before}(*${_PART}){behind}")
+    return language.evaluate_for_user(f"{before}(*${_PART}){behind}")
 
 
 def _numbers(text):
@@ -226,4 +224,4 @@ def _numbers(text):
 
 
 def _number(text):
-    return int(gdb.parse_and_eval(text))
+    return int(language.evaluate_for_user(text))

@@ -11,6 +11,8 @@ import gdb
 import gdb.xmethod
 from dualdbg_shared.patience import factor
 
+from . import language
+
 MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
 
 _STRING = re.compile(r"^std::(?:__\w+::)?basic_string<char")
@@ -48,11 +50,11 @@ class _DequeWorker(gdb.xmethod.XMethodWorker):  # type: ignore[misc]
         self._element, self._method = element, method
 
     def get_arg_types(self):
-        return gdb.lookup_type("unsigned long") if self._method in ("at", "operator[]") else None
+        return language.find_type("unsigned long") if self._method in ("at", "operator[]") else None
 
     def get_result_type(self, value, index=None):
         plain = {"size": "unsigned long", "empty": "bool"}.get(self._method)
-        return gdb.lookup_type(plain) if plain else self._element
+        return language.find_type(plain) if plain else self._element
 
     def __call__(self, value, index=None):
         deque = Deque(value)
@@ -121,7 +123,7 @@ def _wanted(argument):
             return ast.literal_eval(argument).encode("utf-8", "surrogateescape")
         except (SyntaxError, ValueError):
             raise gdb.GdbError(f"{argument} is no string") from None
-    value = gdb.parse_and_eval(argument)
+    value = language.evaluate_for_user(argument)
     text = _text(value)
     return _number(value) if text is None else text
 
@@ -143,7 +145,7 @@ def _text(value):
         length = (
             int(value["_M_string_length"])
             if "__cxx11" in name
-            else int(pointer.cast(gdb.lookup_type("unsigned long").pointer())[-3])
+            else int(pointer.cast(language.find_type("unsigned long").pointer())[-3])
         )
     elif _VIEW.match(name):
         pointer, length = value["_M_str"], int(value["_M_len"])
@@ -232,7 +234,7 @@ def _template_types(type_):
 
 
 def _index_of_type(types, name):
-    wanted = gdb.lookup_type(name).strip_typedefs()
+    wanted = language.find_type(name).strip_typedefs()
     for index, type_ in enumerate(types):
         if type_.strip_typedefs() == wanted:
             return index
@@ -278,5 +280,8 @@ def accessed(value, indices):
 
 
 def dimensions(value):
-    """How many dimensions an accessor has."""
-    return int(value.type.strip_typedefs().template_argument(1))
+    """How many dimensions an accessor has: the first of its template arguments that is a number."""
+    type_, at = value.type.strip_typedefs(), 0
+    while not isinstance(type_.template_argument(at), gdb.Value):
+        at += 1
+    return int(type_.template_argument(at))

@@ -8,6 +8,7 @@ import re
 import gdb
 from dualdbg_shared.process_root import inside, root_link
 
+from . import language
 from .errors import HelperError, Unreadable
 from .mappings import Mappings, deleted_files, parse_proc_mappings
 from .memory import Memory
@@ -86,7 +87,8 @@ def demangle(symbol):
         text = symbol
         if symbol.startswith("_Z"):
             # A clone's suffix (.isra.0, .cold) stays readable after the demangled name.
-            text = _quietly("demangle -l c++ -- " + symbol).strip() or symbol
+            # gdb may add a warning, on a line of its own.
+            text = _quietly("demangle -l c++ -- " + symbol).strip().partition("\n")[0] or symbol
         for prefix in ("typeinfo name for ", "vtable for "):
             if text.startswith(prefix):
                 text = text[len(prefix) :]
@@ -116,18 +118,31 @@ _ASSIGNMENT = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")
 
 
 def evaluate(expression):
-    """The :class:`gdb.Value` of a C++ expression; raises :class:`HelperError` for one that would change anything."""
+    """The :class:`gdb.Value` of an expression; raises :class:`HelperError` for one that would change anything.
+
+    It is read in the language of the frame; what that cannot read is read as C++, so that an address with a cast is
+    typed alike in each frame.
+    """
     # gdb has no switch that forbids to write registers of a live process.
     if _ASSIGNMENT.search(_LITERAL.sub("0", expression)):
         raise HelperError(f"{expression!r} assigns; nothing is written here.")
     try:
         with untouched():
-            value = gdb.parse_and_eval(expression)
+            value = _read_in_some_language(expression)
             value.fetch_lazy()
             return value
     except gdb.error as error:
         hint = "Functions are never called here; give a variable, a register or an address."
         raise HelperError(f"gdb cannot evaluate {expression!r}: {error}", hint) from None
+
+
+def _read_in_some_language(expression):
+    try:
+        return language.evaluate_for_user(expression)
+    except gdb.error:
+        if language.is_like_ours():
+            raise
+    return language.evaluate(expression)
 
 
 def host_encoding():

@@ -64,7 +64,7 @@ class Expression:
 
 
 def _name(kind):
-    return str(kind.unqualified()).replace("struct ", "").replace("class ", "").replace("union ", "")
+    return kind.name or ""  # its text would be in the language of the frame
 
 
 def tensor(target, expression):

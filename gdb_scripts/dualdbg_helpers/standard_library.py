@@ -11,7 +11,7 @@ from pathlib import Path
 import gdb
 import gdb.types
 
-from . import containers
+from . import containers, language
 
 _COLLECTION = "libstdc++-v6"  # the name under which they register
 # The line of the script beside the library that names their folder: GCC's libstdc++-v3/python/hook.in.
@@ -46,6 +46,8 @@ def _folders():
 
 def type_name(type_):
     """A type as people write it: ``std::string`` and its kin by their short names."""
+    if not language.is_like_ours():
+        return str(type_)
     if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
         signs = {gdb.TYPE_CODE_REF: " &", gdb.TYPE_CODE_RVALUE_REF: " &&", gdb.TYPE_CODE_PTR: " *"}
         return type_name(type_.target()) + signs[type_.code]

@@ -98,16 +98,16 @@ def test_an_answer_that_cannot_be_read_fails_its_request_at_once(tmp_path: Path)
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         start = time.monotonic()
         with pytest.raises(ProtocolError):
-            await engine.insert_breakpoint(0x1000)
+            await engine.hits(1)
         with pytest.raises(ProtocolError, match="no number"):
-            await engine.insert_breakpoint(0x1000)
+            await engine.hits(1)
         with pytest.raises(CommandError, match="no such thing"):
-            await engine.insert_breakpoint(0x1000)
+            await engine.hits(1)
         assert time.monotonic() - start < 10
 
     program = (
         "sys.stdin.readline(); out.write(b'1^done,bkpt=[{\\n'); out.flush()\n"
-        "sys.stdin.readline(); out.write(b'2^done,bkpt={}\\n'); out.flush()\n"
+        "sys.stdin.readline(); out.write(b'2^done,BreakpointTable={}\\n'); out.flush()\n"
         "sys.stdin.readline(); out.write(b'3^error,msg=\"no such thing\"\\n'); out.flush()\n"
         "time.sleep(600)\n"
     )

@@ -29,7 +29,7 @@ def functions(library: Path) -> Iterator[tuple[bytes, str]]:
 
 @pytest.fixture(scope="module")
 def bindings() -> Path:
-    return support._built("bindings/build.py")
+    return support.built(support.SAMPLES / "bindings/build.py")
 
 
 def disagreements(libraries: list[Path]) -> tuple[set[str], list[str]]:
@@ -49,7 +49,9 @@ def disagreements(libraries: list[Path]) -> tuple[set[str], list[str]]:
 def test_both_kinds_of_names_say_the_same(native_samples: Path, bindings: Path) -> None:
     met, wrong = disagreements([*native_samples.glob("*.so"), *bindings.glob("*.so")])
     assert wrong == []
-    assert met == {layer.name for layer in LAYERS}
+    assert met == {layer.name for layer in LAYERS} - {
+        "PyO3"
+    }  # which no sample is built with: it has to be downloaded
 
 
 def own(library: Path, word: str) -> dict[str, tuple[bool, bool]]:

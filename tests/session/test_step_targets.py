@@ -105,7 +105,7 @@ def bindings() -> Env:
     """What a program needs to import the samples in nanobind and Cython."""
     for module in ("nanobind", "Cython"):
         support.require(importlib.util.find_spec(module), f"{module}: pip install nanobind cython")
-    return {"PYTHONPATH": str(support._built("bindings/build.py"))}
+    return {"PYTHONPATH": str(support.built(support.SAMPLES / "bindings/build.py"))}
 
 
 def test_nanobind_and_cython(bindings: Env, tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ def test_nanobind_and_cython(bindings: Env, tmp_path: Path) -> None:
         5: "(anonymous namespace)::call_back",
         7: "(anonymous namespace)::Counter::increase",
         8: "(anonymous namespace)::Counter::operator+",
-        9: "__pyx_pf_13sample_cython_add",
-        10: "__pyx_pf_13sample_cython_2call_back",
-        12: "__pyx_pf_13sample_cython_7Counter_increase",
-        13: "__pyx_pf_13sample_cython_7Counter_2__len__",
+        9: "sample_cython.add",
+        10: "sample_cython.call_back",
+        12: "sample_cython.Counter.increase",
+        13: "sample_cython.Counter.__len__",
     }
     script = write(tmp_path, BINDINGS)
     run_session(lambda driver: walk(driver, rows), script, env=bindings, stop_on_entry=True)

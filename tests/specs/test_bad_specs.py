@@ -63,13 +63,6 @@ BAD = [
         5,
         "the operator: randn; a Python function: py:torch.randn",
     ),
-    (
-        "mymod.func",
-        "'mymod' is no operator, and C++ names have no dots",
-        5,
-        "a Python function: py:mymod.func; an operator's overload: add.Tensor",
-    ),
-    ("a.b.c", "C++ names have no dots", 1, "a Python function: py:a.b.c"),
     ("py:", "'py:' wants a Python function", 3, "py:torch.nn.functional.linear or py:MyModel.forward"),
     (
         "py:a..b",

@@ -1,10 +1,12 @@
-"""What a C++ ``throw`` throws, read from memory at ``__cxa_throw``, and where it is thrown."""
+"""What a C++ ``throw`` throws, or a panic of Rust says, read from memory where it begins; and where that was."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ...known.binding_layers import RUST_LIBRARY
+from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...symbols.names.demangle import demangle
 from ..engines import NativeEngine
@@ -42,7 +44,7 @@ class Throw:
 def _site(stack: Stack) -> str:
     site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
     if not isinstance(site, NativeFrame):
-        return "thrown in C++"
+        return "thrown in native code"
     place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
     return f"thrown in {site.function or hex(site.pc)}{place}"
 
@@ -51,11 +53,15 @@ def _is_site(frame: object) -> bool:
     """Whether the frame is neither in the C++ library nor in the interpreter."""
     if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
         return False
+    if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function or ""):
+        return False
     return not PurePath(frame.library or "").name.startswith("libstdc++")
 
 
-async def read_throw(native: NativeEngine, gdb_thread: int) -> Throw:
-    """What a thread that stands at the entry of ``__cxa_throw`` throws."""
+async def read_throw(native: NativeEngine, gdb_thread: int, function: str | None) -> Throw:
+    """What a thread that stands at the entry of a thrower, ``function``, throws."""
+    if function is not None and "rust_panic" in function:
+        return Throw((PANIC,), await native.panic_text(gdb_thread))
     thrown = await native.thrown_object(gdb_thread)
     types = tuple(demangle(f"_Z{name}").removeprefix("_Z") for name in thrown.types)
     return Throw(types, thrown.text)

@@ -66,10 +66,14 @@ class FunctionPlaces:
     async def of_place(self, place: Place) -> FunctionAt:
         """Where a breakpoint on this one function belongs."""
         if self._policy.decide(place.module).load is not Load.WHOLE:
-            return FunctionAt(Location(place.symbol.name, place.module.path, place.address))
+            return FunctionAt(
+                Location(place.symbol.spoken or place.symbol.name, place.module.path, place.address)
+            )
         await self._reader.prepare(place.module)
         found = await self._native.function_body(place.address)
-        location = Location(place.symbol.name, place.module.path, found.address, found.file, found.line)
+        location = Location(
+            place.symbol.spoken or place.symbol.name, place.module.path, found.address, found.file, found.line
+        )
         return FunctionAt(location, found.hides)
 
     async def inlined(self, name: str, modules: Iterable[Module]) -> list[FunctionAt]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass, field
 
 from ...backends.native import Access
 from ...errors import CommandError
+from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
+from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
+from .cython_places import ENDINGS, CythonPlaces
 from .function_places import FunctionAt, FunctionPlaces
 from .ifuncs import IndirectFunctions
 from .native_expressions import check_expression
@@ -77,7 +80,7 @@ def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
 
 _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = {
     BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
-    BreakpointKind.THROW: lambda spec: ("__cxa_throw",),
+    BreakpointKind.THROW: lambda spec: THROWERS,
 }
 
 
@@ -97,6 +100,7 @@ class NativeBreakpoints:
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
+        self._cython = CythonPlaces(native, image)
         self._places = FunctionPlaces(native, image, reader, policy)
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
@@ -203,6 +207,9 @@ class NativeBreakpoints:
     async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
         """Bind what can be bound in new modules. Returns the breakpoints that changed."""
         arrived = list(modules)
+        for module in arrived:
+            if module.library is not None and has_jit_interface(module.library):
+                await self._reader.prepare(module)  # gdb hears of each function that is compiled from now on
         changed = []
         for wanted in list(self._wanted.values()):
             before = len(wanted.locations), wanted.message
@@ -328,6 +335,13 @@ class NativeBreakpoints:
             await self._insert(wanted, address, Location(function, library, address))
 
     async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
+        if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
+            await self._reader.prepare(place.module)
+            inlined = await self._cython.of_symbol(place.module, place.symbol)
+            for location in inlined:
+                await self._insert(wanted, location.address or 0, location)
+            if inlined:
+                return
         if place.symbol.kind == "ifunc":
             await self._bind_indirect(wanted, place)
             return
@@ -408,10 +422,16 @@ class NativeBreakpoints:
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
+        if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
+            for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
+                await self._insert(wanted, location.address or 0, location)
+            return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         for place in places:
             library = self.image.describe(place.address)[1]
-            location = Location(place.function, library, place.address, place.file, place.line)
+            outlined = place.function is not None and "omp_" in place.function
+            function = self.image.describe(place.address)[0] if outlined else place.function
+            location = Location(function, library, place.address, place.file, place.line)
             await self._insert(wanted, place.address, location)
 
     async def _insert(
@@ -461,8 +481,11 @@ class NativeBreakpoints:
         else:
             number = await self._native.insert_breakpoint(address)
         gdb_thread = await self._gdb_thread(spec)
-        if spec.condition is not None or gdb_thread is not None:
-            await self._set_condition(wanted, number, spec.condition, gdb_thread)
+        condition = spec.condition
+        if condition is not None and not kind.at_function and self.image.language_at(address) == "cython":
+            condition = await self._native.condition_text(address, condition)
+        if condition is not None or gdb_thread is not None:
+            await self._set_condition(wanted, number, condition, gdb_thread)
         point = _Point(number)
         if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)

@@ -390,7 +390,7 @@ class BreakpointTable:
                 hint = row.message or ""
             else:
                 names = self._names_near(row.spec)
-                hint = f"nearest names: {', '.join(names)}" if names else ""
+                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
     def _settle(self, id: int, announce: bool) -> None:
@@ -402,3 +402,11 @@ class BreakpointTable:
         if announce and self._told.get(id) != news:  # what has been said once is no news
             self._told[id] = news
             self._loop.tell(BreakpointChanged(settled))
+
+
+def _other_kind(spec: BreakpointSpec) -> str:
+    """What to type where a name with dots is no function of Cython."""
+    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
+    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
+        return ""
+    return f"a Python function: py:{spec.subject}"

@@ -58,7 +58,8 @@ class ThrowOrigins:
     async def take(self, event: engine.NativeStopped) -> None:
         """Note what is thrown, at a stop at ``__cxa_throw``."""
         thread = event.gdb_thread or 1
-        throw = await read_throw(self._engine, thread)
+        function, _ = self._breakpoints.image.describe(event.pc or 0)
+        throw = await read_throw(self._engine, thread, function)
         if throw.is_a(PYTHON_EXCEPTION):
             return
         threads = await self._engine.threads()
@@ -71,7 +72,9 @@ class ThrowOrigins:
         if self._count == _MOST:
             await self._breakpoints.remove(ID)
             self._watching = False
-            text = f"{_MOST} C++ exceptions were thrown: where Python's come from is not looked at any more"
+            text = (
+                f"{_MOST} native exceptions were thrown: where Python's come from is not looked at any more"
+            )
             self._loop.tell(Notice("info", text, "break throw stops at each"))
 
     async def of(self, hold: PythonHold) -> str | None:

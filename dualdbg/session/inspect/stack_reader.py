@@ -9,14 +9,18 @@ from pathlib import Path
 
 from ...errors import CommandError, DualdbgError
 from ...in_thread import in_thread
+from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...stacks.merge import merge
+from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import RoleRules
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.cython_sources import functions_in
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
+from ...symbols.names.cxx_names import parse
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..progress import progress
@@ -24,6 +28,7 @@ from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
 _INTERPRETER_NAMES = ("libpython", "python")
+_NUMBA = "[abi:v"
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
 
 
@@ -153,9 +158,31 @@ class StackReader:
 
     def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=is_return)
+        language = self._image.language_at(frame.pc, is_return=is_return)
+        if language == "cython" and frame.line is not None:
+            return self._of_cython(replace(frame, library=library), function)
+        frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
-            return replace(frame, library=library)
-        return replace(frame, function=function or frame.function, library=library)
+            return frame
+        if library is None and frame.function is not None:  # code that was made while the program runs
+            return _of_jit(frame, frame.function)
+        return replace(frame, function=function or frame.function)
+
+    def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
+        """A frame in a function of Cython with debug info: what was inlined has its own names and lines.
+
+        A wrapper into which its body was inlined keeps its C name, for the body has a frame of its own.
+        """
+        module = self._image.module_at(frame.pc)
+        c_name = (frame.function or "").partition("(")[0]
+        if module is None or module.library is None or not c_name.startswith("__pyx_"):
+            return frame if frame.inlined else replace(frame, function=function or frame.function)
+        name = module.library.cython_name(c_name)
+        if name is None or name.part is Part.WRAPPER:
+            return replace(frame, function=c_name)
+        # The handling of a function's end, and of errors, has the line of its def.
+        begins = any(one.first == frame.line for one in functions_in(frame.file) or ())
+        return replace(frame, function=name.text, source_language="cython", between=begins)
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""
@@ -179,5 +206,25 @@ class StackReader:
         trouble = self._python_trouble if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
-        self._stacks[tid] = merge(tid, native, frames, self.rules, trouble)
+        stack = merge(tid, native, frames, self.rules, trouble)
+        self._stacks[tid] = replace(stack, origin=await self._origin(native))
         return self._stacks[tid]
+
+    async def _origin(self, frames: list[NativeFrame]) -> str | None:
+        """What started the OpenMP region in which a worker is, where one thread alone can have done it."""
+        region = region_of_worker(frames)
+        if region is None:
+            return None
+        found = []
+        for gdb_thread, tid in (await self._native.threads()).items():
+            start = start_of(region, await self.native_frames(gdb_thread))
+            found += [told(start, tid)] if start is not None else []
+        return found[0] if len(found) == 1 else None
+
+
+def _of_jit(frame: NativeFrame, name: str) -> NativeFrame:
+    """A frame in code that gdb was told of. numba marks its names with a version, and has scopes for dots."""
+    short = parse(name).short
+    if _NUMBA not in name:
+        return replace(frame, function=short)
+    return replace(frame, function=short.replace("::", "."), source_language="numba")

@@ -22,6 +22,7 @@ from .step_frames import (
     is_between,
     is_foreign,
     is_header,
+    is_inlined_in_users,
     same_line,
     user_below,
 )
@@ -87,18 +88,20 @@ class Outcome:
     ``ends``: whether the step ends here; None when the stop has nothing to do with the step. ``places``: what is set
     before the target runs on. ``steps_again``: gdb's source step begins again here, on the rest of the line.
     ``is_there``: a thread that just continues has reached the place where it has something
-    to do.
+    to do. ``again``: gdb makes the same move once more.
     """
 
     ends: bool | None
     places: Places = NOWHERE
     is_there: bool = False
+    again: bool = False
     steps_again: bool = False
 
 
 UNRELATED = Outcome(None)
 GOES_ON = Outcome(False)
 ENDS = Outcome(True)
+AGAIN = Outcome(False, again=True)
 
 
 def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
@@ -175,6 +178,9 @@ def _through_glue(arrival: Arrival) -> Outcome | None:
         return None
     if top.role is not Role.GLUE and not is_header(top):
         return None
+    assert not isinstance(arrival.stack, Unread)
+    if is_inlined_in_users(arrival.stack):
+        return None
     return GOES_ON if arrival.momentary.has_bodies else Outcome(False, Places(bodies=top.pc))
 
 
@@ -236,11 +242,25 @@ def _handler_begins(arrival: Arrival) -> Outcome | ArrivalFact:
     return Outcome(False, Places(returns=(arrival.caller,)))
 
 
+def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
+    """Whether a compiler's own code is here among the author's lines, with lines of the same source.
+
+    Cython comes back to a line after calls of its own functions: the line that was left is no other line.
+    """
+    if top.between:
+        return True
+    if top.source_language == "cython" and left is not None:
+        return (top.function, top.file, top.line, top.sp) == (left.function, left.file, left.line, left.sp)
+    return top.role is Role.GLUE and (top.file or "").endswith((".pyx", ".pxd", ".pxi"))
+
+
 def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     """gdb ended a source step. In a binding layer the step goes on to where the user's code is."""
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
+    if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
+        return AGAIN
     if top is None or _is_there(top, step, momentary):
         return ENDS
     if step.kind == "step" and step.top is not None:

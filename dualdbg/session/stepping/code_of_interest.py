@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from ...backends.native import CallSite
-from ...known.binding_layers import body_behind, is_library_code, is_pytorch_code
+from ...known.binding_layers import RUST_LIBRARY, body_behind, is_library_code, is_pytorch_code
 from ...model import Layer
 from ...shared.libraries import is_pytorch, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
+from ...symbols.gdb_feed.policy import Load
+from ...symbols.names.cxx_names import parse
+from ...symbols.names.other_languages import body_of_wrapper
 from ..inspect.stack_reader import StackReader
 from .places import FunctionCalls
 
 _MANY_BODIES = 1500  # functions of one module; breakpoints at more would take longer than the step is worth
+_RUST_GLUE = re.compile(f"{RUST_LIBRARY.pattern}|<?pyo3(?:_ffi)?::")
 _MANY_CALLS = 2000  # calls of one function; the same
 
 Behind = Callable[[int, Layer], tuple[int, ...]]
@@ -83,6 +88,21 @@ class CodeOfInterest:
             self._bodies[key] = _body_behind(address, module)
         return self._bodies[key]
 
+    def inlined_body(self, address: int) -> tuple[int, int, str] | None:
+        """Start and end of a wrapper of Cython, and the C name of the user's function that was inlined into it.
+
+        None for any other function, and without debug info.
+        """
+        module = self.module_at(address)
+        if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+            return None
+        symbol = module.library.symbol_at(address - module.bias)
+        name = parse(symbol.name).short if symbol is not None else ""
+        body = body_of_wrapper(name)
+        if symbol is None or body == name or symbol.address + module.bias != address:
+            return None
+        return address, symbol.end + module.bias, body
+
     def module_at(self, address: int) -> Module | None:
         """The mapped file at an address, where it can be read."""
         module = self.image.module_at(address)
@@ -144,6 +164,8 @@ class CodeOfInterest:
             return False
         name, _ = self.image.describe(address)
         if name is None or self.image.function_start(address + 1) != address:
+            return False
+        if self.image.language_at(address) == "rust" and _RUST_GLUE.match(name):
             return False
         linkage_names = (
             table.name(entry)

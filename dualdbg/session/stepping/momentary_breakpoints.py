@@ -56,6 +56,16 @@ class MomentaryBreakpoints:
             numbers = await self._native.insert_step_ends(gdb_thread, (), (), catches)
             momentary.all_catches.update(dict.fromkeys(numbers.catches, places.catches))
         entries = [await self._entry(address) for address in places.entries]
+        inlined = [body for body in map(code.inlined_body, entries) if body is not None]
+        if inlined:
+            visits = await self._native.function_visits(inlined)
+            for (
+                visit
+            ) in visits:  # at one that gdb does not take for the user's it hides what is inlined there
+                number = await self._native.insert_breakpoint(visit.address, gdb_thread)
+                momentary.entries[number] = visit.address
+            around = {start for start, _, _ in inlined} if visits else set()
+            entries = [address for address in entries if address not in around]
         momentary.entries.update(await self._at_bodies(entries, gdb_thread))
         momentary.entries.update(await self._at(places.exact, gdb_thread))
         if places.bodies is not None:

@@ -18,7 +18,7 @@ from .step import CONTINUE, Step
 from .step_frames import direct_caller, frames_with_native_callers, innermost_native, native_caller
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
-_NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
+NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
 
 
@@ -238,7 +238,7 @@ def _from_native_code(
     leaves = step.kind == "finish" or not has_line
     if caller is not None and (leaves or direct is None or direct.level != caller.level):
         returns.append(caller)
-    move = _NATIVE_MOVES.get(step.kind, Move.FINISH)
+    move = NATIVE_MOVES.get(step.kind, Move.FINISH)
     if leaves:
         move = Move.CONTINUE if returns else Move.FINISH
     innermost = step.top.level if step.top is not None else 0

@@ -34,6 +34,16 @@ def is_header(frame: NativeFrame) -> bool:
     return frame.file.startswith("/usr/") or "/include/" in frame.file
 
 
+def is_inlined_in_users(stack: Stack) -> bool:
+    """Whether the innermost frame was inlined into a function of the user, perhaps by way of others."""
+    for inner, outer in zip(stack.frames, stack.frames[1:], strict=False):
+        if not isinstance(inner, NativeFrame) or not inner.inlined or not isinstance(outer, NativeFrame):
+            return False
+        if outer.role is Role.USER and not is_header(outer):
+            return True
+    return False
+
+
 def caller_of_python(stack: Stack) -> NativeFrame | None:
     """The native frame of the user that called the innermost Python function. None where Python called it."""
     seen_python = False

@@ -76,7 +76,8 @@ class NativeHits:
                     hit.append(id)
                     continue
             if spec.kind is BreakpointKind.THROW:
-                thrown = await read_throw(self._native, thread)
+                function, _ = table.image.describe(event.pc or 0)
+                thrown = await read_throw(self._native, thread, function)
                 if spec.subject and not thrown.is_a(spec.subject):
                     continue
                 description = thrown.told(await self._inspector.stack_while_held(await self._tid(event)))

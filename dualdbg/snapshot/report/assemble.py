@@ -45,6 +45,7 @@ class Assembler:
         self._lines_missing: list[str] = []
         self.unwinder = Unwinder(captured.memory, captured.modules)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
+        self._languages: dict[tuple[int, bool], str | None] = {}
         self._rules = RoleRules(
             frozenset(
                 module.path
@@ -137,6 +138,7 @@ class Assembler:
             if module is not None and module.start in symbols:
                 symbol = symbols[module.start][pc - is_call - module.bias]
                 self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
+                self._languages[pc, is_call] = symbol.language if symbol else None
 
     def _look_up_lines(self, lines: SourceLines, wanted: dict[int, set[int]]) -> None:
         """``wanted``: link-time addresses by the start of a module."""
@@ -172,7 +174,12 @@ class Assembler:
             file, line = (own.file, own.line) if own is not None else (None, None)
             if function is None and own is not None:
                 function = own.function
-            frames.append(NativeFrame(len(frames), raw.pc, function, library, file, line, raw.sp))
+            language = self._languages.get((raw.pc, raw.is_call))
+            frames.append(
+                NativeFrame(
+                    len(frames), raw.pc, function, library, file, line, raw.sp, source_language=language
+                )
+            )
         return frames
 
     # -- threads -----------------------------------------------------------------------------------

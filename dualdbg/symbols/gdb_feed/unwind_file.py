@@ -16,15 +16,18 @@ from pathlib import Path
 
 from .. import cache
 from ..elf.elf_file import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB, Section
-from ..objfile import Objfile
+from ..objfile import Objfile, Symbol
 
-_FORMAT = 1  # of the files; a new number when their contents change
+_FORMAT = 2  # of the files; a new number when their contents change
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _ET_DYN = 3
 _SHT_PROGBITS = 1
+_SHF_WRITE = 1
 _LOCAL_OBJECT = 1  # STB_LOCAL << 4 | STT_OBJECT
+_FUNCTION = 2  # STB_LOCAL << 4 | STT_FUNC
+JIT_INTERFACE = ("__jit_debug_register_code", "__jit_debug_descriptor")
 # gdb warns of a file without any symbol. This one names the frame table, which is no code.
 _SYMBOL_NAME = b"dualdbg_unwind_table"
 
@@ -53,11 +56,48 @@ def unwind_file(library: Objfile) -> Path | None:
     table = library.elf.section(".eh_frame")
     if table is None or table.type == SHT_NOBITS or table.size == 0:
         return None
-    code = [section for section in library.elf.sections if section.is_code and section.size]
+    found = _jit_symbols(library)
+    holders = {_section_of(library, symbol) for symbol in found}
+    code = [
+        section
+        for section in library.elf.sections
+        if section.size and (section.is_code or section.index in holders)
+    ]
+    places = {section.index: number for number, section in enumerate(code, 2)}
+    symbols = [
+        (
+            symbol.linkage_name.encode(),
+            _FUNCTION if symbol.kind == "function" else _LOCAL_OBJECT,
+            place,
+            symbol,
+        )
+        for symbol in found
+        if (place := places.get(_section_of(library, symbol))) is not None
+    ]
     frames = _part_of(table, library.elf.view(table))
-    chunks = _elf_file(library.elf.machine, [frames, *map(_empty_part_of, code)])
+    chunks = _elf_file(library.elf.machine, [frames, *map(_empty_part_of, code)], symbols)
     name = f"unwind{_FORMAT}-{library.identity}-all.elf"
     return cache.look_up(name, sum(map(len, chunks))) or cache.store(name, chunks)
+
+
+def has_jit_interface(library: Objfile) -> bool:
+    """Whether the library tells debuggers of code that it makes; LLVM in all its forms does."""
+    return "llvm" in Path(library.path).name.lower() and bool(library.find_functions(JIT_INTERFACE[0]))
+
+
+def _jit_symbols(library: Objfile) -> list[Symbol]:
+    """What gdb looks for: it stops at the function, and reads the list of objects (gdb manual, "JIT Interface")."""
+    if not has_jit_interface(library):
+        return []
+    function, descriptor = JIT_INTERFACE
+    return [*library.find_functions(function)[:1], *library.find_data(descriptor)[:1]]
+
+
+def _section_of(library: Objfile, symbol: Symbol) -> int:
+    for section in library.elf.sections:
+        if section.flags & SHF_ALLOC and section.address <= symbol.address < section.address + section.size:
+            return section.index
+    return 0
 
 
 def _part_of(section: Section, content: bytes | memoryview) -> _Part:
@@ -65,19 +105,26 @@ def _part_of(section: Section, content: bytes | memoryview) -> _Part:
 
 
 def _empty_part_of(section: Section) -> _Part:
-    flags = SHF_ALLOC | SHF_EXECINSTR
+    flags = SHF_ALLOC | (SHF_EXECINSTR if section.is_code else _SHF_WRITE)
     return _Part(section.name, SHT_NOBITS, flags, section.address, b"", section.size, section.alignment)
 
 
-def _elf_file(machine: int, parts: list[_Part]) -> list[bytes | memoryview]:
-    """The pieces of an ELF file with these sections, the first of which gets the one symbol."""
+def _elf_file(
+    machine: int, parts: list[_Part], symbols: list[tuple[bytes, int, int, Symbol]]
+) -> list[bytes | memoryview]:
+    """The pieces of an ELF file with these sections, the first of which gets a symbol; further ones are given with
+    name, type and number of their section.
+    """
     count = len(parts)
     symbol = _SYMBOL.pack(1, _LOCAL_OBJECT, 0, 1, parts[0].address, parts[0].size)
     table = bytes(_SYMBOL.size) + symbol
     strings = b"\0" + _SYMBOL_NAME + b"\0"
+    for text, type_, place, one in symbols:
+        table += _SYMBOL.pack(len(strings), type_, 0, place, one.address, one.size)
+        strings += text + b"\0"
     parts = [
         *parts,
-        _Part(".symtab", SHT_SYMTAB, 0, 0, table, len(table), 8, count + 2, 2, _SYMBOL.size),
+        _Part(".symtab", SHT_SYMTAB, 0, 0, table, len(table), 8, count + 2, 2 + len(symbols), _SYMBOL.size),
         _Part(".strtab", SHT_STRTAB, 0, 0, strings, len(strings), 1),
     ]
     names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + b".shstrtab\0"

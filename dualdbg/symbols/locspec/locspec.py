@@ -262,8 +262,6 @@ def _name(text: str, is_operator: IsOperator) -> BreakpointSpec:
         raise Problem(
             "only an operator has layers", text.index("@"), "for example randn@binding or add.Tensor@dispatch"
         )
-    if re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+){2,}", text) and not _CLONE.fullmatch(text):
-        raise Problem("C++ names have no dots", text.index("."), f"a Python function: py:{text}")
     check_function_name(text)
     return BreakpointSpec(text, BreakpointKind.FUNCTION, text)
 
@@ -278,11 +276,12 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
         return False
     if _ending(text) in PYTHON_ENDINGS | NATIVE_ENDINGS:
         raise Problem("the line is missing", len(text), f"for example {text}:12")
-    hint = f"a Python function: py:{text}; an operator's overload: add.Tensor"
-    if match["name"] == "torch" and is_operator(match["overload"]):
-        hint = f"the operator: {match['overload']}; a Python function: py:{text}"
     if match["namespace"] is not None:
         hint = f"an extension's operator: {text}@kernel"
+    elif match["name"] == "torch" and is_operator(match["overload"]):
+        hint = f"the operator: {match['overload']}; a Python function: py:{text}"
+    else:
+        return False  # a function of Cython
     raise Problem(f"{name!r} is no operator, and C++ names have no dots", len(name), hint)
 
 

@@ -1,4 +1,4 @@
-"""C++ names for people: the demangler of the C++ runtime that is on the machine.
+"""C++ names for people: the demangler of the C++ runtime that is on the machine. Rust's names by our own.
 
 ``__cxa_demangle`` (Itanium C++ ABI, 3.4) of libstdc++ or libc++abi; 3 us a name. What it refuses
 (135 of the 386,000 functions of libtorch_cpu with GCC 12's) goes to c++filt of the binutils, where that is installed.
@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ...patience import patient
+from .rust_names import demangle_rust
 
 RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
+_MANGLED = ("_R", "_Z")
 _FILTER_SECONDS = patient(10.0)
 
 
 def demangle(name: str) -> str:
     """The C++ declaration that ``name`` stands for, or ``name`` itself when it is not mangled."""
-    return demangle_all([name.encode("utf-8", "surrogateescape")])[0] if name.startswith("_Z") else name
+    return demangle_all([name.encode("utf-8", "surrogateescape")])[0] if name.startswith(_MANGLED) else name
 
 
 def demangle_all(names: Iterable[bytes]) -> list[str]:
@@ -29,7 +31,9 @@ def demangle_all(names: Iterable[bytes]) -> list[str]:
     refused: list[tuple[int, bytes]] = []
     texts: list[str] = []
     for name in names:
-        text = one(name) if name.startswith(b"_Z") else None
+        text = None
+        if name.startswith((b"_R", b"_Z")):
+            text = demangle_rust(name.decode("utf-8", "replace")) or one(name)
         if text is None:
             text = name.decode("utf-8", "surrogateescape")
             if name.startswith(b"_Z"):

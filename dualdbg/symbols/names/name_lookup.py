@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from ...shared.symbol_table import Entry, SymbolTable
 from .demangle import demangle_all
 from .name_query import Query
+from .other_languages import strings_named
+from .rust_names import is_rust
 
 # Strings that are demangled in one go, between two looks at whether there are enough matches.
 _CHUNK = 4096
@@ -21,7 +23,7 @@ def entries_named(
     The search ends soon after ``limit`` strings have matched.
     """
     texts: dict[int, str] = {}
-    for matches in _matching_strings(table, query):
+    for matches in chain(strings_named(table, query), _matching_strings(table, query)):
         texts.update(matches)
         if limit is not None and len(texts) >= limit:
             break
@@ -41,7 +43,10 @@ def entries_remembered(
     entries = [table.entry(position) for position in positions]
     names = [table.name(entry) for entry in entries]
     texts = demangle_all(name.partition(b"@")[0] for name in names)
-    meant = all(query.is_plain(name) or query.matches(text) for name, text in zip(names, texts, strict=True))
+    meant = all(
+        query.is_plain(name) or (query.matches_rust(text) if _is_rust(name) else query.matches(text))
+        for name, text in zip(names, texts, strict=True)
+    )
     return entries if meant and all(wanted(table, entry) for entry in entries) else None
 
 
@@ -62,9 +67,13 @@ def _matching_strings(table: SymbolTable, query: Query) -> Iterator[dict[int, st
         for begin, string in chunk:
             if plain is not None and (at := string.rfind(plain)) >= 0 and query.is_plain(string[at:]):
                 names.append((begin + at, string[at:]))
-            candidates += query.candidates(begin, string)
+            candidates += (one for one in query.candidates(begin, string) if not _is_rust(one[1]))
         matching = {at: text for at, text in _as_they_are(candidates).items() if query.matches(text)}
         yield {**_as_they_are(names), **matching}
+
+
+def _is_rust(name: bytes) -> bool:
+    return is_rust(name.decode("utf-8", "replace"))
 
 
 def _as_they_are(names: list[tuple[int, bytes]]) -> dict[int, str]:

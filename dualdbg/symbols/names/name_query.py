@@ -15,6 +15,7 @@ from string import ascii_letters, digits
 
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, parse, split_component
 from .cxx_types import canonical
+from .rust_names import rust_paths, short_rust_name
 
 GLOB_CHARACTERS = frozenset("*?")
 _GLOB_LETTERS = GLOB_CHARACTERS | frozenset(ascii_letters + digits + "_")
@@ -230,6 +231,18 @@ class Query:
         if not self._is_plausible(demangled) or not self._words <= set(_ANY_WORD.findall(demangled)):
             return False
         return self._matches_name(parse(demangled))
+
+    def matches_rust(self, demangled: str) -> bool:
+        """True when the query names the function of Rust whose demangled name this is, generic arguments or not."""
+        paths = rust_paths(demangled)
+        if self.is_glob:
+            return any(self.glob.match("::".join(path)) for path in paths)
+        if " as " in self.text:
+            return demangled.endswith(self.text) or short_rust_name(demangled).endswith(self.text)
+        [wanted] = rust_paths(self.text)
+        if self.anchored:
+            return wanted in paths
+        return any(path[-len(wanted) :] == wanted for path in paths)
 
     def _matches_name(self, name: CxxName) -> bool:
         query = self.parsed

@@ -10,6 +10,7 @@ from ...shared.symbol_table import STT_GNU_IFUNC, STT_TLS, Entry, SymbolTable
 from . import cxx_names
 from .demangle import demangle
 from .name_query import clone_suffix
+from .other_languages import spoken
 
 _RANK = {"global": 0, "unique": 0, "weak": 1, "local": 2}
 
@@ -22,7 +23,8 @@ class Symbol:
     the offset in the thread's block); ``size`` is in bytes, 0 when the library does not say. ``kind``
     is function, ifunc (``address`` is that of its resolver, which runs once), data or tls.
     ``name`` is demangled, with parameters. ``clone`` is the compiler's suffix (``.isra.0``), ``version`` a symbol
-    version (``GLIBC_2.34``); ``aliases`` are other linkage names of the same address.
+    version (``GLIBC_2.34``); ``aliases`` are other linkage names of the same address. ``language`` is that of the
+    source where the linkage name tells, and ``spoken`` what its author calls it, where that is neither C nor C++.
     """
 
     name: str
@@ -35,11 +37,13 @@ class Symbol:
     clone: str | None = None
     version: str | None = None
     aliases: tuple[str, ...] = ()
+    language: str | None = None
+    spoken: str | None = None
 
     @cached_property
     def short_name(self) -> str:
         """The qualified name without parameters and template arguments: ``at::native::randn``."""
-        return cxx_names.parse(self.name).short
+        return self.spoken or cxx_names.parse(self.name).short
 
     @property
     def end(self) -> int:
@@ -53,8 +57,10 @@ def symbol_of(table: SymbolTable, entry: Entry, library: str, name: str | None =
     kind = "ifunc" if entry.type == STT_GNU_IFUNC else "function"
     if table.is_data(entry):
         kind = "tls" if entry.type == STT_TLS else "data"
+    name = demangle(linkage) if name is None else name
+    language, known_as = spoken(table, linkage, name) if kind == "function" else (None, None)
     return Symbol(
-        name=demangle(linkage) if name is None else name,
+        name=name,
         linkage_name=linkage,
         address=entry.value,
         size=entry.size,
@@ -63,6 +69,8 @@ def symbol_of(table: SymbolTable, entry: Entry, library: str, name: str | None =
         library=library,
         clone=clone_suffix(linkage),
         version=version.lstrip("@") or None,
+        language=language,
+        spoken=known_as,
     )
 
 

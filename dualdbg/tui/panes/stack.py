@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import file_name, package_path
+from ...console.names import file_name, native_tag, package_path
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
 from ..model.looks import Part, fit
@@ -72,6 +72,8 @@ def stack_rows(stack: Stack, detail: Detail, opened: frozenset[int], selected: i
             )
         )
         at += 1
+    if stack.origin is not None:
+        rows.append(Row("origin", partial(_boundary, stack.origin)))
     if stack.quality is not Quality.FULL:
         rows.append(Row("quality", partial(_quality, stack)))
     return rows
@@ -124,7 +126,7 @@ def kind(frame: Frame) -> tuple[str, str]:
     if frame.role is not Role.USER:
         tag = "py" if isinstance(frame, PythonFrame) else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
-    return ("python", "py") if isinstance(frame, PythonFrame) else ("native", "c++")
+    return ("python", "py") if isinstance(frame, PythonFrame) else ("native", native_tag(frame))
 
 
 def place_of(frame: Frame) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import gdb
 
-from .. import context, inferior
+from .. import context, inferior, language
 from ..answers import Answer, Arguments
 from ..errors import HelperError, LayoutMissing
 from ..layout import choose, installation
@@ -110,7 +110,8 @@ def torch_types(text):
         confirm = gdb.parameter("confirm")
         gdb.execute("set confirm off", to_string=True)
         try:
-            gdb.execute(f"add-symbol-file {path} -o {_TYPES_OFFSET}", to_string=True)
+            with language.ours():  # the offset is an expression
+                gdb.execute(f"add-symbol-file {path} -o {_TYPES_OFFSET}", to_string=True)
         finally:
             gdb.execute(f"set confirm {'on' if confirm else 'off'}", to_string=True)
     hint = "With frames that have no debug info, say `set language c++` first."

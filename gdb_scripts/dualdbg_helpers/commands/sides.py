@@ -2,7 +2,7 @@
 
 import gdb
 
-from .. import context, locate
+from .. import context, language, locate
 from ..answers import Answer, Arguments
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
 from ..python.foreign import tensor_places
@@ -117,9 +117,9 @@ def _set(name, type_, address):
     value = gdb.Value(address)
     known = True
     try:
-        target = gdb.lookup_type("_object" if type_ == "PyObject *" else type_[:-2])
+        target = language.find_type("_object" if type_ == "PyObject *" else type_[:-2])
     except gdb.error:
-        target, known = gdb.lookup_type("void"), False
+        target, known = language.find_type("void"), False
     gdb.set_convenience_variable(name, value.cast(target.pointer()))
     return known
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gdb
 
-from .. import settings
+from .. import language, settings
 from ..errors import LayoutMissing
 from . import selfcheck
 from .from_gdb import DebugInfo
@@ -83,7 +83,7 @@ def _debug_info():
     files = [f.filename for f in gdb.objfiles() if f.is_valid() and f.filename]
     source = "debug info (knows no c10::IValue)"
     try:
-        origin = gdb.lookup_type("c10::IValue").objfile
+        origin = language.find_type("c10::IValue").objfile
         source = f"debug info of {Path(origin.filename).name}" if origin is not None else "debug info"
     except (gdb.error, AttributeError):
         pass

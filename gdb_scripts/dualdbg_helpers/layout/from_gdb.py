@@ -4,6 +4,7 @@ import json
 
 import gdb
 
+from .. import language
 from .model import Layout
 from .wanted import PARTS
 
@@ -11,7 +12,7 @@ from .wanted import PARTS
 def read_record(name):
     """``[size, fields]`` of the complete type ``name`` (see :class:`Layout`), or None when gdb has no such type."""
     try:
-        kind = gdb.lookup_type(name).strip_typedefs()
+        kind = language.find_type(name).strip_typedefs()
     except gdb.error:
         return None
     if kind.code not in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION) or not kind.fields():
@@ -46,7 +47,7 @@ def _collect(kind, base, fields):
 def read_enum(name):
     """``{enumerator: value}`` of the enum ``name``, or None."""
     try:
-        kind = gdb.lookup_type(name).strip_typedefs()
+        kind = language.find_type(name).strip_typedefs()
     except gdb.error:
         return None
     if kind.code != gdb.TYPE_CODE_ENUM:

@@ -285,6 +285,9 @@ class FakeCode:
     def is_entry(self, pc: int) -> bool:
         return False
 
+    def inlined_body(self, address: int) -> tuple[int, int, str] | None:
+        return None
+
     def behind(self, pc: int) -> tuple[int, ...]:
         return ()
 

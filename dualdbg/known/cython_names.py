@@ -1,0 +1,112 @@
+"""Names that Cython gives to the C functions and variables of a module, and what their author calls them. Pure.
+
+A C name is a prefix, the scopes, each with its length before and ``_`` behind it, and the name: ``__pyx_f_5fastc_add``.
+The functions behind ``def`` also have a number (Cython/Compiler/Symtab.py, Naming.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Part(IntEnum):
+    """What a C function of Cython does for a function of the author; of several the lowest has the author's lines."""
+
+    GENERATOR = 0  # runs a generator's or a coroutine's lines
+    C_FUNCTION = 1  # what cdef and cpdef say
+    BODY = 2  # what def says; of a cpdef function it calls the C function
+    WRAPPER = 3  # takes the arguments of a call apart for the body
+
+
+@dataclass(frozen=True)
+class CythonName:
+    """A function of the author: the ``path`` that Python knows it by, and which ``part`` of it this is."""
+
+    path: tuple[str, ...]
+    part: Part
+
+    @property
+    def text(self) -> str:
+        return ".".join(self.path)
+
+
+ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
+_PARTS = {"gb": Part.GENERATOR, "f": Part.C_FUNCTION, "pf": Part.BODY, "pw": Part.WRAPPER}
+_FUNCTION = re.compile(r"__pyx_(?P<part>gb|pf|pw|f)_(?P<rest>\d.*)", re.DOTALL)
+_MODULE = re.compile(r"__pyx_pymod_exec_(\w+)")
+_FUSED = re.compile(r"__pyx_fuse_[\d_]*?(?=[^\W\d])")
+_NUMBERED = re.compile(r"(\d*)([^\W\d]\w*)")
+
+
+def cython_function(name: str, exists: Callable[[str], bool] = lambda name: False) -> CythonName | None:
+    """The author's function behind a C name; None for any other name.
+
+    ``exists`` says whether a C function is there. It decides where a number can be the length of a scope or a
+    function's own: ``_pf_1m_2is_prime`` is the function ``is_prime`` where there is a wrapper ``_pw_1m_3is_prime``.
+    """
+    module = _MODULE.fullmatch(name)
+    if module is not None:
+        return CythonName((module[1], "<module>"), Part.BODY)
+    match = _FUNCTION.fullmatch(name)
+    if match is None:
+        return None
+    part = _PARTS[match["part"]]
+    scopes: list[str] = []
+    before, rest = "", match["rest"]
+    while (scope := _scope(rest)) is not None:
+        inner = rest[len(scope[0]) :]
+        if scopes and _is_number(before, rest, inner, part, exists):
+            break
+        scopes.append(scope[1])
+        before, rest = before + scope[0], inner
+    numbered = _NUMBERED.fullmatch(rest)
+    if numbered is None or not scopes:
+        return None
+    if part is Part.GENERATOR:
+        return _generator(before, int(numbered[1] or 0), scopes)
+    return CythonName((*scopes, _FUSED.sub("", numbered[2])), part)
+
+
+def _generator(before: str, number: int, scopes: list[str]) -> CythonName:
+    """A generator's body has the number behind that of its function's wrapper, and not its name."""
+    return CythonName((*scopes, f"<generator {number}>"), Part.GENERATOR)
+
+
+def _scope(rest: str) -> tuple[str, str] | None:
+    """The text of the first scope, and its name."""
+    digits = re.match(r"[1-9]\d*", rest)
+    if digits is None:
+        return None
+    end = digits.end() + int(digits[0])
+    name = rest[digits.end() : end]
+    if len(name) < int(digits[0]) or not name.isidentifier() or rest[end : end + 1] != "_":
+        return None
+    return rest[: end + 1], name
+
+
+def _is_number(before: str, rest: str, inner: str, part: Part, exists: Callable[[str], bool]) -> bool:
+    """Whether the digits that ``rest`` begins with are the number of a function, not the length of a scope."""
+    if part is Part.WRAPPER:
+        return not inner[:1].isdigit()  # each wrapper has a number in its scope
+    if part is not Part.BODY:
+        return False
+    numbered = _NUMBERED.fullmatch(rest)
+    if numbered is not None and exists(f"__pyx_pw_{before}{int(numbered[1] or 0) + 1}{numbered[2]}"):
+        return True
+    scope = _scope(rest)
+    in_scope = _NUMBERED.fullmatch(inner)
+    assert scope is not None
+    if in_scope is not None and exists(
+        f"__pyx_pw_{before}{scope[0]}{int(in_scope[1] or 0) + 1}{in_scope[2]}"
+    ):
+        return False
+    return not inner[:1].isdigit() and not scope[1][0].isupper() and inner not in ACCESSORS
+
+
+def variable_of(name: str) -> str | None:
+    """The author's name of a local variable of a C function of Cython; None for one that Cython made for itself."""
+    match = re.fullmatch(r"__pyx_v_(\w+)", name)
+    return match[1] if match is not None else None

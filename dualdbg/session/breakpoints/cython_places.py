@@ -1,0 +1,76 @@
+"""Where breakpoints on lines and functions of Cython belong.
+
+Cython puts code of its own around the author's: wrappers, the making of function objects at import, the handling of
+errors at a function's end. All of that has lines of the source too, and none of it is what the line says.
+"""
+
+from __future__ import annotations
+
+from ...backends.native import Visit
+from ...known.cython_names import ACCESSORS, CythonName
+from ...known.cython_source import MODULE, Function, function_at
+from ...model import Location
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.cython_sources import functions_in
+from ...symbols.names.cxx_names import parse
+from ...symbols.names.other_languages import body_of_wrapper
+from ...symbols.names.symbol import Symbol
+from ..engines import NativeEngine
+
+ENDINGS = ("pyx", "pxd", "pxi")
+
+
+class CythonPlaces:
+    """Finds them in modules whose debug info gdb has read."""
+
+    def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
+        self._native = native
+        self._image = image
+
+    async def of_line(self, file: str, line: int) -> list[Location]:
+        """The places of ``file:line``: where control comes to the author's code of the line.
+
+        On the first line of a function that is where its body begins.
+        """
+        visits = await self._native.line_visits(file, line, False)
+        source = functions_in(visits[0].file) if visits else None
+        if source is None:
+            own = [one for one in visits if not _is_of(self._name(one), None)]
+            return [self._location(visit) for visit in own or visits]
+        code = max(line, visits[0].line or line)  # gdb goes on to a line with code
+        owner = function_at(source, code)
+        begins = function_at(source, line)
+        if begins is not None and begins.first == line:
+            owner = begins
+            visits = await self._native.line_visits(file, line, True)
+        return [self._location(visit) for visit in visits if _is_of(self._name(visit), owner)]
+
+    async def of_symbol(self, module: Module, symbol: Symbol) -> list[Location]:
+        """Where the body begins that was inlined into the wrapper of this name. Empty for any other function."""
+        name = parse(symbol.name).short
+        body = body_of_wrapper(name)
+        if body == name:
+            return []
+        start = symbol.address + module.bias
+        visits = await self._native.function_visits([(start, start + symbol.size, body)])
+        return [self._location(visit) for visit in visits]
+
+    def _name(self, visit: Visit) -> CythonName | None:
+        module = self._image.module_at(visit.address)
+        library = module.library if module is not None else None
+        return library.cython_name(visit.function) if library is not None and visit.function else None
+
+    def _location(self, visit: Visit) -> Location:
+        name = self._name(visit)
+        library = self._image.describe(visit.address)[1]
+        return Location(name.text if name else visit.function, library, visit.address, visit.file, visit.line)
+
+
+def _is_of(name: CythonName | None, owner: Function | None) -> bool:
+    """Whether a C function belongs to a function of the source; None is the code of the module."""
+    if name is None:
+        return False
+    if owner is None:
+        return name.path[-1] == MODULE
+    path = name.path[:-1] if name.path[-1] in ACCESSORS else name.path
+    return owner.path in (path[-len(owner.path) :], name.path[-len(owner.path) :])

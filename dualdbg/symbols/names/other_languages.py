@@ -1,0 +1,230 @@
+"""Functions of Rust, Cython and Fortran: found by what their authors call them, and named so. OpenMP's parts too.
+
+Each of these languages has linkage names of its own, beside those of C and C++ which ``name_query.py`` knows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from ...known.binding_layers import function_of_macro, implementation_of
+from ...known.cython_names import CythonName, Part, cython_function
+from ...shared.elf import ElfFile
+from ...shared.symbol_table import SymbolTable
+from . import cxx_names
+from .demangle import demangle_all
+from .name_query import Query
+from .rust_names import demangle_rust, is_rust, short_rust_name
+
+_RUSTC = b"rustc version"  # what rustc writes into .comment, which strip leaves in place
+_FORTRAN_RUNTIMES = ("libgfortran", "libflang", "libifcore", "libFortranRuntime", "libnvf")
+_FORTRAN_COMPILERS = (b"GNU Fortran", b"flang", b"Intel(R) Fortran")  # DW_AT_producer
+_FORTRAN_LIBRARY = re.compile(r"blas|lapack|arpack|libmkl_|libflame|scalapack")
+_FORTRAN = re.compile(r"[a-z][a-z\d_]*?[a-z\d]_{1,2}")
+_FORTRAN_MODULE = re.compile(r"__(?P<module>[a-z]\w*?)_MOD_(?P<name>[a-z]\w*)")
+_OUTLINED = re.compile(
+    r"(?P<name>.+?)(?: \[clone)?[ .]+(?:\._?)?(?:_?omp_fn|omp_outlined(?:_debug__)?)[.\d]*\]?$"
+)
+_CYTHON = b"__pyx_"
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+def spoken(table: SymbolTable, linkage: str, name: str) -> tuple[str | None, str | None]:
+    """(language, what the author calls it) of the function with this linkage name and demangled name.
+
+    None where the name tells no language, or is as the author wrote it.
+    """
+    if is_rust(linkage):
+        return "rust", _rust_name(table, name)
+    if "omp_" in linkage and (outlined := _OUTLINED.match(name)) is not None:
+        return None, f"{_short(outlined['name'])} [parallel region]"
+    if "__pyx_" in linkage:
+        return "cython", _cython_name(table, cxx_names.parse(name).short)
+    module = _FORTRAN_MODULE.fullmatch(linkage)
+    if module is not None:
+        return "fortran", f"{module['module']}::{module['name']}"
+    if linkage.endswith("_") and _FORTRAN.fullmatch(linkage) and is_fortran(table.elf):
+        return "fortran", linkage.rstrip("_")
+    return ("c++" if linkage.startswith("_Z") else None), None
+
+
+def _short(name: str) -> str:
+    return cxx_names.parse(name).short
+
+
+def has_rust(elf: ElfFile) -> bool:
+    """Whether rustc made some of this file."""
+    comment = elf.section(".comment")
+    return comment is not None and _RUSTC in elf.contents(comment)
+
+
+def is_fortran(elf: ElfFile) -> bool:
+    """Whether Fortran is in this file, or what is called as Fortran is: by what it needs, its debug info, its name."""
+    if any(name.startswith(_FORTRAN_RUNTIMES) for name in elf.needed):
+        return True
+    if _FORTRAN_LIBRARY.search(PurePath(elf.path).name):
+        return True
+    strings = elf.section(".debug_str")
+    return strings is not None and any(
+        elf.find(compiler, strings.offset, strings.end) >= 0 for compiler in _FORTRAN_COMPILERS
+    )
+
+
+def strings_named(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:
+    """File offset -> demangled text of the strings in the table that the query means in these languages."""
+    if query.exact or query.is_linkage_name:
+        return
+    if has_rust(table.elf):
+        yield _rust_strings(table, query)
+    if "." in query.text:
+        yield _cython_strings(table, tuple(query.text.split(".")))
+    if is_fortran(table.elf):
+        yield _fortran_strings(table, query.text.lower())
+
+
+# -- Rust -----------------------------------------------------------------------------------------
+
+
+def _rust_strings(table: SymbolTable, query: Query) -> dict[int, str]:
+    needles = _IDENTIFIER.findall(query.text.rpartition(">::")[2])
+    if not needles:
+        return {}
+    wanted = max(needles, key=len) if query.is_glob else needles[-1]
+    found = {}
+    for offset, string in table.strings.holding(wanted.encode()):
+        if string.startswith((b"_R", b"_ZN")):
+            text = demangle_rust(string.decode("utf-8", "replace"))
+            if text is not None and query.matches_rust(text):
+                found[offset] = text
+    return found or _rust_wrappers(table, query, wanted)
+
+
+def _rust_wrappers(table: SymbolTable, query: Query, wanted: str) -> dict[int, str]:
+    """The functions that PyO3's macros made around the one that is meant, which the compiler put into them."""
+    found = {}
+    for offset, string in table.strings.holding(wanted.encode()):
+        if b"__pymethod_" not in string and b"__pyfunction_" not in string:
+            continue
+        text = demangle_rust(string.decode("utf-8", "replace"))
+        own = function_of_macro(short_rust_name(text)) if text is not None else None
+        if text is not None and own is not None and query.matches_rust(own):
+            found[offset] = text
+    return found
+
+
+def _rust_name(table: SymbolTable, name: str) -> str:
+    """What the author calls a function; also one of PyO3's macros, where the author's own is in it and nowhere else."""
+    short = short_rust_name(name)
+    own = function_of_macro(short)
+    if (
+        own is None
+        or _rust_strings(table, Query.of(f"::{own}")).keys()
+        - _rust_wrappers(table, Query.of(f"::{own}"), own.rpartition("::")[2]).keys()
+    ):
+        return short
+    return own
+
+
+# -- Cython ---------------------------------------------------------------------------------------
+
+
+def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]:
+    """Of the C functions that belong to one of the author's, the one with its lines."""
+    found: dict[tuple[str, ...], list[tuple[Part, int, str]]] = {}
+    wanted = [*_cython_functions(table, path[-1].encode()), *_generators(table)]
+    for offset, text, function in wanted:
+        if function.path[-len(path) :] == path:
+            found.setdefault(function.path, []).append((function.part, offset, text))
+    return {offset: text for parts in found.values() for _, offset, text in [min(parts)]}
+
+
+def cython_name(table: SymbolTable, name: str) -> CythonName | None:
+    """The function of the author behind a C name; the names in the table decide where that has two meanings."""
+    function = cython_function(name, lambda other: _has(table, other))
+    if function is not None and function.part is Part.GENERATOR:
+        path = _path_of_generator(table, name)
+        return CythonName(path, function.part) if path is not None else function
+    return function
+
+
+def body_of_wrapper(name: str) -> str:
+    """The C name of the body that a wrapper calls, or that was inlined into it; of any other function its own."""
+    return implementation_of(name) or name
+
+
+def _cython_functions(table: SymbolTable, needle: bytes) -> Iterator[tuple[int, str, CythonName]]:
+    """(offset, demangled name, function) of the C functions of Cython with ``needle`` in their names."""
+    rows = [(at, string) for at, string in table.strings.holding(needle) if _CYTHON in string]
+    texts = demangle_all(string.partition(b"@")[0] for _, string in rows)
+    for (offset, _), text in zip(rows, texts, strict=True):
+        function = cython_function(_short(text), lambda name: _has(table, name))
+        if function is not None:
+            yield offset, text, function
+
+
+def _generators(table: SymbolTable) -> Iterator[tuple[int, str, CythonName]]:
+    for offset, text, function in _cython_functions(table, b"__pyx_gb_"):
+        path = _path_of_generator(table, _short(text))
+        if path is not None:
+            yield offset, text, CythonName(path, function.part)
+
+
+def _cython_name(table: SymbolTable, name: str) -> str | None:
+    """What the author calls a C function. None for one that passes a call on to another, and for Cython's own."""
+    function = cython_name(table, name)
+    if function is None:
+        return None
+    if function.part is Part.WRAPPER and _cython_parts(table, function, Part.BODY):
+        return None
+    return function.text
+
+
+def _cython_parts(table: SymbolTable, function: CythonName, part: Part) -> bool:
+    rows = _cython_functions(table, function.path[-1].encode())
+    return any(other.path == function.path and other.part is part for _, _, other in rows)
+
+
+_GENERATOR = re.compile(r"__pyx_gb_(?P<scope>\w*?_)(?P<number>\d+)generator\d*")
+
+
+def _path_of_generator(table: SymbolTable, name: str) -> tuple[str, ...] | None:
+    """The function that a generator's body belongs to: the one whose wrapper has the number before it."""
+    match = _GENERATOR.fullmatch(name)
+    if match is None:
+        return None
+    before = f"__pyx_pw_{match['scope']}{int(match['number']) - 1}"
+    for _, _, function in _cython_functions(table, before.encode()):
+        return function.path
+    return None
+
+
+def _has(table: SymbolTable, name: str) -> bool:
+    """Whether a static function of this C name is there, compiled as C or as C++."""
+    strings = table.strings
+    if next(strings.exact(name.encode()), None) is not None:
+        return True
+    return next(strings.holding(f"_ZL{len(name)}{name}".encode()), None) is not None
+
+
+# -- Fortran --------------------------------------------------------------------------------------
+
+
+def _fortran_strings(table: SymbolTable, name: str) -> dict[int, str]:
+    """Compilers add one ``_`` or two to a name, and put the module before it; letters are small."""
+    parts = name.split("::")
+    if not all(_IDENTIFIER.fullmatch(part) for part in parts):
+        return {}
+    if len(parts) == 2:
+        ways = [f"__{parts[0]}_MOD_{parts[1]}".encode()]
+    elif len(parts) == 1:
+        ways = [f"{name}_".encode(), f"{name}__".encode()]
+    else:
+        return {}
+    found = {at: way.decode() for way in ways for at in table.strings.exact(way)}
+    if len(parts) == 1:
+        for offset, string in table.strings.ending(f"_MOD_{name}".encode()):
+            if _FORTRAN_MODULE.fullmatch(text := string.decode("utf-8", "replace")):
+                found[offset] = text
+    return found

@@ -1,0 +1,380 @@
+"""Sessions in libraries that are written in Rust, Cython, Fortran and assembly, and in workers of OpenMP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Exited, NativeFrame, PythonFrame, Reason, Stopped
+from tests.session.driver import Driver, name, run_session
+
+LEVELS = ("O0", "O2")
+
+RUST = """\
+import sample_rust
+def twice(v):
+    w = v * 2
+    return w
+a = sample_rust.tally(2)
+b = sample_rust.area(3)
+c = sample_rust.call_back(twice)
+try:
+    sample_rust.checked(-1)
+except RuntimeError as error:
+    kept = error
+print(a, b, c, kept)
+"""
+
+CYTHON = """\
+import sample_fast as f
+def double(v):
+    w = v * 2
+    return w
+a = f.poly_sum([1.0, 2.0], 3.0)
+b = f.is_prime(5)
+c = f.twice(4)
+d = f.call_back(double, 3.0)
+e = list(f.numbers(2))
+g = f.outer(1)(2)
+k = f.Counter()
+h = k.increase(2)
+v = k.value
+try:
+    f.fail("no")
+except ValueError as error:
+    kept = error
+"""
+
+LIBRARIES = """\
+import ctypes, os
+here = os.environ["SAMPLES"]
+def load(name):
+    return ctypes.CDLL(os.path.join(here, name))
+values = (ctypes.c_double * 3)(1, 2, 2)
+count = ctypes.byref(ctypes.c_int(3))
+if os.path.exists(os.path.join(here, "libsample_fortran.so")):
+    fortran = load("libsample_fortran.so")
+    fortran.scale_all_(count, values, ctypes.byref(ctypes.c_double(2.0)))
+    getattr(fortran, "__geometry_MOD_norm")(count, values)
+workers = load("libsample_workers.so")
+workers.workers_first.restype = ctypes.c_double
+workers.workers_first(values)
+workers.workers_thread()
+load("libsample_assembly.so").assembly_add(1, 2)
+"""
+
+
+def program(folder: Path, text: str) -> Path:
+    path = folder / "program.py"
+    path.write_text(text)
+    return path
+
+
+def env(samples: Path, level: str) -> dict[str, str]:
+    return {"PYTHONPATH": str(samples / level)}
+
+
+async def lines(driver: Driver, kinds: Sequence[str]) -> list[str]:
+    """Where each of these steps ends: ``function:line`` of the user's innermost frame."""
+    found = []
+    for kind in kinds:
+        await driver.step(kind)
+        found.append(await where(driver))
+    return found
+
+
+async def where(driver: Driver) -> str:
+    frame = next(one for one in (await driver.stack()).visible() if one.role.value == "user")
+    return name(frame) if isinstance(frame, PythonFrame) else f"{name(frame)}:{frame.line}"
+
+
+# -- Rust -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_function_of_rust_stops_by_its_name_and_is_left_by_steps(
+    tmp_path: Path, rust_samples: Path, level: str
+) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert (stop.reason, stop.breakpoints) == (Reason.BREAKPOINT, (1,))
+        frames = (await driver.stack()).visible()
+        assert [name(frame) for frame in frames[:3]] == [
+            "sample_rust::tally",
+            "sample_rust::rust_tally",
+            "program.py:5",
+        ]
+        assert all(isinstance(one, NativeFrame) and one.source_language == "rust" for one in frames[:2])
+        await driver.step("finish")
+        assert (await driver.names())[0] == "sample_rust::rust_tally"
+        await driver.step("finish")
+        assert (await driver.names())[0] == "program.py:5"
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, RUST), "sample_rust::tally", env=env(rust_samples, level))
+
+
+def test_steps_variables_and_expressions_are_rusts_own(tmp_path: Path, rust_samples: Path) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        tid, inspector = stop.thread.tid, driver.session.inspector
+        frame = (await driver.stack()).visible()[0]
+        values = {row.name: (row.type, row.value) for row in await inspector.variables(tid, frame)}
+        assert values == {"values": ("&[i64]", "&[i64] [1, 2, 3]"), "step": ("i64", "2")}
+        for expression, value in (("step + 1", "3"), ("values[1]", "2"), ("step == 2", "true")):
+            assert (await inspector.evaluate(expression, tid, frame, frame.language)).value == value
+        assert await lines(driver, ["next", "next", "step", "step", "finish"]) == [
+            *("sample_rust::tally:78", "sample_rust::tally:79"),
+            *("sample_rust::weigh:86", "sample_rust::weigh:87", "sample_rust::tally:79"),
+        ]
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, RUST), "sample_rust::tally if step == 2", env=env(rust_samples, "O0"))
+
+
+def test_a_step_goes_from_python_to_rust_to_python_and_back(tmp_path: Path, rust_samples: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert await lines(driver, ["step"] * 8) == [
+            *("sample_rust::rust_call_back:123", "sample_rust::rust_call_back:124"),
+            *("program.py:3", "program.py:4"),
+            *("sample_rust::rust_call_back:124", "sample_rust::rust_call_back:125"),
+            *("sample_rust::rust_call_back:127", "program.py:7"),
+        ]
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, RUST), "program.py:7", env=env(rust_samples, "O0"))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("spec", ["throw", "throw:panic"])
+def test_a_panic_is_an_exception(tmp_path: Path, rust_samples: Path, level: str, spec: str) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.description is not None
+        assert stop.description.startswith(
+            "panic: negative: -1, thrown in sample_rust::check at sample_rust.rs:104"
+        )
+        assert stop.description.endswith("called from program.py:9")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, program(tmp_path, RUST), spec, env=env(rust_samples, level))
+
+
+def test_a_panic_is_no_exception_of_another_type(tmp_path: Path, rust_samples: Path) -> None:
+    async def work(driver: Driver) -> None:
+        assert (await driver.exit()).code == 0
+
+    run_session(work, program(tmp_path, RUST), "throw:std::exception", env=env(rust_samples, "O0"))
+
+
+# -- Cython ---------------------------------------------------------------------------------------
+
+# How often each line of sample_fast.pyx is come to by the program, as its source says.
+COUNTS = {
+    5: 1,
+    6: 1,
+    8: 3,
+    9: 2,
+    14: 2,
+    18: 1,
+    20: 4,
+    21: 3,
+    23: 1,
+    27: 1,
+    32: 1,
+    33: 1,
+    44: 1,
+    53: 1,
+    57: 1,
+    61: 1,
+    65: 1,
+}
+
+
+@pytest.mark.parametrize("line", sorted(COUNTS))
+def test_a_line_of_cython_is_hit_as_often_as_the_source_says(
+    tmp_path: Path, language_samples: Path, line: int
+) -> None:
+    async def work(driver: Driver) -> int:
+        count = 0
+        while True:
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return count
+            assert event.stop.reason is Reason.BREAKPOINT
+            assert (await where(driver)).startswith("sample_fast.")
+            count += 1
+            await driver.session.resume()
+
+    spec = f"sample_fast.pyx:{line}"
+    assert run_session(work, program(tmp_path, CYTHON), spec, env=env(language_samples, "O0")) == COUNTS[line]
+
+
+@pytest.mark.parametrize("line", [5, 8, 9, 13, 14, 20, 32, 44, 53, 65])
+def test_a_line_of_optimised_cython_is_hit_and_not_at_import(
+    tmp_path: Path, language_samples: Path, line: int
+) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.breakpoints == (1,)
+        caller = next(one for one in (await driver.stack()).visible() if isinstance(one, PythonFrame))
+        assert caller.line is not None and caller.line > 1
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, CYTHON), f"sample_fast.pyx:{line}", env=env(language_samples, "O2"))
+
+
+@pytest.mark.parametrize("level", [*LEVELS, "bare"])
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ("sample_fast.poly_sum", 5),
+        ("Counter.increase", 12),
+        ("sample_fast.numbers", 9),
+        ("sample_fast.outer.inner", 10),
+        ("sample_fast.twice", 7),
+    ],
+)
+def test_a_function_of_cython_stops_by_its_own_name(
+    tmp_path: Path, language_samples: Path, level: str, spec: str, line: int
+) -> None:
+    async def work(driver: Driver) -> None:
+        assert (await driver.stop()).breakpoints == (1,)
+        stack = await driver.stack()
+        native = [one for one in stack.visible() if isinstance(one, NativeFrame) and one.role.value == "user"]
+        assert spec.rpartition(".")[2] in (native[0].function or "")
+        assert (native[0].function or "").startswith("sample_fast.")
+        assert native[0].source_language == "cython"
+        python = next(one for one in stack.visible() if isinstance(one, PythonFrame))
+        assert python.line == line
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, CYTHON), spec, env=env(language_samples, level))
+
+
+def test_steps_go_from_line_to_line_of_cython_and_into_callbacks(
+    tmp_path: Path, language_samples: Path
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        poly, term = "sample_fast.poly_sum", "sample_fast.term"
+        assert await lines(driver, ["step"] * 12) == [
+            *(f"{poly}:6", f"{poly}:8", f"{poly}:9", f"{term}:14", f"{term}:15"),
+            *(f"{poly}:8", f"{poly}:9", f"{term}:14", f"{term}:15"),
+            *(f"{poly}:8", f"{poly}:10", "program.py:5"),
+        ]
+        assert await lines(driver, ["next", "next", "next"]) == [f"program.py:{line}" for line in (6, 7, 8)]
+        assert await lines(driver, ["step"] * 5) == [
+            *("sample_fast.call_back:32", "program.py:3", "program.py:4"),
+            *("sample_fast.call_back:32", "sample_fast.call_back:33"),
+        ]
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, CYTHON), "program.py:5", env=env(language_samples, "O0"))
+
+
+def test_a_step_enters_what_was_inlined_into_its_wrapper(tmp_path: Path, language_samples: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.step("step")
+        assert (await where(driver)).startswith("sample_fast.poly_sum:")
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path, CYTHON), "program.py:5", env=env(language_samples, "O2"))
+
+
+def test_variables_of_cython_have_their_own_names(tmp_path: Path, language_samples: Path) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        tid, inspector = stop.thread.tid, driver.session.inspector
+        frame = (await driver.stack()).visible()[0]
+        rows = {row.name: row.value for row in await inspector.variables(tid, frame)}
+        assert set(rows) == {"xs", "scale", "total", "x"}
+        assert rows["xs"].endswith("[1.0, 2.0]") and rows["total"] == "3" and rows["x"] == "2"
+        for expression, value in (("total + x", "5"), ("x > 1 ? scale : 0", "3")):
+            assert (await inspector.evaluate(expression, tid, frame, frame.language)).value == value
+        changed = await driver.session.native.assign(
+            await inspector.gdb_thread(tid), 0, None, "total", "x * 5"
+        )
+        assert changed.value == "10"
+        await driver.session.resume()
+        stop = await driver.stop()
+        frame = (await driver.stack()).visible()[0]
+        rows = {row.name: row.value for row in await inspector.variables(stop.thread.tid, frame)}
+        assert rows == {"i": "0", "n": "2"}  # a generator keeps them in an object
+        await driver.finish_run()
+
+    specs = ("sample_fast.pyx:9 if x > 1.5", "sample_fast.pyx:39 temporary")
+    run_session(work, program(tmp_path, CYTHON), *specs, env=env(language_samples, "O0"))
+
+
+# -- Fortran, assembly, workers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("spec", "function"),
+    [
+        *(("scale_all", "scale_all"), ("scale_all_", "scale_all"), ("SCALE_ALL", "scale_all")),
+        *(("geometry::norm", "geometry::norm"), ("norm", "geometry::norm")),
+    ],
+)
+def test_a_function_of_fortran_stops_by_its_name(
+    tmp_path: Path, fortran_samples: Path, level: str, spec: str, function: str
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        frame = (await driver.stack()).visible()[0]
+        assert isinstance(frame, NativeFrame)
+        assert (frame.function, frame.source_language) == (function, "fortran")
+        await driver.step("next")
+        await driver.finish_run()
+
+    folder = str(fortran_samples / level)
+    run_session(work, program(tmp_path, LIBRARIES), spec, env={"SAMPLES": folder})
+
+
+def test_a_parallel_region_is_that_of_its_function_and_says_who_started_it(
+    tmp_path: Path, language_samples: Path
+) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.thread.tid != driver.session.pid
+        stack = await driver.session.inspector.stack(stop.thread.tid)
+        assert name(stack.frames[0]) == "work::first_by_worker [parallel region]"
+        said = f"in a parallel region that thread {driver.session.pid} started at sample_workers.cpp:"
+        assert stack.origin is not None and stack.origin.startswith(said)
+        assert stack.origin.endswith(" in work::first_by_worker")
+        main = await driver.session.inspector.stack(driver.session.pid)
+        assert main.origin is None
+        await driver.finish_run()
+
+    line = _line_of("sample_workers.cpp", "first = values[0]")
+    run_session(
+        work,
+        program(tmp_path, LIBRARIES),
+        f"sample_workers.cpp:{line}",
+        env={"SAMPLES": str(language_samples / "O0")},
+    )
+
+
+def test_a_thread_of_the_c_library_is_shown_without_a_start_that_nobody_knows(
+    tmp_path: Path, language_samples: Path
+) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        stack = await driver.session.inspector.stack(stop.thread.tid)
+        assert name(stack.frames[0]) == "work::count_up"
+        assert stack.origin is None
+        await driver.finish_run()
+
+    samples = {"SAMPLES": str(language_samples / "O0")}
+    run_session(work, program(tmp_path, LIBRARIES), "work::count_up", env=samples)
+
+
+def _line_of(file: str, text: str) -> int:
+    source = Path(__file__).parents[2] / "samples" / "languages" / file
+    return next(number for number, line in enumerate(source.read_text().splitlines(), 1) if text in line)
