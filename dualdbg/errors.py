@@ -67,6 +67,10 @@ class EngineError(DualdbgError):
     """An engine (gdb, debugpy) refused a request or cannot be started."""
 
 
+class EngineUnusable(EngineError):
+    """What was named as an engine is none, or one that cannot be used."""
+
+
 class EngineLost(EngineError):
     """An engine died or closed its connection."""
 

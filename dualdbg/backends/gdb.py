@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
+from ..gdb_versions import OLDEST
 from ..patience import patient
 from ..protocol import mi
 from ..shared import quiet_signal
@@ -31,13 +32,11 @@ from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
-OLDEST = 12  # the first gdb with the MI and the Python that the engine needs
 _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
-_ADDRESS = (1 << 64) - 1
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
@@ -237,7 +236,7 @@ class GdbEngine(GdbHelpers):
         """
         if not 0 < await self.signal_code() < _SI_KERNEL:
             return None
-        return await self.signal_address() & _ADDRESS
+        return await self.signal_address()
 
     # -- breakpoints --------------------------------------------------------------------------
 

@@ -152,9 +152,10 @@ class GdbHelpers:
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
         code at the addresses ``read``.
         """
-        shape, first, then = shapes.rows(FunctionPlace), list(expand), list(read)
+        named, without_scopes, places = list(names), list(expand), list(read)
+        shape = shapes.rows(FunctionPlace)
         return await self._helper(
-            shape, "function-instances", list(names), first, then, deadline=_LONG_DEADLINE
+            shape, "function-instances", named, without_scopes, places, deadline=_LONG_DEADLINE
         )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:

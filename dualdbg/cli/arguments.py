@@ -120,3 +120,13 @@ def _program(words: Sequence[str]) -> tuple[Program, list[str]]:
 
 
 _EXAMPLES = {"-m": ("a module", "package.module"), "-c": ("code", '"import torch"')}
+
+
+def check_script(program: Program, folder: str | None) -> None:
+    """Raises UsageError where the program is a script that does not exist. ``folder``: where it is to run."""
+    if program.script is None or program.script == "-" or (Path(folder or ".") / program.script).exists():
+        return
+    where = f" in {folder}" if folder else ""
+    raise UsageError(
+        f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
+    )

@@ -12,7 +12,7 @@ from typing import Any
 from ..console.completion import Names
 from ..console.console import Console, Quit
 from ..in_thread import begin
-from ..model import State
+from ..model import Notice, State
 from ..session.inferiors import Process
 from ..session.session import Session
 from ..target.guard import Guard
@@ -118,6 +118,11 @@ async def _leave(
         return
     console.leaving = not interaction.json
     await console.close_sessions()
+    target = console.views[0].session.target
+    if target is not None and target.left:
+        processes, were = ("process", "was") if target.left == 1 else ("processes", "were")
+        text = f"{target.left} {processes} that the program left {were} ended with the session"
+        console.show(Notice("info", text, "to keep them: detach before the program ends"))
     await console.close()
 
 

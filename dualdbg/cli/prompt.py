@@ -23,7 +23,7 @@ from ..console.history import history_path
 from ..model import Reason
 from .completion import PromptCompleter
 
-_TEXT = "(dualdbg) "
+_NAME = "dualdbg"
 
 
 class Prompt:
@@ -77,8 +77,11 @@ class Prompt:
         """One line; None when there is nothing to run. The end of the session ends the wait."""
         self._console.begin_line()
         try:
-            return await self._ask(self._editor, _TEXT)
-        except _Interrupted:
+            return await self._ask(self._editor, self._text())
+        except _Interrupted as interrupted:
+            if interrupted.text.strip():
+                self._interrupts = 0  # it cancels the line, and no more
+                return None
             self._interrupts += 1
             if self._interrupts > 1 and await self._confirm_quit():
                 raise Quit from None
@@ -86,6 +89,11 @@ class Prompt:
             if await self._confirm_quit():
                 raise Quit from None
         return None
+
+    def _text(self) -> str:
+        """Of several processes it has the number of the one that a command works on."""
+        several = len(self._console.views) > 1
+        return f"({_NAME} {self._console.current.process.number}) " if several else f"({_NAME}) "
 
     async def _ask(self, editor: PromptSession[str], text: str) -> str | None:
         ended = asyncio.ensure_future(self._console.until_current_ends())
@@ -103,18 +111,26 @@ class Prompt:
                 await asyncio.gather(reading, return_exceptions=True)
 
     async def _confirm_quit(self) -> bool:
-        """Ask; Ctrl-C and Ctrl-D at the question mean yes."""
+        """Ask. Only y leaves: a program may be lost. Ctrl-C and Ctrl-D, which have led here, mean no."""
         fate = "the program ends with it" if self._console.session.end_target else "the program runs on"
         try:
             answer = await self._ask(self._asker, f"Quit? {fate} (y or n) ")
         except (_Interrupted, EOFError):
-            return True
-        self._interrupts = 0
+            return False
+        finally:
+            self._interrupts = 0
         return answer is not None and answer.strip().lower() in ("y", "yes")
 
 
 class _Interrupted(Exception):
-    """Ctrl-C at the prompt. (A task that raises KeyboardInterrupt itself ends the event loop.)"""
+    """Ctrl-C at the prompt, with this text on the line.
+
+    (A task that raises KeyboardInterrupt itself ends the event loop.)
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
 
 
 async def _read_line(editor: PromptSession[str], text: str) -> str:
@@ -122,7 +138,7 @@ async def _read_line(editor: PromptSession[str], text: str) -> str:
         # The command line itself handles signals and unforeseen errors.
         return await editor.prompt_async(text, handle_sigint=False, set_exception_handler=False)
     except KeyboardInterrupt:
-        raise _Interrupted from None
+        raise _Interrupted(editor.default_buffer.text) from None
 
 
 def _output() -> Output:

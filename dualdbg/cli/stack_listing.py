@@ -71,7 +71,9 @@ class StackListing:
 
     def failure(self, failure: Failure) -> str:
         failure = cleaned(failure)
-        text = self._style.paint("error", f"process {failure.pid}: {failure.message}")
+        named = f"process {failure.pid}" in failure.message
+        message = failure.message if named else f"process {failure.pid}: {failure.message}"
+        text = self._style.paint("error", message)
         return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
 
     def _heading(self, report: ProcessReport) -> str:

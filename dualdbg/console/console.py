@@ -18,8 +18,6 @@ from ..model import (
     Exited,
     Frame,
     NativeFrame,
-    Notice,
-    Output,
     Reason,
     Resumed,
     Stack,
@@ -32,8 +30,6 @@ from ..shortage import shortage
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 
-# How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
-_SKIPPED = "Frame skipped from debugging during step-in."
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
 
 
@@ -266,10 +262,6 @@ class Console:
             view.exit = event.exit
         elif isinstance(event, Detached):
             view.detached = True
-        elif isinstance(event, Output) and event.text.startswith(_SKIPPED):
-            event = Notice(
-                "info", "code of a library was passed over", "dualdbg run --all-code steps into it"
-            )
         self._before_event()
         if not self.leaving:
             self._show_of(view, event)

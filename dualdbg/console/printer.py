@@ -265,6 +265,8 @@ class Printer:
 
     def _breakpoint_changed(self, event: BreakpointChanged) -> str:
         row = event.breakpoint
+        if not row.enabled:
+            return f"Breakpoint {row.id} ({row.spec.text}) is off\n"
         if row.state is BreakpointState.PENDING and row.message is None:
             return f"Breakpoint {row.id} ({row.spec.text}) waits for its code to be loaded\n"
         return f"Breakpoint {row.id} ({row.spec.text}): {_binding(row)}\n"

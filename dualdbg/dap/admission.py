@@ -133,7 +133,10 @@ def _read(path: Path) -> str:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"dap: {path} cannot be read: {why}", "name another --secret-file") from error
     if about.st_uid not in (0, os.geteuid()) or stat.S_IMODE(about.st_mode) & 0o077:
-        raise UsageError(f"dap: {path} is open to other users: it is no secret", f"chmod 600 {path}")
+        raise UsageError(
+            f"dap: {path} is open to other users: it is no secret",
+            "name a file that does not exist: it is made with a new secret, for you alone",
+        )
     if len(line) < LEAST:
         raise UsageError(
             f"dap: the first line of {path} has {len(line)} characters: that can be guessed",

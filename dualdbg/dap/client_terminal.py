@@ -160,6 +160,11 @@ class TerminalTarget:
     def kill(self) -> None:
         _send(self._writer, {"order": "kill"})
 
+    @property
+    def left(self) -> int:
+        """What it leaves is ended by another: nothing is counted here."""
+        return 0
+
     async def cleared(self) -> None:
         """The helper ends when nothing descends from it any more."""
         await asyncio.shield(self._over)

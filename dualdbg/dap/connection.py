@@ -14,6 +14,7 @@ from ..patience import patient
 from ..protocol import dap
 from ..waiting import abandon, settled
 from .admission import Gate, NotAdmitted
+from .client.wording import for_an_editor
 
 _CHUNK = 1 << 16
 _GRACE = patient(2.0)  # seconds for a client to take the last messages
@@ -132,7 +133,7 @@ class Connection:
 
         A message without a number cannot be answered. Then the client's mistake is told as output.
         """
-        text = f"{error.message} ({error.hint})" if error.hint else error.message
+        text = f"{error.message} ({for_an_editor(error.hint)})" if error.hint else error.message
         if _number(request.get("seq")) < 1:
             self.event("output", {"category": "important", "output": f"dualdbg: {text}\n"})
             return

@@ -99,14 +99,19 @@ class Decoder:
             name, colon, value = line.partition(b":")
             name = name.lower()
             if not colon or name not in _FIELDS or name in fields:
-                raise ProtocolError(f"a DAP header with the line {line[:100]!r}")
+                raise ProtocolError(f"a DAP header with the line {_shown(line[:100])}")
             fields[name] = value.strip()
         digits = fields.get(_FIELDS[0])
         if digits is None:
-            raise ProtocolError(f"a DAP header without Content-Length: {header[:100]!r}")
+            raise ProtocolError(f"a DAP header without Content-Length: {_shown(header[:100])}")
         if not digits.isdigit() or int(digits) > self.maximum:
-            raise ProtocolError(f"a DAP message with the length {digits[:40]!r}")
+            raise ProtocolError(f"a DAP message with the length {_shown(digits[:40])}")
         return int(digits)
+
+
+def _shown(data: bytes) -> str:
+    """What a client has sent, as text."""
+    return repr(data.decode("latin-1"))
 
 
 def _check_beginning(head: bytes) -> None:
@@ -119,7 +124,7 @@ def _check_beginning(head: bytes) -> None:
         raise Stranger("an HTTP client, such as a web browser", f"HTTP/1.1 400 {why}\r\n\r\n".encode())
     if head.startswith(_TLS[: len(head)]):
         raise Stranger("a TLS client, such as a web browser")
-    raise ProtocolError(f"a DAP message that begins with {head!r}")
+    raise ProtocolError(f"a DAP message that begins with {_shown(head)}")
 
 
 def _read_body(body: bytes) -> Message:

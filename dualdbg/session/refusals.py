@@ -5,7 +5,7 @@ What this takes is imported when it is needed: in a session that starts it never
 
 from __future__ import annotations
 
-from ..errors import DualdbgError, EngineError, PermissionRefused
+from ..errors import DualdbgError, EngineError, EngineUnusable, PermissionRefused
 
 _DOCTOR = "dualdbg doctor looks at gdb; --gdb PATH names another"
 
@@ -18,7 +18,7 @@ def gdb_unusable(executable: str, error: DualdbgError) -> EngineError:
         return error
     for finding in doctor.check_gdb(executable):
         if finding.status is doctor.Status.ERROR:
-            return EngineError(finding.text, finding.fix)
+            return EngineUnusable(finding.text, finding.fix)
     return EngineError(f"{executable} did not start: {error.message}", error.hint or _DOCTOR)
 
 

@@ -19,7 +19,7 @@ from ..backends import python as debugpy
 from ..backends.native import Move
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
-from ..model import Event, Exit, Notice, Output, State, Stop
+from ..model import Event, Exit, Language, Notice, Output, Reason, State, Stop
 from ..patience import patient
 from ..waiting import settled
 from . import effects as effect
@@ -55,6 +55,8 @@ from .transitions.python import python_continued, python_stopped
 
 T = TypeVar("T")
 
+# How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
+_SKIPPED = "Frame skipped from debugging during step-in."
 HALT_DEADLINE = patient(10.0)
 END_DEADLINE = patient(5.0)
 GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
@@ -98,6 +100,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self._passed_over = False  # debugpy has said so, since the target runs
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
         self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
@@ -223,6 +226,12 @@ class Session:
             self.breakpoints.count_hit(id)
             self.emit(Output("console", f"{event.text}\n"))
 
+    def _python_output(self, event: engine.PythonOutput) -> None:
+        if event.text.startswith(_SKIPPED):
+            self._passed_over = True  # told when the step ends; with any other stop it is no news
+        else:
+            self.emit(Output("console", event.text))
+
     def _engine_ended(self, event: engine.EngineEnded) -> None:
         if event.engine == "debugpy":
             self.loop.put(debugpy_lost, event.detail)
@@ -236,10 +245,17 @@ class Session:
         _EFFECTS[type(what)](self, what)
 
     def _before_run(self, what: effect.BeforeRun) -> None:
+        self._passed_over = False
         for prepare in self.before_resume:
             prepare()
 
     def _after_stop(self, what: effect.AfterStop) -> None:
+        stop, passed_over = self.stop, self._passed_over
+        self._passed_over = False
+        if passed_over and stop is not None and stop.reason is Reason.STEP and stop.origin is Language.PYTHON:
+            self.emit(
+                Notice("info", "code of a library was passed over", "dualdbg run --all-code steps into it")
+            )
         for react in self.after_stop:
             react()
 
@@ -502,7 +518,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeLog: Session._native_log,
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
-    engine.PythonOutput: lambda session, event: session.emit(Output("console", event.text)),
+    engine.PythonOutput: Session._python_output,
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself
     engine.EngineEnded: Session._engine_ended,

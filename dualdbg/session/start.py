@@ -20,6 +20,7 @@ from ..errors import (
     DualdbgError,
     EngineError,
     EngineTimeout,
+    EngineUnusable,
     PermissionRefused,
     TargetError,
     UsageError,
@@ -86,6 +87,10 @@ class StartedTarget(Protocol):
 
     @property
     def pid(self) -> int: ...
+
+    @property
+    def left(self) -> int:
+        """How many processes outlived this one and were ended by :meth:`kill`."""
 
     async def wait(self) -> Exit: ...
 
@@ -237,7 +242,7 @@ async def _ended(session: Session, trouble: DualdbgError) -> bool:
     if session.state is State.LOST:
         await session.ended.wait()
         return True
-    if isinstance(trouble, (UsageError, PermissionRefused)):
+    if isinstance(trouble, (UsageError, PermissionRefused, EngineUnusable)):
         return False
     reported = asyncio.ensure_future(session.target.wait())
     try:

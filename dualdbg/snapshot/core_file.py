@@ -123,12 +123,25 @@ def is_core(path: str) -> bool:
     return head[:4] == b"\x7fELF" and len(head) == 20 and struct.unpack_from("<H", head, 16)[0] == _ET_CORE
 
 
+_GIVE = "give the file that the kernel or gcore wrote"
+
+
+def _begins_as_elf(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
 def read_core(path: str) -> tuple[Core, ElfFile]:
     """The facts of a core. Raises TargetError for a file that is not a core, SymbolError for one that is cut off."""
     _refuse_compressed(path)
-    elf = CoreElf.open(path)
+    try:
+        elf = CoreElf.open(path)
+    except SymbolError as error:
+        if Path(path).is_file() and not _begins_as_elf(path):
+            raise TargetError(f"{path} is not a core file", _GIVE) from error
+        raise
     if elf.type != _ET_CORE:
-        raise TargetError(f"{path} is not a core file", "give the file that the kernel or gcore wrote")
+        raise TargetError(f"{path} is not a core file", _GIVE)
     core = Core(path)
     for segment in elf.segments:
         if segment.type == _PT_NOTE:

@@ -87,6 +87,11 @@ class Child:
             self._program.spare(self.pid)
         self._call_off()
 
+    @property
+    def left(self) -> int:
+        """What it leaves is ended by another: nothing is counted here."""
+        return 0
+
     async def cleared(self) -> None:
         """Nothing to wait for: what descends from it ends with the launched program."""
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError
+from dualdbg.gdb_versions import NEWEST, OLDEST
 from dualdbg.python_versions import warning_of
 
 from ..patience import patient
@@ -24,7 +25,6 @@ from .interpreter import Interpreter
 from .launcher import debugpy_package, naming_us_as_tracer
 from .preload import COMPILERS
 
-GDB_OLDEST, GDB_NEWEST = 12, 18  # what dualdbg is made for
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
 CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
 SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer
@@ -95,19 +95,19 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         ]
     version = re.search(r"^GNU gdb.* ((\d+)\.\d+\S*)$", shown.partition("\n")[0])
     python = re.search(r"^dualdbg (\d+) (\d+)$", scripted, re.MULTILINE)
-    other = "install gdb 13 or later, or name one with --gdb PATH"
+    other = f"install gdb {OLDEST} or later, or name one with --gdb PATH"
     if version is None:
         return [Finding("gdb", Status.ERROR, f"{path} is not gdb", other)]
     name = f"{path}, version {version[1]}"
-    if int(version[2]) < GDB_OLDEST:
-        return [Finding("gdb", Status.ERROR, f"{name}: older than {GDB_OLDEST}", other)]
+    if int(version[2]) < OLDEST:
+        return [Finding("gdb", Status.ERROR, f"{name}: older than {OLDEST}", other)]
     if python is None:
         return [Finding("gdb", Status.ERROR, f"{name}: built without Python", other)]
     if (int(python[1]), int(python[2])) < GDB_PYTHON_OLDEST:
         return [
             Finding("gdb", Status.ERROR, f"{name}: its Python is {python[1]}.{python[2]}, too old", other)
         ]
-    if int(version[2]) > GDB_NEWEST:
+    if int(version[2]) > NEWEST:
         return [Finding("gdb", Status.WARNING, f"{name}: newer than any that dualdbg was tried with")]
     compiler = any(map(shutil.which, COMPILERS))
     if int(version[2]) < whole_state.FIXED and whole_state.needed() and not compiler:

@@ -6,6 +6,7 @@ loses its parent becomes a child of this one, whatever group or session it has m
 program descends from here until it ends. It uses nothing of dualdbg, so that it starts quickly. One line a message:
 
     < ended STATUS     the program has ended, with the status of wait(2)
+    < left COUNT       so many had outlived the program when all was ended
     > kill             end all, now
     > release          the program was detached: from now on nothing is ended
     > spare PID        this process was detached: it and what descends from it are left alone
@@ -36,6 +37,7 @@ class Keeper:
     def __init__(self, program: int) -> None:
         self._program = program
         self._released = False
+        self._program_ended = False
         self._done = False  # all has ended but what was spared
         self._spared: set[Known] = set()
         self._woken, waker = os.pipe()
@@ -79,6 +81,7 @@ class Keeper:
                 if pid == 0:
                     return True
                 if pid == self._program:
+                    self._program_ended = True
                     _tell(f"ended {status}")
         except ChildProcessError:
             return False
@@ -86,6 +89,8 @@ class Keeper:
     def _end_all(self) -> None:
         """A process may fork while this looks, and the child of one that has ended becomes ours: so it looks again."""
         end = time.monotonic() + _DEADLINE
+        if self._reap() and self._program_ended:
+            _tell(f"left {sum(map(_lives, self._descendants()))}")
         while self._reap() and time.monotonic() < end:
             left = [known for known in self._descendants() if _end(known)]
             if not left:
@@ -113,6 +118,11 @@ class Keeper:
             found += here
             parents += [pid for pid, _ in here]
         return found
+
+
+def _lives(known: Known) -> bool:
+    fields = _stat(str(known[0]))
+    return fields is not None and fields[0] not in (b"Z", b"X")
 
 
 def _end(known: Known) -> bool:

@@ -23,11 +23,12 @@ class KeptProgram:
     """The program is the keeper's child. :meth:`fork` makes both, :meth:`begin` begins to listen to the keeper.
 
     ``exit`` is how the program ended, ``gone`` is set when the keeper has: then nothing descends from the program any
-    more, apart from what was spared.
+    more, apart from what was spared. ``left`` is how many had outlived the program, and were ended with the session.
     """
 
     def __init__(self) -> None:
         self.pid = 0
+        self.left = 0
         self.exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self.gone = asyncio.Event()
         self.trouble: OSError | None = None  # why there is no program, where the keeper met it
@@ -137,6 +138,8 @@ class KeptProgram:
                     pass  # it has ended already, and the keeper has seen it
             elif word == b"failed":
                 self.trouble = OSError(int(number), os.strerror(int(number)))
+            elif word == b"left":
+                self.left = int(number)
             elif word == b"ended":
                 code = os.waitstatus_to_exitcode(int(number))
                 self._ended(Exit(code=code) if code >= 0 else Exit(signal=-code))

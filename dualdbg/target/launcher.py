@@ -117,6 +117,11 @@ class Target:
         """Ends the target, and every process that descends from it, whatever group or session it is in."""
         self._kept.tell("kill")
 
+    @property
+    def left(self) -> int:
+        """How many processes outlived the target and were ended; known when all is :meth:`cleared`."""
+        return self._kept.left
+
     async def cleared(self) -> None:
         """Waits until nothing is left that :meth:`kill` ends."""
         await self._kept.gone.wait()

@@ -67,7 +67,7 @@ def refusal(pid: int, error_number: int, reading: bool = False) -> DualdbgError:
     """
     situation = look(pid)
     if situation is None or error_number == errno.ESRCH:
-        return TargetGone(f"process {pid} has ended")
+        return TargetGone(f"there is no process {pid} (any more)", "dualdbg ps lists the Python processes")
     for applies, explain in _EXPLANATIONS:
         if applies(situation, reading):
             return explain(situation)

@@ -75,7 +75,7 @@ def require_register(number: int, register: str, value: int) -> None:
         _breakpoint(number).condition = "(int)$%s == %d" % (register, value)
 
 
-def _breakpoint(number: int) -> Any:
+def _breakpoint(number: int) -> gdb.Breakpoint:
     point: gdb.Breakpoint
     for point in gdb.breakpoints():
         if point.number == number:
@@ -116,13 +116,8 @@ class FunctionPoint(gdb.Breakpoint):
         self.of_frame = ""
 
     def stop(self) -> bool:
-        if not self.of_frame:
-            return True
         newest_frame().select()
-        try:
-            return bool(language.evaluate_for_user(self.of_frame))
-        except gdb.error:
-            return True  # dualdbg says why
+        return _holds(self.of_frame)
 
 
 def insert_at_function(address: int, inlined: str | None) -> int:
@@ -131,6 +126,16 @@ def insert_at_function(address: int, inlined: str | None) -> int:
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
     """
     return int(FunctionPoint(address, internal=not _is_shown(address, inlined)).number)
+
+
+def _holds(condition: str | None) -> bool:
+    """Whether a condition is true, or has no value: then the breakpoint stops, and dualdbg says why."""
+    if not condition:
+        return True
+    try:
+        return bool(language.evaluate_for_user(condition))
+    except gdb.error:
+        return True
 
 
 def _is_shown(address: int, inlined: str | None) -> bool:

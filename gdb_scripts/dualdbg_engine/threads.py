@@ -164,8 +164,11 @@ def signal_code() -> int:
 
 
 def signal_address() -> int:
-    """si_addr of that signal."""
-    return int(gdb.convenience_variable("_siginfo")["_sifields"]["_sigfault"]["si_addr"])
+    """si_addr of that signal, which is a fault's. Raises gdb.error where there was none."""
+    information = gdb.convenience_variable("_siginfo")
+    if information is None:
+        raise gdb.GdbError("no signal stopped the thread")
+    return int(information["_sifields"]["_sigfault"]["si_addr"]) & WORD
 
 
 def _register_text(value: gdb.Value) -> str:

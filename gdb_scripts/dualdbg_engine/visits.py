@@ -51,10 +51,8 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     """
     rows = []
     for start, end, name in functions:
-        first = not name.startswith(
-            "__pyx_f_"
-        )  # its only caller is the wrapper around it, which runs it once
-        found = _entered(start, end, partial(_is_within, name), first)
+        first = not name.startswith("__pyx_f_")  # the only caller of those is the wrapper, which runs it once
+        found = _entered(start, end, partial(_is_within, name=name), first)
         rows += [_row(_behind_prologue(address, start)) for address in found]
     return rows
 
@@ -115,7 +113,7 @@ def _author(address: int) -> str | None:
     return next((name for name in _names(address) if _AUTHORS.match(name)), None)
 
 
-def _is_within(name: str, address: int) -> bool:
+def _is_within(address: int, name: str) -> bool:
     """Whether the instruction belongs to the function ``name``, or to one that was inlined there."""
     return name in _names(address)
 

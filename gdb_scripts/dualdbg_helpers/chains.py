@@ -22,7 +22,10 @@ _MAP = re.compile(r"^std::(?:__\w+::)?(?:unordered_)?map<")
 _DEQUE = re.compile(r"^std::(?:__\w+::)?deque<")
 _OPTIONAL = re.compile(r"^std::optional<")
 _EIGEN = re.compile(r"^Eigen::(?:Matrix|Array)<")
-_ACCESSOR = re.compile(r"^at::(?:TensorAccessor|GenericPackedTensorAccessor)<")
+# In ATen, or where PyTorch has moved them to.
+_ACCESSOR = re.compile(
+    r"^(?:at|torch::headeronly(?:::detail)?)::(?:TensorAccessor|GenericPackedTensorAccessor)<"
+)
 MEMBER, INDEX, CALL = "member", "index", "call"
 
 

@@ -280,5 +280,8 @@ def accessed(value, indices):
 
 
 def dimensions(value):
-    """How many dimensions an accessor has."""
-    return int(value.type.strip_typedefs().template_argument(1))
+    """How many dimensions an accessor has: the first of its template arguments that is a number."""
+    type_, at = value.type.strip_typedefs(), 0
+    while not isinstance(type_.template_argument(at), gdb.Value):
+        at += 1
+    return int(type_.template_argument(at))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import gdb_versions
 from tests.cli.driver import Done, dualdbg
 from tests.support import is_running, require
 
@@ -325,3 +326,30 @@ def test_an_output_that_is_closed(folder: Path) -> None:
     done = dualdbg(*words, prefix=["bash", "-c", pipe, "bash"])
     assert done.status == 141
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("attach", "foo"), "'foo' is not the number of a process"),
+        (("core", "/etc/passwd"), "/etc/passwd is not a core file"),
+        (("dap", "--listen", "foo"), "or --listen 127.0.0.1:5678"),
+        (("dap", "--listen", "0", "nosuch.py"), "there is no script nosuch.py"),
+        (("run", "--gdb", "/bin/true", "-c", "1"), f"install gdb {gdb_versions.OLDEST} or later"),
+        (("dap", "--listen", "0", "--secret-file", "/etc/passwd"), "name a file that does not exist"),
+    ],
+)
+def test_what_is_typed_wrong_is_named(words: tuple[str, ...], said: str) -> None:
+    done = dualdbg(*words)
+    assert done.status in (2, 3) and said in done.stderr and "chmod" not in done.stderr, done.stderr
+
+
+def test_what_outlived_the_program_is_told(folder: Path) -> None:
+    text = "import subprocess\nsubprocess.Popen(['sleep', '600'])\n"
+    done = dualdbg("run", "--batch", script(folder, text))
+    assert "1 process that the program left was ended with the session" in done.stdout + done.stderr
+
+
+def test_a_syntax_error_is_told_in_words(folder: Path) -> None:
+    done = dualdbg("run", "--stop-on-entry", "--batch", "-x", "py 1 +", script(folder, "x = 1\n"))
+    assert "invalid syntax (<string>, line 1)" in done.stdout + done.stderr

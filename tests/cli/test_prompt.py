@@ -122,6 +122,16 @@ def test_a_second_ctrl_c_offers_to_quit(program: Write) -> None:
         assert "Quit?" in screen.question()
         screen.send("n")
         screen.prompt()
+        for no in ("c", "d"):  # only y quits
+            screen.control("d")
+            screen.question()
+            screen.control(no)
+            screen.prompt()
+        screen.type("bt")
+        screen.expect("bt")
+        for _ in range(2):  # the first cancels the line, and does not count
+            screen.control("c")
+            screen.prompt()
         screen.control("d")
         assert "Quit?" in screen.question()
         screen.send("y")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.console.commands.general import _overview
 from dualdbg.console.commands.registry import all_commands, find_command, split_line
 from dualdbg.console.completion import Completions
 from dualdbg.console.parameters import parameter_names
@@ -145,3 +146,9 @@ def test_parameters_from_the_source(function: str, line: int, names: list[str]) 
 
 def test_source_that_is_no_python_has_no_parameters() -> None:
     assert parameter_names("def f(:", "f", 1) == []
+
+
+def test_help_has_every_command() -> None:
+    """Whatever module a command is in; by its first name."""
+    listed = _overview()
+    assert [row.name for row in all_commands() if f"\n  {row.name}" not in listed] == []

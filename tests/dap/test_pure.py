@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from dualdbg.dap.client.arguments import Arguments
 from dualdbg.dap.client.paths import Mapping, PathMap
+from dualdbg.dap.client.wording import for_an_editor
 from dualdbg.dap.configuration import Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
 from dualdbg.dap.options import OPTIONS
@@ -163,3 +166,20 @@ def test_the_page_names_every_option() -> None:
     page = (ROOT / "docs" / "dap.md").read_text()
     assert [option.name for option in OPTIONS if f"`{option.name}`" not in page] == []
     assert [row for row in OPTIONS if not row.hidden and row.description not in page] == []
+
+
+def test_hints_are_in_an_editors_words() -> None:
+    """Every hint of a part that editors use too: no option of a command that its user has not typed."""
+    shared = ("session", "target", "backends", "symbols")
+    left = []
+    for package in shared:
+        for file in (ROOT / "dualdbg" / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
+                    words = re.findall(
+                        r"--(?:python|gdb|all-code|fix-ptrace)\b|Ctrl-C", for_an_editor(node.value)
+                    )
+                    left += [(file.name, word) for word in words]
+    assert left == []
+    assert for_an_editor("Give an interpreter: --python PATH.") == 'Give an interpreter: "python": "PATH".'
+    assert for_an_editor("pause it first: press Ctrl-C, or type pause") == "pause it first"

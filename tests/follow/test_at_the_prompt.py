@@ -19,7 +19,8 @@ def test_processes_are_chosen_and_the_next_that_stands_still_is_turned_to() -> N
         for number in ("3", "2"):
             assert "#0 work" in session.ask(f"process {number}")
             assert "#0 py   work" in session.ask("bt 1")
-        assert "Now process 3" in session.ask("continue")
+        session.send("continue")
+        assert "Now process 3" in session.expect("(dualdbg 3)")
         session.send("continue")
         status, rest = session.finish()
         assert status == 0

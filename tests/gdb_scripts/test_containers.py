@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -47,6 +48,47 @@ def look(program: Path, *expressions: str) -> dict[str, Any]:
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
     assert answers, done.stdout + done.stderr
     return dict(json.loads(answers[0][8:]))
+
+
+ACCESSORS = """
+#include <ATen/core/TensorAccessor.h>
+float numbers[24];
+int64_t sizes[] = {2, 3, 4}, strides[] = {12, 4, 1};
+at::TensorAccessor<float, 3> cube(numbers, sizes, strides);
+at::TensorAccessor<float, 1> row(numbers, sizes + 2, strides + 2);
+extern "C" __attribute__((noinline)) void look() { asm volatile(""); }
+int main() {
+    for (int i = 0; i < 24; i++) numbers[i] = i;
+    for (int i = 0; i < 2; i++) for (int j = 0; j < 3; j++) for (int k = 0; k < 4; k++)
+        printf("cube[%d][%d][%d]\\t%d\\n", i, j, k, (int)cube[i][j][k]);
+    printf("row[3]\\t%d\\n", (int)row[3]);
+    fflush(stdout);
+    look();
+}
+"""
+
+
+@pytest.mark.torch
+def test_accessors_of_tensors(tmp_path: Path) -> None:
+    torch = require(importlib.util.find_spec("torch"), "PyTorch")
+    assert torch.origin is not None
+    folder, source, program = Path(torch.origin).parent, tmp_path / "accessors.cpp", tmp_path / "accessors"
+    source.write_text("#include <cstdio>" + ACCESSORS)
+    command = [
+        require(shutil.which("g++"), "a C++ compiler"),
+        "-g",
+        "-std=c++17",
+        f"-I{folder / 'include'}",
+        source,
+    ]
+    libraries = [f"-L{folder / 'lib'}", "-lc10", f"-Wl,-rpath,{folder / 'lib'}"]
+    subprocess.run([*command, "-o", program, *libraries], check=True)
+    found = look(program, "cube[1]", "cube[1][3][0]", "row[4]")
+    assert (found["count"], found["wrong"]) == (25, [])
+    errors = [row.get("error", "") for row in found["rows"].values()]
+    assert "give as many indices" in errors[0]
+    assert "index 3 is not in dimension 1: its size is 3" in errors[1]
+    assert "index 4 is not in dimension 0" in errors[2]
 
 
 CLASSES = ["*owned", "*shared", "*second_base", "raw", "*raw", "side", "plain", "shapes[1]", "none"]

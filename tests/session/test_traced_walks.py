@@ -6,6 +6,8 @@ import pytest
 
 from bench import walks
 
+pytestmark = pytest.mark.processes
+
 SEEDS = range(1, 9)
 
 

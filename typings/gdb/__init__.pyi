@@ -15,6 +15,7 @@ class Parameter:
 
 class Breakpoint:
     thread: int | None
+    condition: str | None
     def __init__(self, *arguments: Any, **named: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 

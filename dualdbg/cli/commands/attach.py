@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -59,10 +60,10 @@ def _parser() -> Parser:
 
 
 def _pid(text: str) -> int:
-    number = int(text)
-    if number <= 0:
-        raise ValueError(text)
-    return number
+    """A process's number. Raises argparse's error for anything else."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a process: dualdbg ps lists them")
+    return int(text)
 
 
 def _ask() -> int:

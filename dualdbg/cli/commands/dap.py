@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...config import working_directory
 from ...errors import UsageError
 from .. import streams
-from ..arguments import Parser, Program, split_program
+from ..arguments import Parser, Program, check_script, split_program
 
 if TYPE_CHECKING:
     from ...dap.configuration import Configuration
@@ -23,6 +23,7 @@ def main(words: list[str]) -> int:
     wanted = program.script is not None or program.module is not None or program.code is not None
     if wanted and given.listen is None:
         raise UsageError("dap: a program needs --listen: without it the editor says what to run")
+    check_script(program, given.cwd)
     if given.secret_file is not None and given.listen is None:
         raise UsageError("dap: --secret-file needs --listen: nobody else can come to standard input")
     for number, name in enumerate(("input", "output")):
@@ -56,7 +57,8 @@ def read_address(text: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > 65535:
         raise UsageError(
-            f"dap: {text!r} is no address to listen on", "for example --listen 5678 or 0.0.0.0:5678"
+            f"dap: {text!r} is no address to listen on",
+            "for example --listen 5678, or --listen 127.0.0.1:5678",
         )
     return host or "127.0.0.1", int(port)
 

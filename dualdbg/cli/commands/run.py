@@ -12,7 +12,7 @@ from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
 from ...places import here
 from ...target import interpreter
-from ..arguments import Parser, Program, add_session_options, asked, split_program
+from ..arguments import Parser, Program, add_session_options, asked, check_script, split_program
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,7 @@ def _parser() -> argparse.ArgumentParser:
 def _check_paths(given: argparse.Namespace, program: Program) -> None:
     if given.cwd is not None and not Path(given.cwd).is_dir():
         raise UsageError(f"there is no folder {given.cwd}", "--cwd wants an existing folder")
-    if program.script is not None and program.script != "-":
-        script = Path(given.cwd or ".") / program.script
-        if not script.exists():
-            where = f" in {given.cwd}" if given.cwd else ""
-            raise UsageError(
-                f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
-            )
+    check_script(program, given.cwd)
 
 
 def _assignment(text: str) -> tuple[str, str]:

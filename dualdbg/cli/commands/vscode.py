@@ -16,6 +16,8 @@ from ...terminal_text import visible
 from ..arguments import Parser
 from ..main import tell
 
+_LIKE = "by the look of the folder"
+_WHY = {"pytorch-user": "nothing here says another"}  # the profile where no file decides
 _DIFFERS_STATUS = 1  # of --check, as other tools have it
 _PORT = 5678  # debugpy's own
 
@@ -90,7 +92,7 @@ def _init(words: list[str]) -> int:
     files = compare(folder, generate(profile, values))
     if not given.check:
         write(files)
-    how = "" if given.profile else " (by the look of the folder; --profile chooses another)"
+    how = "" if given.profile else f" ({_WHY.get(profile, _LIKE)}; --profile chooses another)"
     _say(f"profile {profile}: {PROFILES[profile].description}{how}")
     differing = False
     for file in files:

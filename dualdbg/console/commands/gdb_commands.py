@@ -19,6 +19,10 @@ _WORDS = (
     ("ptype", "EXPRESSION", "show the type of a native value, with its members"),
     ("whatis", "EXPRESSION", "show the type of a native value"),
 )
+_PLACES = (
+    "gdb calls nothing for this, no operator [] of a class either: name the place, v._M_impl._M_start[1]"
+)
+_HINTS = dict.fromkeys(("watch", "rwatch", "awatch"), _PLACES)
 
 
 def _register(word: str, usage: str, summary: str) -> None:
@@ -27,7 +31,11 @@ def _register(word: str, usage: str, summary: str) -> None:
         if not argument:
             raise CommandError(f"{word} wants an expression", f"help {word}")
         gap = "" if argument.startswith("/") else " "
-        console.show(TextReport(await console.ask_gdb(f"{word}{gap}{argument}")))
+        try:
+            told = await console.ask_gdb(f"{word}{gap}{argument}")
+        except CommandError as error:
+            raise CommandError(error.message, error.hint or _HINTS.get(word, "")) from None
+        console.show(TextReport(told))
 
 
 for _row in _WORDS:

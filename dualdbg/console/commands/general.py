@@ -160,5 +160,7 @@ _TITLES = {
     "torch": "PyTorch and Python objects, from memory",
     "breakpoints": "Breakpoints",
     "threads": "Threads",
+    "processes": "Processes, with --follow",
+    "gdb_commands": "gdb's own, with native expressions",
     "general": "Other",
 }

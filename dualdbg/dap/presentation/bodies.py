@@ -27,6 +27,7 @@ from ...model import (
 )
 from ...protocol import dap_types as dap
 from ..client.conventions import Client
+from ..client.wording import for_an_editor
 
 _REASONS = {
     Reason.ENTRY: "entry",
@@ -153,7 +154,7 @@ def breakpoint(
             body["instructionReference"] = f"{place.address:#x}"
     message = row.message or _what_it_waits_for(row, pending)
     if message:
-        body["message"] = message
+        body["message"] = for_an_editor(message)
     if not body["verified"]:
         body["reason"] = "failed" if row.state is BreakpointState.REJECTED else "pending"
     return body

@@ -16,6 +16,7 @@ from ...symbols.locspec.breakpoint_spec import same_place
 from ..client.arguments import Arguments
 from ..client.conventions import Client
 from ..client.port import ClientPort
+from ..client.wording import for_an_editor
 from ..debuggee import Debuggee
 from . import bodies
 from .sources import SourceBook
@@ -216,5 +217,5 @@ def _same(one: BreakpointSpec, other: BreakpointSpec) -> bool:
 
 
 def _refused(error: DualdbgError) -> dap.Breakpoint:
-    text = f"{error.message} ({error.hint})" if error.hint else error.message
+    text = f"{error.message} ({for_an_editor(error.hint)})" if error.hint else error.message
     return {"verified": False, "message": text, "reason": "failed"}

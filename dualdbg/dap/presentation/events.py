@@ -24,6 +24,7 @@ from ...protocol import dap_types as dap
 from ...session.session import Session
 from ..client.conventions import Client
 from ..client.port import ClientPort
+from ..client.wording import for_an_editor
 from ..debuggee import Debuggee
 from . import bodies
 from .breakpoints import BreakpointBook
@@ -143,7 +144,7 @@ class Pump:
         self._connection.output(_CATEGORIES.get(event.stream, "console"), event.text)
 
     async def _notice(self, event: Notice) -> None:
-        text = f"{event.message}\n  {event.hint}\n" if event.hint else f"{event.message}\n"
+        text = f"{event.message}\n  {for_an_editor(event.hint)}\n" if event.hint else f"{event.message}\n"
         self._connection.output(_NOTICES.get(event.level, "console"), text)
 
     async def _progressed(self, event: Progress) -> None:

@@ -67,6 +67,7 @@ class PythonControl:
 
     async def begin(self) -> None:
         """Prepare everything while gdb holds the target, and tell the user what is still missing."""
+        self._session.breakpoints.python_comes_later()
         try:
             await self._begin()
         except DualdbgError as error:

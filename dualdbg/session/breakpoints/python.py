@@ -89,6 +89,7 @@ class PythonBreakpoints:
         self._filters: tuple[str, ...] = ()  # the choice of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
+        self._attaching = False
         self._out_of_reach: str | None = None  # why there will be no debugpy
         # Is called with the breakpoints about which debugpy answered late.
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
@@ -152,6 +153,10 @@ class PythonBreakpoints:
             wanted.known, wanted.note, wanted.message = True, None, None
             _settle(wanted, BreakpointAnswer(True))
 
+    def wait_for_control(self) -> None:
+        """debugpy comes once the process that was attached to can run it."""
+        self._attaching = True
+
     def out_of_reach(self, why: str) -> None:
         """There will be no debugpy: no Python breakpoint can stop."""
         self._out_of_reach = why
@@ -205,7 +210,7 @@ class PythonBreakpoints:
         state, message = wanted.state, wanted.message
         if state is BreakpointState.PENDING and self._out_of_reach is not None:
             return BreakpointState.REJECTED, (), self._out_of_reach
-        if state is BreakpointState.PENDING and not self._ready:
+        if state is BreakpointState.PENDING and self._attaching and not self._ready:
             message = message or _NO_CONTROL
         return state, locations, message
 

@@ -83,6 +83,7 @@ class BreakpointTable:
         self._origins = origins
         self._ambiguous = AmbiguousNames(self.image)
         self._rows: dict[int, Breakpoint] = {}
+        self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
 
@@ -207,6 +208,7 @@ class BreakpointTable:
         """Remove a breakpoint. Raises CommandError where there is none of this number."""
         spec = self.get(id).spec
         del self._rows[id]
+        self._told.pop(id, None)
         self._ambiguous.forget(id)
         if spec.language is Language.PYTHON:
             await self._python.remove(id)
@@ -303,6 +305,10 @@ class BreakpointTable:
             if row.spec.language is Language.PYTHON:
                 self._settle(row.id, announce=True)
 
+    def python_comes_later(self) -> None:
+        """The process was attached to: Python breakpoints wait for debugpy to be brought into it."""
+        self._python.wait_for_control()
+
     def python_impossible(self, why: str) -> None:
         """There will be no debugpy: tell that of each breakpoint that waits for it."""
         self._python.out_of_reach(why)
@@ -392,7 +398,9 @@ class BreakpointTable:
         half = self._python if row.spec.language is Language.PYTHON else self._native
         state, locations, message = half.state(id)
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
-        if announce:
+        news = state, locations, message
+        if announce and self._told.get(id) != news:  # what has been said once is no news
+            self._told[id] = news
             self._loop.tell(BreakpointChanged(settled))
 
 

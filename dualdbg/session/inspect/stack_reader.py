@@ -77,6 +77,14 @@ class StackReader:
         """What the policy says of a module."""
         return self._policy.decide(module).load
 
+    async def prepare_at(self, address: int) -> bool:
+        """:meth:`prepare` the module of an address. False where there is none, or gdb has what it is to be given."""
+        module = self._image.module_at(address)
+        if module is None or (module.path, module.start) in self._prepared:
+            return False
+        await self.prepare(module)
+        return True
+
     async def prepare(self, module: Module) -> None:
         """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
         key = (module.path, module.start)

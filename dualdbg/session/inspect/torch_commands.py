@@ -61,13 +61,22 @@ class HelperWords:
                 expression = await self._without_variables(argument, tid, frame)
             elif isinstance(frame, NativeFrame) and tid is not None and word in _PYTHON_FIRST:
                 expression = await self._of_caller(argument, tid, frame)
-            return await self._session.native.word(number, level, word, expression)
+            found = await self._session.native.word(number, level, word, expression)
+            if await self._reads_more(found):
+                found = await self._session.native.word(number, level, word, expression)
+            return found
 
         async with progress(self._session.emit, f"reading memory for {word}"):
             answer: HelperAnswer = await self._session.interrupted(ask)
         if answer.value is None:
             raise EvaluationError(answer.error, answer.hint)
         return replace(_value(answer.value), name=argument or word)
+
+    async def _reads_more(self, found: HelperAnswer) -> bool:
+        """Where gdb lacks the type of an object: have it read the library of that type, if it has not yet."""
+        row = found.value
+        place = int(str((row.data or {}).get("type_info", "0")), 16) if row is not None else 0
+        return bool(place) and await self._session.inspector.reader.prepare_at(place)
 
     async def load(self) -> None:
         """Load the helpers' settings and commands into gdb itself."""

@@ -232,7 +232,8 @@ class Reader:
         kind, arguments = self.kind(error), _ARGUMENTS(error)
         said = kind.entry("__str__")
         fields = [value for name, value in self.slots(error) if not name.startswith("__")]
-        if type(said) is SLOT and all(id(type(one)) in LEAVES for one in (*arguments, *fields)):
+        parts = [part for one in (*arguments, *fields) for part in (one if type(one) is tuple else (one,))]
+        if type(said) is SLOT and all(id(type(one)) in LEAVES for one in parts):  # a SyntaxError has a tuple
             return str(said(error))
         if len(arguments) == 1:
             one = arguments[0]

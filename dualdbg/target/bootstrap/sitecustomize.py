@@ -252,6 +252,11 @@ def quick(pydevd: Any) -> type:
             except Exception:
                 return True
 
+        def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
+            """Not for the import machinery, which every import passes through: the user has called no library."""
+            if not frame.f_code.co_filename.startswith("<frozen "):
+                super().notify_skipped_step_in_because_of_filters(frame)
+
         def _create_check_output_thread(self) -> None:
             """Not started: it polls for the end of the program, which the exit handler sees at once."""
 

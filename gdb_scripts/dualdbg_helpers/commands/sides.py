@@ -37,7 +37,8 @@ def py2cpp(text):
     lines = [f"{kind.full_name} at 0x{place.address:x}: {summary}"]
     width = max(len(pointer_type) for pointer_type, _ in pointers)
     lines += [f"  {one:<{width}}  0x{at:x}" for one, at in pointers]
-    lines.append(_keep(type_, address, place.address))
+    known = _set("cpp", type_, address)
+    lines.append(_kept(type_, known, place.address))
     data = {
         "kind": name,
         "type": kind.full_name,
@@ -47,6 +48,8 @@ def py2cpp(text):
         "variables": {"$cpp": type_, "$py": "PyObject *"},
         "address": f"0x{address:x}",
     }
+    if not known:  # whoever asks may have gdb read more, and ask again
+        data["type_info"] = f"0x{target.decoder(Pybind).type_info(kind):x}"
     return Answer("\n".join(lines), data)
 
 
@@ -100,9 +103,8 @@ def _summary(target, kind, address):
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."
 
 
-def _keep(type_, address, python):
-    """Set gdb's variables; returns the line that says so."""
-    known = _set("cpp", type_, address)
+def _kept(type_, known, python):
+    """The line that says which variables of gdb are set. ``known``: gdb has the type of ``$cpp``."""
     _set("py", "PyObject *", python)
     if type_ == "PyObject *":
         return "In C++ expressions it is $cpp and $py."

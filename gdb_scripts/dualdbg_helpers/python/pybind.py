@@ -56,6 +56,11 @@ class Pybind:
             place += 8 + 8 * min(memory.u64(info + 32), _MANY)  # the pointer, and its holder
         return found
 
+    def type_info(self, kind):
+        """The address of the C++ class's ``std::type_info``, which lies in the library of the class; 0 for none."""
+        infos = self._type_infos(kind.address) if BASE in kind.bases else []
+        return self._memory.pointer(infos[0] + 8) if infos else 0
+
     def instances(self, pointer):
         """Addresses of the Python objects whose C++ object, or a base of it, is at ``pointer``; each is checked."""
         found = []

@@ -1,0 +1,30 @@
+"""Hints that name options of the command line or keys of the prompt, in an editor's words. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_VALUE = r"(?P<value>[^\s,;)]+?)(?=[.,;)]?(?:\s|$))"
+
+# How a hint says it, and how a user of an editor does it: the attributes of a configuration.
+_WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (rf"--python {_VALUE}", r'"python": "\g<value>"'),
+        (r"--python\b", '"python"'),
+        (rf"--gdb {_VALUE}", r'"gdb": "\g<value>"'),
+        (rf"--follow {_VALUE}", r'"followChildren": "\g<value>"'),
+        (r"dualdbg run --all-code", '"justMyCode": false'),
+        (r"type it again with --fix-ptrace", 'set "fixPtrace": true'),
+        (r"--fix-ptrace\b", '"fixPtrace": true'),
+        (r": press Ctrl-C, or type pause", ""),
+        (r"Ctrl-C", "pause"),
+    )
+)
+
+
+def for_an_editor(text: str) -> str:
+    """The same advice for someone who sits before an editor."""
+    for pattern, words in _WORDS:
+        text = pattern.sub(words, text)
+    return text
