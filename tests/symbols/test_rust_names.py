@@ -36,8 +36,8 @@ NAMES = [
     ("_RNvC6_123foo3bar", "123foo::bar"),
     (
         "_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y",
-        None,
-    ),  # of a namespace there is not
+        "utf8_idents::საჭმელად_გემრიელი_სადილი",
+    ),
     ("_ZN11sample_rust5tally17h62422444aa0529f6E", "sample_rust::tally"),
     (
         "_ZN74_$LT$sample_rust..shapes..Square$u20$as$u20$sample_rust..shapes..Shape$GT$4area17hf4631bab285bfb87E",
