@@ -352,7 +352,7 @@ class Races(RuleBasedStateMachine):
     @precondition(_lives)
     @rule(ours=st.booleans())
     def take_ctrl_c(self, ours: bool) -> None:
-        self.world.takes_interrupts = False
+        self.world.takes_interrupts = self.world.ctrl_c_owed = False
         self._at(lambda: setattr(self.session, "interrupt_pauses", ours))
 
     @rule(seconds=st.sampled_from([0.0, 0.001, 0.01, 0.1, 2.0]))
@@ -422,7 +422,7 @@ class Races(RuleBasedStateMachine):
                 )
             assert stop.epoch > self.epoch, f"the epoch stays at {self.epoch}"
             self.stopped, self.last, self.epoch = True, stop.origin, stop.epoch
-            self.world.pause_owed = False
+            self.world.pause_owed = self.world.ctrl_c_owed = False
             self._told(stop.description)
         elif isinstance(event, Resumed):
             assert self.stopped, "resumed twice"
@@ -431,7 +431,8 @@ class Races(RuleBasedStateMachine):
             self.stopped, self.told_over = False, True
         elif isinstance(event, Notice):
             assert "internal error" not in event.message, event
-            self.world.pause_owed &= event.level != "error"  # gdb has refused to interrupt
+            if event.level == "error":  # gdb has refused to interrupt
+                self.world.pause_owed = self.world.ctrl_c_owed = False
 
     def _told(self, mark: str | None) -> None:
         if mark in self.world.stops_of_user:
@@ -467,7 +468,7 @@ class Races(RuleBasedStateMachine):
         if session.state is State.RUNNING and world.alive and not world.detached:
             kept = session.loop.state.signal_owed or world.pending_interrupt == "other"
             assert kept or not world.owes_interrupt, "a SIGINT of the program's own was lost"
-            assert not world.pause_owed, "the user wanted a stop, and there was none"
+            assert not (world.pause_owed or world.ctrl_c_owed), "the user wanted a stop, and there was none"
         await session.close()
         assert world.alive is False or world.detached or session.state in OVER
         left = asyncio.all_tasks() - {asyncio.current_task()}

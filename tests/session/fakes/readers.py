@@ -275,6 +275,9 @@ class FakeHandlers:
     async def pads(self, frames: Sequence[NativeFrame], rules: Any) -> tuple[()]:
         return ()
 
+    def begin_catch(self, module: object) -> list[int]:
+        return []
+
 
 class FakeCode:
     """All code is of interest, and no function of it is known."""

@@ -51,6 +51,7 @@ class World:
     killed: bool = False  # by somebody else, while gdb holds it: gdb does not know yet
     takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
     pause_owed: bool = False  # the user wants a stop, and has not got one since
+    ctrl_c_owed: bool = False  # the same, by a Ctrl-C; that counts while nobody changes whose it is
     met_in_calls: set[str | None] = field(default_factory=set)  # stops that the user's own calls have met
     gdb_alive: bool = True
     debugpy_alive: bool = True
@@ -147,7 +148,7 @@ class World:
         sender, self.pending_interrupt = self.pending_interrupt, None
         self.interrupt_sender = sender
         if sender == "terminal" and self.takes_interrupts:
-            self.pause_owed = True
+            self.ctrl_c_owed = True
         self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
 
     def stop_in_python(self, number: int, cause: PythonCause, counts: bool) -> None:
