@@ -73,7 +73,7 @@ class StackListing:
         failure = cleaned(failure)
         named = f"process {failure.pid}" in failure.message
         message = failure.message if named else f"process {failure.pid}: {failure.message}"
-        text = self._style.paint("error", message)
+        text = self._style.paint("error", f"dualdbg: {message}")
         return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
 
     def _heading(self, report: ProcessReport) -> str:

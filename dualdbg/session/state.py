@@ -76,7 +76,7 @@ from enum import Enum
 
 from ..errors import WrongState
 from ..model import Exit, Language, Notice, State, Stop, Stopped
-from .effects import AfterStop, Effects, Halt, Tell
+from .effects import AfterStop, Effects, Halt, PrepareNative, Tell
 from .stepping.step import Step
 from .stops.classifier import Situation
 from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, Show
@@ -144,6 +144,7 @@ class TargetState:
     # What gdb holds.
     native: NativeHold | None = None  # the native stop that is shown
     facts: NativeFacts | None = None  # of gdb's last stop: one that is read, is shown, or was made for a halt
+    prepared: PrepareNative | None = None  # what is read of a native stop that is to be told
     departure: Departure | None = None  # the native stop that the user has left; gdb has not let go yet
     # What debugpy holds.
     python_holds: dict[int, PythonHold] = field(default_factory=dict)  # by debugpy's number of the thread
@@ -258,7 +259,7 @@ class TargetState:
     def enter(self, phase: State, stop: Stop, message: str | None = None) -> Effects:
         """The stop is shown and told. ``message`` says what became of the step under way."""
         self.phase, self.stop = phase, stop
-        self.pause = Pause()
+        self.pause, self.prepared = Pause(), None
         if phase is State.PYTHON_STOPPED:
             self.left = None
         told: Effects = [Tell(Notice("info", message))] if message is not None else []

@@ -43,6 +43,13 @@ def test_by_the_debug_link_beside_the_library(stripped: tuple[Path, Path]) -> No
     assert found is not None and found.name == "local_c"
 
 
+def test_parts_that_are_empty_there(stripped: tuple[Path, Path]) -> None:
+    """What was left in the library is said to lie behind the end of the file of debug info, with no bytes."""
+    library, debug = stripped
+    assert ElfFile.open(library).needed
+    assert ElfFile.open(debug).needed == ()
+
+
 def test_by_the_build_id(stripped: tuple[Path, Path], tmp_path: Path) -> None:
     library, debug = stripped
     elf = ElfFile.open(library)

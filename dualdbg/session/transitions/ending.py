@@ -101,5 +101,5 @@ def _end(state: TargetState, phase: State, error: DualdbgError | None = None) ->
     effects = answer_halts(state, error or False)
     state.python_holds.clear()
     state.phase, state.stop, state.reading, state.departure = phase, None, None, None
-    state.grip, state.native, state.facts = Grip.FREE, None, None
+    state.grip, state.native, state.facts, state.prepared = Grip.FREE, None, None, None
     return effects

@@ -11,7 +11,7 @@ from .python import next_python_stop
 
 def let_run(state: TargetState) -> Effects:
     """Nobody needs the target to stand still. It gets the SIGINT that it is owed."""
-    state.grip = Grip.FREE
+    state.grip, state.prepared = Grip.FREE, None
     signal, state.signal_owed = state.signal_owed, False
     again = state.step.gdb_thread if state.steps_again and state.step is not None else None
     state.steps_again = False

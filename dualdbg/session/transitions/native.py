@@ -91,6 +91,11 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
     if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
         state.grip = Grip.SHOWN
         return []
+    if (
+        state.prepared is not None
+    ):  # it came in a call of the user's, before the stop that is to be shown was told
+        state.grip, state.facts = Grip.SHOWN, state.prepared.facts
+        return [state.prepared]
     if state.holder is not None:  # the stop came in the middle of work of ours
         state.grip = Grip.HALTED
         return []
@@ -108,8 +113,8 @@ def _show_natively(state: TargetState, facts: NativeFacts, verdict: Show) -> Eff
     state.epoch += 1
     if state.stop is not None:  # a Python stop that is overtaken, or a native one during which gdb ran a call
         state.phase, state.stop = State.RUNNING, None
-    prepare = PrepareNative(facts, state.native, verdict, state.epoch, state.step)
-    return [*effects, Forget(as_read_now=not calm), prepare]
+    state.prepared = PrepareNative(facts, state.native, verdict, state.epoch, state.step)
+    return [*effects, Forget(as_read_now=not calm), state.prepared]
 
 
 def _pause_in_python(state: TargetState) -> Effects:
