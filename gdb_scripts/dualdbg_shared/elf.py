@@ -174,7 +174,7 @@ class ElfFile:
         )
 
     def bytes_at(self, offset: int, size: int) -> bytes:
-        """``size`` bytes at a file offset. A part that is empty may claim to lie anywhere, as in files of debug info."""
+        """``size`` bytes at a file offset. An empty part may be said to lie anywhere, as in files of debug info."""
         if size == 0:
             return b""
         if offset < 0 or size < 0 or offset + size > self.size:

@@ -47,7 +47,7 @@ def test_parts_that_are_empty_there(stripped: tuple[Path, Path]) -> None:
     """What was left in the library is said to lie behind the end of the file of debug info, with no bytes."""
     library, debug = stripped
     assert ElfFile.open(library).needed
-    assert ElfFile.open(debug).needed == ()
+    assert ElfFile.open(debug).needed == []
 
 
 def test_by_the_build_id(stripped: tuple[Path, Path], tmp_path: Path) -> None:
