@@ -148,3 +148,12 @@ def test_functions_are_found_by_what_they_are_called(
     symbols = Objfile.open(library).find_functions(asked)
     assert [symbol.short_name for symbol in symbols] == found
     assert all(symbol.language == "rust" for symbol in symbols)
+
+
+@pytest.mark.parametrize(
+    "name", ["_ZN" + "1a" * 5_000 + "17h", "_ZN" + "1a1" * 300 + "17has_storage", "_R" + "N" * 50_000]
+)
+def test_no_name_keeps_it_busy(name: str) -> None:
+    """Each ends within milliseconds; a pattern with a repetition in another would need longer than there is time."""
+    is_rust(name)
+    assert demangle_rust(name) is None

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_V0 = re.compile(r"_R[A-Z]\w*")
-_LEGACY = re.compile(r"_ZN(?:\d+[^\W\d][\w$.]*)*17h[0-9a-f]{16}E")
-_SUFFIX = re.compile(r"(?:\.(?:llvm\.\w+|cold|constprop|isra|part|lto_priv)(?:\.\d+)*|\.\d+|@.*)+$")
+# No pattern has one repetition within another: a name of a library could keep such a pattern busy for ever.
+_V0 = re.compile(r"_R[BCIMNXY]\w*")
+_HASH = re.compile(r"17h[0-9a-f]{16}E")
+_SUFFIX = re.compile(r"(?:\.(?:llvm\.\w+|cold|constprop|isra|part|lto_priv)|\.\d+|@.*)+$")
 _ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _ESCAPE = re.compile(r"\$(u[0-9a-f]+|[A-Z]+)\$|\.\.|\.")
 _BASIC = {
@@ -26,7 +27,9 @@ _MOST_DEPTH = 200
 
 def is_rust(mangled: str) -> bool:
     """Whether a linkage name is one that rustc makes."""
-    return mangled.startswith("_R") or ("17h" in mangled and _LEGACY.match(mangled) is not None)
+    if mangled.startswith("_ZN"):
+        return "17h" in mangled and _HASH.search(mangled) is not None
+    return _V0.match(mangled) is not None
 
 
 def demangle_rust(mangled: str) -> str | None:
@@ -37,7 +40,7 @@ def demangle_rust(mangled: str) -> str | None:
             return _V0Reader(name[2:]).read()
         except (_Garbled, IndexError, ValueError, RecursionError):
             return None
-    return _legacy(name) if "17h" in name and _LEGACY.fullmatch(name) else None
+    return _legacy(name) if name.startswith("_ZN") and _HASH.fullmatch(name, max(len(name) - 20, 0)) else None
 
 
 # -- the legacy mangling --------------------------------------------------------------------------
@@ -45,7 +48,7 @@ def demangle_rust(mangled: str) -> str | None:
 
 def _legacy(name: str) -> str | None:
     parts, at = [], len("_ZN")
-    while name[at] != "E":
+    while at < len(name) and name[at] != "E":
         digits = re.match(r"\d+", name[at:])
         if digits is None:
             return None
