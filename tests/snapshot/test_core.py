@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import resource
 import shutil
 import subprocess
@@ -91,9 +90,8 @@ def test_a_worker_that_crashed(torch_extension: Path, tmp_path: Path) -> None:
     (core,) = tmp_path.glob("core*")
     done = dualdbg("core", str(core), "--locals")
     assert done.returncode == 0, done.stderr
-    assert re.search(
-        rf"ended by SIGSEGV \(Segmentation fault\) at address 0x\w+, in thread {worker}", done.stdout
-    )
+    # PyTorch's handler sends the signal once more: the kernel names no address for that one.
+    assert f"ended by SIGSEGV (Segmentation fault), in thread {worker}" in done.stdout
     order = [
         "<signal handler called>",
         "sample::read_element",
