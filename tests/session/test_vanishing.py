@@ -22,6 +22,7 @@ from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.symbols.callables.python_functions import NoFunction
 from dualdbg.symbols.gdb_feed.policy import Load
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
+from dualdbg.symbols.names.symbol import Symbol
 
 
 class Module:
@@ -33,17 +34,12 @@ class Module:
         return False
 
 
-NAMES = {"linkage_name": "f", "aliases": ()}
-
-
 class Place:
     module = Module()
 
     def __init__(self, address: int) -> None:
         self.address = address
-        self.symbol = type(
-            "Symbol", (), {"name": f"f{address:x}", "clone": None, "kind": "function", **NAMES}
-        )
+        self.symbol = Symbol(f"f{address:x}", "f", address, 16, "function", "global", Module.path)
 
 
 class Image:
@@ -60,6 +56,9 @@ class Image:
 
     def module_at(self, address: int) -> Module:
         return Place.module
+
+    def language_at(self, address: int) -> str:
+        return "cython"  # whose conditions gdb is asked about, which is a moment too
 
     def take_troubles(self) -> list[Module]:
         return []
@@ -105,6 +104,10 @@ class Gdb:
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
         await self.moment()
+
+    async def condition_text(self, address: int, condition: str) -> str:
+        await self.moment()
+        return condition
 
     async def ignore_hits(self, number: int, count: int) -> None:
         await self.moment()
