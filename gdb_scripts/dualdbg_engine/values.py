@@ -21,6 +21,7 @@ _numbers = itertools.count()  # no number is used twice, so a forgotten one mean
 
 _TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+_REFERENCES = {gdb.TYPE_CODE_REF: " &", gdb.TYPE_CODE_RVALUE_REF: " &&"}
 
 
 def keep(value: _Kept) -> int:
@@ -141,7 +142,7 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     load_printers()
     from dualdbg_helpers.actual import actual
 
-    note = None
+    note, declared = None, value.type
     try:
         if not is_part:
             value, note = actual(value)
@@ -160,7 +161,15 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
             handle = keep(int(value) if _is_python_object(value.type) else value)
     except (gdb.error, RuntimeError):
         pass  # what it leads to cannot be read: the text says so
-    return {"name": name, "type": _type_name(value.type), "value": text, "handle": handle, "address": address}
+    type_ = _type_name(value.type) + _reference_to(value.type, declared)
+    return {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
+
+
+def _reference_to(shown: gdb.Type, declared: gdb.Type) -> str:
+    """What the type of a variable has behind that of the object that is shown for it."""
+    if shown.strip_typedefs().code in _REFERENCES:
+        return ""  # it says so itself
+    return _REFERENCES.get(declared.strip_typedefs().code, "")
 
 
 def _type_name(type_: gdb.Type) -> str:
