@@ -155,6 +155,9 @@ class GdbProcess:
                 env=environment,
                 cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
             )
+        except asyncio.CancelledError:  # it is not wanted any more, and asyncio has ended what it had begun
+            self._remove_folder()
+            raise
         except OSError as error:
             self._remove_folder()
             known = shortage(error)
@@ -183,6 +186,7 @@ class GdbProcess:
         self.closing = True
         process = self._process
         if process is None:
+            self._remove_folder()
             return True
         asked = process.returncode is None
         if process.returncode is None:
@@ -204,8 +208,9 @@ class GdbProcess:
         return asked and process.returncode == 0
 
     def _remove_folder(self) -> None:
-        if self._folder is not None:
-            session_folders.remove(self._folder)
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            session_folders.remove(folder)
 
     # -- requests -----------------------------------------------------------------------------
 
