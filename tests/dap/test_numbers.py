@@ -11,6 +11,7 @@ import pytest
 
 from dualdbg.dap import requests
 from dualdbg.dap.registry import REQUESTS
+from tests import support
 
 from .client import SCHEMA, Client
 
@@ -49,9 +50,9 @@ _ALL = [
 ]
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="the schema is not there")
 def test_the_table_is_complete() -> None:
     """Each request that takes such a number is in the table above, or does without it."""
+    support.require(SCHEMA.exists(), "the schema of the protocol (../shared)", outside=True)
     assert requests
     without = {
         ("cancel", "requestId"),  # what has been answered already cannot be told from what was never asked
