@@ -261,7 +261,7 @@ class PythonBreakpoints:
 
         # ``dualdbg``: see Heard in dualdbg_probe.py
         arguments = {**message.arguments, "dualdbg": number}
-        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle)
+        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle, settled.set)
         waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
         try:
             await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
