@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
-from ..backends.native import Move
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Language, Notice, Output, Reason, State, Stop
@@ -32,7 +31,6 @@ from .loop import Loop
 from .state import OVER, Grip, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
-from .stepping.plan import NATIVE_MOVES
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
 from .stops.facts import NativeHold, PythonHold
@@ -264,14 +262,11 @@ class Session:
         self.background(self._let_run(what))
 
     async def _let_run(self, what: effect.Resume) -> None:
-        repeated = self.native_stops.steps.take_repeated()
         try:
             if what.signal:
                 await self.native.resume_with_signal("SIGINT")
-            elif repeated is not None:
-                await self.native.move(NATIVE_MOVES[repeated.kind], repeated.gdb_thread)
             elif what.again is not None:
-                await self.native.move(Move.STEP, what.again)
+                await self.native.move(*what.again)
             else:
                 await self.native.resume()
         except DualdbgError:

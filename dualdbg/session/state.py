@@ -74,6 +74,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ..backends.native import Move
 from ..errors import WrongState
 from ..model import Exit, Language, Notice, State, Stop, Stopped
 from .effects import AfterStop, Effects, Halt, PrepareNative, Tell
@@ -163,7 +164,7 @@ class TargetState:
     # The step under way.
     step: Step | None = None
     gdb_steps: bool = False  # gdb ends it by itself
-    steps_again: bool = False  # gdb's source step begins again when the target runs on
+    again: Move | None = None  # what gdb does for it when the target runs on; else it continues
     debugpy_step: Step | None = None  # the one that debugpy is to end, perhaps of an earlier command
     leaving: Step | None = None  # it goes on after an exception, and leaves first what it had called
 
@@ -238,7 +239,7 @@ class TargetState:
 
     def settle(self, completed: bool) -> None:
         """No step is under way any more. ``completed``: debugpy does not work on it any more either."""
-        self.step, self.gdb_steps, self.steps_again = None, False, False
+        self.step, self.gdb_steps, self.again = None, False, None
         if completed:
             self.debugpy_step = None
 

@@ -12,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
+from dualdbg.backends.native import Move
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session import state as state_module
@@ -56,8 +57,10 @@ THREAD = Thread(PID, "python")
 PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
+STEPPED = NativeStopped(StopCause.STEPPED, PID, 1, 0x100)
 INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
+STEP = Step("next", PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
 PLACE = PythonPlace(PID, (), 1, None)
 
@@ -258,6 +261,46 @@ def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
     halt_wanted(state, halt)
     assert sigint(state, Sender.OTHER) == [AnswerHalt(halt, True)]
     assert halt_done(state, halt) == [Resume(signal=True)]
+
+
+def passed_over(state: TargetState, again: Move) -> Effects:
+    """A native stop within the step under way, of which gdb makes ``again``."""
+    need = one(native_stopped(state, STEPPED), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.STEP
+    return native_fact_read(state, replace(need.facts, ends_step=False, again=again))
+
+
+@pytest.mark.parametrize("again", [Move.STEP, Move.NEXT])
+def test_gdb_steps_again_within_a_step(again: Move) -> None:
+    state = running()
+    state.step = STEP
+    assert passed_over(state, again) == [Resume(again=(again, STEP.gdb_thread))]
+    assert interrupted(state) == [Resume()]  # once
+
+
+def test_gdb_steps_again_after_a_halt_whose_work_meets_a_stop() -> None:
+    state = running()
+    state.step = STEP
+    halt = Halt()
+    halt_wanted(state, halt)
+    assert passed_over(state, Move.STEP) == [AnswerHalt(halt, True)]
+    need = one(native_stopped(state, LIBRARY), ReadNative)
+    assert isinstance(need, ReadNative)
+    assert native_fact_read(state, replace(need.facts, done=True)) == []
+    assert halt_done(state, halt) == [Resume(again=(Move.STEP, STEP.gdb_thread))]
+
+
+def test_gdb_does_not_step_again_after_a_step_that_a_stop_cut_short() -> None:
+    state = running()
+    state.step = STEP
+    halt = Halt()
+    halt_wanted(state, halt)
+    passed_over(state, Move.STEP)
+    native_ready(state, hit(state), PICTURE)
+    halt_done(state, halt)
+    leave_natively(state, None, False, False, False)
+    departed(state)
+    assert interrupted(state) == [Resume()]
 
 
 def test_a_pause_during_a_halt_becomes_a_stop() -> None:
