@@ -14,7 +14,7 @@ import pytest
 from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
 from dualdbg.backends.native import Move
 from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
+from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session import state as state_module
 from dualdbg.session import transitions
 from dualdbg.session.effects import (
@@ -46,6 +46,7 @@ from dualdbg.session.transitions.going_on import (
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
 from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, resume_failed
 from dualdbg.session.transitions.python import (
+    library_passed_over,
     python_hits_read,
     python_place_read,
     python_ready,
@@ -301,6 +302,36 @@ def test_gdb_does_not_step_again_after_a_step_that_a_stop_cut_short() -> None:
     leave_natively(state, None, False, False, False)
     departed(state)
     assert interrupted(state) == [Resume()]
+
+
+def stepped(state: TargetState) -> Effects:
+    """debugpy's step ends, and is told."""
+    read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
+    assert isinstance(read, ReadPython)
+    python_place_read(state, read.hold, PLACE)
+    python_hits_read(state, read.hold, ((), None))
+    return python_ready(state, read.hold, PICTURE)
+
+
+def test_a_step_over_a_library_is_told_where_the_step_ends() -> None:
+    state = running()
+    state.step = state.debugpy_step = STEP
+    library_passed_over(state)
+    notice, stop = told(stepped(state))
+    assert isinstance(notice, Notice) and "a library was passed over" in notice.message
+    assert isinstance(stop, Stopped)
+    leave_in_python(state, "stepIn", 1, step=STEP)
+    assert [type(event) for event in told(stepped(state))] == [Stopped]  # once
+
+
+def test_a_step_over_a_library_is_no_news_at_another_stop() -> None:
+    state = running()
+    state.step = state.debugpy_step = STEP
+    library_passed_over(state)
+    events = told(python_ready(state, decided(state), PICTURE))
+    assert not any("library" in event.message for event in events if isinstance(event, Notice))
+    leave_in_python(state, "stepIn", 1, step=STEP)
+    assert [type(event) for event in told(stepped(state))] == [Stopped]
 
 
 def test_a_pause_during_a_halt_becomes_a_stop() -> None:
