@@ -248,6 +248,7 @@ class GdbEngine(GdbHelpers):
         if number < 0:
             await self.delete_breakpoints([number])
             return
+        self._at_functions.discard(number)
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
