@@ -121,8 +121,7 @@ async def attach(
         await _begin(session, native)
         await control.begin()
         await native.stop_at_program_changes()
-        for command in options.gdb_commands:
-            await native.user_command(command)
+        await native.set_up(options.source_maps, options.gdb_commands)
         for text in options.breakpoints:
             await session.breakpoints.add(text)
         await _first_stop(session)

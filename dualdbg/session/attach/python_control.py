@@ -154,7 +154,7 @@ class PythonControl:
         """A thread is using the interpreter's queue: let it finish."""
         await self._session.loop.ask(run_for_a_moment)
         await asyncio.sleep(0.01)
-        halt = await self._session.halt(_CALL_DEADLINE)
+        halt = await self._session.halts.begin(_CALL_DEADLINE)
         await self._session.loop.ask(keep_held, halt)
 
     async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
