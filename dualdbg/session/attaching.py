@@ -104,10 +104,15 @@ async def attach(
     options.tell(session)
     was_stopped = is_stopped(pid)
     control = PythonControl(
-        session,
+        session.loop,
+        native,
         python,
+        session.breakpoints,
+        session.inspector,
+        session.halts,
         ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
     )
+    session.before_detach.append(control.undo)
     try:
         try:
             await native.start()
