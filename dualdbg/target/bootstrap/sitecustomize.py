@@ -200,9 +200,8 @@ def open_connection(settings: dict[str, Any]) -> Any:
         descriptor = first.detach()
     connection = Connection(fileno=descriptor)
     connection.settimeout(None)
-    connection.setsockopt(
-        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-    )  # else a small message may wait for 40 ms
+    # Else a small message may wait for 40 ms.
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.sendall(json.dumps({"token": settings["target_token"]}).encode() + b"\n")
     return connection
 
