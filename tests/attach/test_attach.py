@@ -65,6 +65,14 @@ def tracer_of(pid: int) -> int:
     return int(next(line for line in status.splitlines() if line.startswith("TracerPid")).split()[1])
 
 
+def is_traced_by_gdb(pid: int) -> bool:
+    """Before gdb attaches, dualdbg itself tries for a moment whether that is allowed."""
+    try:
+        return Path(f"/proc/{tracer_of(pid)}/comm").read_text() == "gdb\n"
+    except FileNotFoundError:  # nobody's, or of a moment ago
+        return False
+
+
 def answer_of(process: subprocess.Popen[str]) -> str:
     """What the program says of itself once it is freed."""
     output, _ = process.communicate("x", timeout=30)
@@ -218,7 +226,7 @@ def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: sign
                 )
                 os.kill(tracer_of(pid), signal.SIGSTOP)
             else:
-                wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
+                wait_until(lambda: is_traced_by_gdb(pid), 60, "gdb is attached")
                 gdb = psutil.Process(tracer_of(pid))
                 wait_until(
                     lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 60, "gdb is busy"
