@@ -35,9 +35,8 @@ from .native import (
     Visit,
 )
 
-_ANSWER_MARK = (
-    "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints
-)
+# Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
+_ANSWER_MARK = "dualdbg-answer:"
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)
@@ -269,6 +268,7 @@ class GdbHelpers:
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
+        self._at_functions.difference_update(numbers)
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
 
     async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
