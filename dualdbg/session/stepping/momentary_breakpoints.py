@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from ...shared.libraries import is_c_library
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ..engines import NativeEngine
@@ -13,6 +14,8 @@ from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
 from .places import Momentary, Places
+
+_SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
 
 
 class MomentaryBreakpoints:
@@ -35,6 +38,7 @@ class MomentaryBreakpoints:
         self._code = code
         self._handlers = handlers
         self.now = Momentary()
+        self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
     async def set(self, places: Places, gdb_thread: int, momentary: Momentary, is_held: bool = False) -> None:
         """Set what is wanted for a thread. The numbers are added to ``momentary``.
@@ -79,6 +83,22 @@ class MomentaryBreakpoints:
             momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
         if places.chosen is not None:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
+
+    async def foresee(self, entries: Iterable[int]) -> None:
+        """Have gdb read what breakpoints at these entries and the stack there will need, where that is soon done."""
+        whole = [address for address in entries if self._is_soon_read(self._code.module_at(address))]
+        if whole:
+            for module in self._code.image.modules:
+                if is_c_library(module.path) or module.path in self._reader.rules.interpreter_libraries:
+                    await self._reader.prepare(module)
+        await self._bodies([await self._entry(address) for address in whole])
+
+    def _is_soon_read(self, module: Module | None) -> bool:
+        if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+            return False
+        debug_file = module.library.debug_file
+        size = debug_file.stat().st_size if debug_file is not None else module.library.size
+        return size <= _SOON_READ
 
     async def take_back(self) -> None:
         """The step under way is over. Its breakpoints are removed."""
@@ -129,7 +149,28 @@ class MomentaryBreakpoints:
         """Breakpoints at functions, behind the prologue where there is debug info. Returns addresses by gdb's
         numbers.
         """
-        return await self._at(await self._native.function_bodies(functions), gdb_thread) if functions else {}
+        return await self._at(await self._bodies(functions), gdb_thread)
+
+    async def _bodies(self, functions: list[int]) -> list[int]:
+        """Where breakpoints on functions belong. It is asked once of each, when gdb has what it gets of its file."""
+        found = {}
+        for one in functions:
+            if (key := self._key(one)) in self._known_bodies:
+                found[one] = one + self._known_bodies[key]
+        unknown = [one for one in functions if one not in found]
+        bodies = await self._native.function_bodies(unknown) if unknown else []
+        for one, body in zip(unknown, bodies, strict=True):
+            found[one] = body
+            if (key := self._key(one)) is not None:
+                self._known_bodies[key] = body - one
+        return list(found.values())
+
+    def _key(self, function: int) -> tuple[str, int] | None:
+        """Names a function of a file that gdb has; None where it may yet get that."""
+        module = self._code.module_at(function)
+        if module is None or module.library is None or not self._reader.is_prepared(module):
+            return None
+        return module.library.identity, function - module.bias
 
     async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
         """Breakpoints at these very addresses. Returns the addresses by gdb's numbers."""
