@@ -16,10 +16,9 @@ from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
-from ..backends.native import Move
 from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
 from ..in_thread import in_thread
-from ..model import Event, Exit, Language, Notice, Output, Reason, State, Stop
+from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
 from ..waiting import settled
 from . import effects as effect
@@ -32,7 +31,6 @@ from .loop import Loop
 from .state import OVER, Grip, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
-from .stepping.plan import NATIVE_MOVES
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
 from .stops.facts import NativeHold, PythonHold
@@ -51,7 +49,7 @@ from .transitions.halts import (
     pause_wanted,
 )
 from .transitions.native import native_stopped, resume_failed
-from .transitions.python import python_continued, python_stopped
+from .transitions.python import library_passed_over, python_continued, python_stopped
 
 T = TypeVar("T")
 
@@ -100,7 +98,6 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
-        self._passed_over = False  # debugpy has said so, since the target runs
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
         self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
@@ -228,7 +225,7 @@ class Session:
 
     def _python_output(self, event: engine.PythonOutput) -> None:
         if event.text.startswith(_SKIPPED):
-            self._passed_over = True  # told when the step ends; with any other stop it is no news
+            self.loop.put(library_passed_over)
         else:
             self.emit(Output("console", event.text))
 
@@ -245,17 +242,10 @@ class Session:
         _EFFECTS[type(what)](self, what)
 
     def _before_run(self, what: effect.BeforeRun) -> None:
-        self._passed_over = False
         for prepare in self.before_resume:
             prepare()
 
     def _after_stop(self, what: effect.AfterStop) -> None:
-        stop, passed_over = self.stop, self._passed_over
-        self._passed_over = False
-        if passed_over and stop is not None and stop.reason is Reason.STEP and stop.origin is Language.PYTHON:
-            self.emit(
-                Notice("info", "code of a library was passed over", "dualdbg run --all-code steps into it")
-            )
         for react in self.after_stop:
             react()
 
@@ -264,14 +254,11 @@ class Session:
         self.background(self._let_run(what))
 
     async def _let_run(self, what: effect.Resume) -> None:
-        repeated = self.native_stops.steps.take_repeated()
         try:
             if what.signal:
                 await self.native.resume_with_signal("SIGINT")
-            elif repeated is not None:
-                await self.native.move(NATIVE_MOVES[repeated.kind], repeated.gdb_thread)
             elif what.again is not None:
-                await self.native.move(Move.STEP, what.again)
+                await self.native.move(*what.again)
             else:
                 await self.native.resume()
         except DualdbgError:

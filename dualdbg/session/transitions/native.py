@@ -73,11 +73,12 @@ def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
     if isinstance(verdict, Need):
         return [ReadNative(facts, verdict)]
     state.signal_owed = state.signal_owed or verdict.signal
-    state.steps_again = isinstance(verdict, PassOver) and facts.steps_again
     if isinstance(verdict, Show):
         return _show_natively(state, facts, verdict)
     if isinstance(verdict, PauseInPython):
         return _pause_in_python(state)
+    if facts.again is not None:
+        state.again = facts.again
     return _pass_over(state, verdict)
 
 
