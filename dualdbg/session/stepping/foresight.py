@@ -15,6 +15,7 @@ from ..loop import Loop
 from .code_of_interest import CodeOfInterest
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
+from .probe import Probe
 
 if TYPE_CHECKING:
     from ..stops.facts import PythonHold
@@ -26,12 +27,18 @@ class Foresight:
     """Looks at each Python line once."""
 
     def __init__(
-        self, loop: Loop, code: CodeOfInterest, watch: LineWatch, breakpoints: MomentaryBreakpoints
+        self,
+        loop: Loop,
+        code: CodeOfInterest,
+        watch: LineWatch,
+        breakpoints: MomentaryBreakpoints,
+        probe: Probe,
     ) -> None:
         self._loop = loop
         self._code = code
         self._watch = watch
         self._breakpoints = breakpoints
+        self._probe = probe
         self._seen: set[tuple[str | None, int | None]] = set()
 
     def look(self) -> None:
@@ -53,4 +60,7 @@ class Foresight:
             entries = await self._watch.named_entries(hold)
         except (CommandError, WrongState):
             return  # the user went on: the step asks for what it meets
-        await self._breakpoints.foresee(entries)
+        if entries:
+            await self._breakpoints.foresee(entries)
+            await self._watch.foresee()
+            self._probe.foresee()

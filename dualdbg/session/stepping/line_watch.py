@@ -74,6 +74,12 @@ class LineWatch:
         answer = await self._ask(f"named_entries({top.line}, {ranges})", hold)
         return list(json.loads(ast.literal_eval(answer))) if answer else []
 
+    async def foresee(self) -> None:
+        """Have gdb read what the watch will need: the debug info of the C library, where there is some."""
+        place = self._place_of_beacon()
+        if place is not None:
+            await self._native.function_bodies([place])
+
     async def end(self) -> None:
         """Stop watching."""
         hold, self._watching = self._watching, None
@@ -108,16 +114,18 @@ class LineWatch:
             await self._native.delete_breakpoints([number])
 
     async def _set_beacon(self) -> None:
-        if self.beacon is not None:
-            return
-        native, image = self._native, self._code.image
-        libraries = [module for module in image.modules if is_c_library(module.path)]
+        place = self._place_of_beacon() if self.beacon is None else None
+        if place is not None:
+            register = _FIRST_ARGUMENT[await self._native.architecture()]
+            self.beacon = await self._native.insert_cue(place, register, -1)
+
+    def _place_of_beacon(self) -> int | None:
+        libraries = [module for module in self._code.image.modules if is_c_library(module.path)]
         for name in BEACONS:
-            places = image.find(name, libraries)
+            places = self._code.image.find(name, libraries)
             if places:
-                register = _FIRST_ARGUMENT[await native.architecture()]
-                self.beacon = await native.insert_cue(places[0].address, register, -1)
-                return
+                return places[0].address
+        return None
 
     async def _ask(self, call: str, hold: PythonHold) -> str:
         if not hold.frames:

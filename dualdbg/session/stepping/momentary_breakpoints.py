@@ -15,6 +15,7 @@ from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
 from .places import Momentary, Places
 
+_FEW = 200  # functions; gdb takes half a millisecond for each
 _SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
 
 
@@ -51,7 +52,8 @@ class MomentaryBreakpoints:
             work = partial(self._set_ends, places, gdb_thread, momentary)
             await (work() if is_held else self._halting.interrupted(work))
         if places.detour is not None:
-            await self._native.delete_breakpoints(list(momentary.detours))
+            if momentary.detours:
+                await self._native.delete_breakpoints(list(momentary.detours))
             place = (places.detour.pc, places.detour.sp or 0)
             numbers = await self._native.insert_step_ends(gdb_thread, (place,), (), ())
             momentary.detours = dict.fromkeys(numbers.returns, places.detour.line)
@@ -86,15 +88,22 @@ class MomentaryBreakpoints:
 
     async def foresee(self, entries: Iterable[int]) -> None:
         """Have gdb read what breakpoints at these entries and the stack there will need, where that is soon done."""
-        whole = [address for address in entries if self._is_soon_read(self._code.module_at(address))]
-        if whole:
-            for module in self._code.image.modules:
-                if is_c_library(module.path) or module.path in self._reader.rules.interpreter_libraries:
-                    await self._reader.prepare(module)
-        await self._bodies([await self._entry(address) for address in whole])
+        places = [(address, self._code.module_at(address)) for address in entries]
+        soon = [
+            (address, module)
+            for address, module in places
+            if module is not None and self._is_soon_read(module)
+        ]
+        for module in self._code.image.modules if soon else ():
+            if is_c_library(module.path) or module.path in self._reader.rules.interpreter_libraries:
+                await self._reader.prepare(module)
+        await self._bodies([await self._entry(address) for address, _ in soon])
+        for module in {module.path: module for _, module in soon}.values():
+            functions = self._code.functions(module)
+            await self._bodies(functions if len(functions) <= _FEW else [])
 
-    def _is_soon_read(self, module: Module | None) -> bool:
-        if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+    def _is_soon_read(self, module: Module) -> bool:
+        if module.library is None or self._reader.load_of(module) is not Load.WHOLE:
             return False
         debug_file = module.library.debug_file
         size = debug_file.stat().st_size if debug_file is not None else module.library.size

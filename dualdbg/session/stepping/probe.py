@@ -28,6 +28,10 @@ class Probe:
         """Where the probe has its mailbox, by which a call of it is fast."""
         self._mailbox = address
 
+    def foresee(self) -> None:
+        """Find what :meth:`arm` will need."""
+        self._find_functions()
+
     async def arm(self, gdb_thread: int, command: str) -> int:
         """Make debugpy stop the thread as after this command. Returns how many frames debugpy would show now; 0 when
         it cannot.
