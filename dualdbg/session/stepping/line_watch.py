@@ -45,6 +45,10 @@ class LineWatch:
         self._code = code
         self._learn_mailbox = learn_mailbox
         self.beacon: int | None = None
+        self._place: tuple[int, int | None] = (
+            -1,
+            None,
+        )  # the version of the mapped files, and an address in them
         self.entries: list[int] = []
         self.calls_operator = False
         self._watching: PythonHold | None = None
@@ -120,6 +124,12 @@ class LineWatch:
             self.beacon = await self._native.insert_cue(place, register, -1)
 
     def _place_of_beacon(self) -> int | None:
+        """The address of the cue. It is looked up once in the files that are mapped."""
+        if self._place[0] != self._code.image.version:
+            self._place = self._code.image.version, self._find_beacon()
+        return self._place[1]
+
+    def _find_beacon(self) -> int | None:
         libraries = [module for module in self._code.image.modules if is_c_library(module.path)]
         for name in BEACONS:
             places = self._code.image.find(name, libraries)

@@ -95,12 +95,17 @@ class MomentaryBreakpoints:
             if module is not None and self._is_soon_read(module)
         ]
         for module in self._code.image.modules if soon else ():
-            if is_c_library(module.path) or module.path in self._reader.rules.interpreter_libraries:
+            if is_c_library(module.path) or self._is_below(module.path):
                 await self._reader.prepare(module)
         await self._bodies([await self._entry(address) for address, _ in soon])
         for module in {module.path: module for _, module in soon}.values():
             functions = self._code.functions(module)
             await self._bodies(functions if len(functions) <= _FEW else [])
+
+    def _is_below(self, path: str) -> bool:
+        """Whether each stack has code of this file: the interpreter's or debugpy's."""
+        rules = self._reader.rules
+        return path in rules.interpreter_libraries or rules.is_ours(path)
 
     def _is_soon_read(self, module: Module) -> bool:
         if module.library is None or self._reader.load_of(module) is not Load.WHOLE:
