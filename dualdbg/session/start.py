@@ -332,7 +332,7 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     handlers = HandlerFinder(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
-    session.after_stop.append(Foresight(loop, code, watch, momentary, probe).look)
+    session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)

@@ -7,6 +7,7 @@ step into it ten times over.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, WrongState
@@ -33,12 +34,14 @@ class Foresight:
         watch: LineWatch,
         breakpoints: MomentaryBreakpoints,
         probe: Probe,
+        has_command: Callable[[], bool],
     ) -> None:
         self._loop = loop
         self._code = code
         self._watch = watch
         self._breakpoints = breakpoints
         self._probe = probe
+        self._has_command = has_command
         self._seen: set[tuple[str | None, int | None]] = set()
 
     def look(self) -> None:
@@ -53,7 +56,7 @@ class Foresight:
     async def _read(self, hold: PythonHold, epoch: int) -> None:
         await asyncio.sleep(_LOOK)
         state = self._loop.state
-        if hold.top is None or state.epoch != epoch or state.is_mute:
+        if hold.top is None or state.epoch != epoch or state.is_mute or self._has_command():
             return
         self._seen.add((hold.top.file, hold.top.line))
         try:
