@@ -272,6 +272,7 @@ class GdbHelpers:
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number before any later request; one that is gone already is no error."""
+        self._at_functions.difference_update(numbers)
         self._tell("delete-breakpoints", list(numbers))
 
     async def insert_at_function(self, address: int, inlined: str | None = None) -> int:

@@ -86,8 +86,7 @@ async def open_core(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
-        for command in options.gdb_commands:
-            await native.user_command(command)
+        await native.set_up(options.source_maps, options.gdb_commands)
         file = (program or captured.modules[0].path) if captured.modules else None
         await native.open_core(here() / path, file)
         session.run()

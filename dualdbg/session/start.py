@@ -124,6 +124,7 @@ class Options:
     presets: Mapping[str, Preset] = field(default_factory=shipped)
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # further arguments for debugpy
+    source_maps: tuple[tuple[str, str], ...] = ()  # a path in debug info, and where the sources are
     gdb_commands: tuple[str, ...] = ()  # of the user, run once gdb holds the target
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
@@ -383,8 +384,7 @@ async def _start_gdb(
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error, launched=True) from error
     await native.stop_at_program_changes()
-    for command in options.gdb_commands:
-        await native.user_command(command)
+    await native.set_up(options.source_maps, options.gdb_commands)
 
 
 async def _set_breakpoints(session: Session, options: Options) -> None:

@@ -164,7 +164,7 @@ class Races(RuleBasedStateMachine):
         if self.world.chance.random() < 0.5:
             await loop.ask(run_for_a_moment)
             await asyncio.sleep(0.01)
-            await loop.ask(keep_held, await session.halt())
+            await loop.ask(keep_held, await session.halts.begin())
         await loop.ask(attach_ready, Picture(Thread(PID, "python"), None), Reason.PAUSE, "attached")
         await loop.ask(tell_attached)
 

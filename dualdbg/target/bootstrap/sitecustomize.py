@@ -226,7 +226,7 @@ def quick(pydevd: Any) -> type:
     class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
         def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
             pydevd.dualdbg_presentation.runs = request.arguments.kwargs.get("reprs") == "run"
-            pydevd.dualdbg_presentation.limit = request.arguments.kwargs.get("dualdbgLimit", 5.0)
+            pydevd.dualdbg_presentation.limit = request.arguments.kwargs["dualdbgLimit"]
             return super()._handle_launch_or_attach_request(py_db, request, start_reason)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
