@@ -28,19 +28,20 @@ def call_probe(number: int, functions: dict[str, int], method: str, argument: st
     Returns the number that the method returns, 0 where it fails.
     """
     with _calls_in(number, functions) as call:
-        box = _Mailbox.at(mailbox or _mailboxes.get(_pid(), 0))
-        if box is not None:
-            return box.send(call, method, argument)
-        numbers: list[int] = []
-        _call_probe(call, method, argument, lambda result: numbers.append(call("PyLong_AsLong", result)))
-        _call_probe(call, "mailbox", "", lambda result: _remember(call("PyLong_AsLong", result)))
-        return numbers[0] if numbers else 0
+        box = _Mailbox.at(mailbox) or _Mailbox.at(_mailboxes.get(_pid(), 0))
+        if (
+            box is None
+        ):  # asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours
+            _call_probe(call, "mailbox", "", lambda result: _remember(call("PyLong_AsLong", result)))
+            box = _Mailbox.at(_mailboxes.get(_pid(), 0))
+        return box.send(call, method, argument) if box is not None else 0
 
 
 @contextlib.contextmanager
 def _calls_in(number: int, functions: dict[str, int]) -> Iterator[_Call]:
     """A function that calls C functions in thread ``number``: by name, with words. The user sees none of it."""
     select_innermost(number)
+    errno_location = functions["__errno_location"]
 
     def call(name: str, *arguments: int) -> int:
         words = ",".join("(long)%d" % word for word in arguments)
@@ -50,7 +51,7 @@ def _calls_in(number: int, functions: dict[str, int]) -> Iterator[_Call]:
     for point in stopping:
         point.enabled = False
     try:
-        with calling(), _errno_kept(call):
+        with calling(), _errno_kept(call, errno_location):
             yield call
     finally:
         for point in stopping:
@@ -58,26 +59,28 @@ def _calls_in(number: int, functions: dict[str, int]) -> Iterator[_Call]:
 
 
 @contextlib.contextmanager
-def _errno_kept(call: _Call) -> Iterator[None]:
+def _errno_kept(call: _Call, function: int) -> Iterator[None]:
     inferior = gdb.selected_inferior()
-    errno = _place_of_errno(call)
+    errno = _place_of_errno(call, function)
     saved = inferior.read_memory(errno, 4).tobytes()
     yield
     inferior.write_memory(errno, saved)
 
 
-_errno_offsets: dict[int, int] = {}  # by process: from the thread pointer; the same in each thread
+# From the thread pointer, the same in each thread; by process, and the function that says it: exec changes both.
+_errno_offsets: dict[tuple[int, int], int] = {}
 
 
-def _place_of_errno(call: _Call) -> int:
+def _place_of_errno(call: _Call, function: int) -> int:
     """Where errno of the selected thread is. It is asked for once, where the thread pointer is known."""
     try:
         pointer = int(gdb.newest_frame().read_register("fs_base"))
     except (gdb.error, ValueError):  # of x86-64 only
         return call("__errno_location")
-    if _pid() not in _errno_offsets:
-        _errno_offsets[_pid()] = call("__errno_location") - pointer
-    return _errno_offsets[_pid()] + pointer
+    key = _pid(), function
+    if key not in _errno_offsets:
+        _errno_offsets[key] = call("__errno_location") - pointer
+    return _errno_offsets[key] + pointer
 
 
 def _pid() -> int:

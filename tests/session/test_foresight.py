@@ -110,7 +110,7 @@ def test_a_call_of_the_probe_keeps_errno_and_the_exception_of_the_thread(
         await arrive(driver)
         session = driver.session
         thread = await session.inspector.gdb_thread(session.require_stopped().thread.tid)
-        for _ in range(2):  # by the second call gdb has learned where the mailbox is
+        for _ in range(2):  # before the second call gdb has learned where the mailbox is
             await _raise_in_target(driver)
             depth = await session.probe.arm(thread, "finish")
             assert depth == 1  # the module

@@ -161,6 +161,7 @@ class Mailbox(bytes):
 MARK = b"dualdbg mailbox\0"  # gdb_scripts/dualdbg_engine/inferior_evaluation.py
 ROOM_OF_EXCEPTION = 24  # bytes behind the mark, in which gdb keeps an exception of the thread
 MAILBOX = Mailbox(MARK + bytes(1008))
+_earlier_mailboxes: Any = None  # of previous probes: a gdb may know them still
 
 
 def mailbox(argument: str = "") -> int:
@@ -170,7 +171,9 @@ def mailbox(argument: str = "") -> int:
 
 def listen(earlier: Any) -> None:
     """Begin, before the session's first message. The notes of ``earlier``, the previous probe, are carried on."""
-    global heard
+    global heard, _earlier_mailboxes
+    if hasattr(earlier, "MAILBOX"):
+        _earlier_mailboxes = (earlier.MAILBOX, earlier._earlier_mailboxes)
     if earlier is not None and hasattr(earlier, "heard"):
         heard = earlier.heard
     else:
