@@ -56,9 +56,8 @@ _MOVES = {
     Move.STEP_INSTRUCTION: "-exec-step-instruction",
     Move.NEXT_INSTRUCTION: "-exec-next-instruction",
 }
-_AS_OURS = (
-    "with language c++ -- "  # a command whose arguments are expressions reads them in no frame's language
-)
+# A command whose arguments are expressions reads them in no frame's language.
+_AS_OURS = "with language c++ -- "
 
 
 class GdbEngine(GdbHelpers):
@@ -150,9 +149,8 @@ class GdbEngine(GdbHelpers):
         await self.keep_index(index)
         if root:
             await self._process.console(f"set sysroot {root}")
-            await self._process.console(
-                f'file "/proc/{pid}/exe"', _FILE_DEADLINE
-            )  # after chroot(2) gdb misses it
+            # After chroot(2) gdb misses it.
+            await self._process.console(f'file "/proc/{pid}/exe"', _FILE_DEADLINE)
         try:
             await self._process.command(f"-target-attach {pid}")
             await settled(attached, DEADLINE)

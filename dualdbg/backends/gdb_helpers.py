@@ -35,9 +35,8 @@ from .native import (
     Visit,
 )
 
-_ANSWER_MARK = (
-    "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints
-)
+# Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
+_ANSWER_MARK = "dualdbg-answer:"
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)

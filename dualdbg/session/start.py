@@ -289,10 +289,8 @@ def furnish(
     assert debugpy is not None
     policy = options.symbols
     ours = (debugpy_package(), BOOTSTRAP)
-    hidden = (
-        *map(str, ours),
-        *map(os.path.realpath, ours),
-    )  # the names that Python has for its files, and those that the kernel has
+    # The names that Python has for its files, and those that the kernel has.
+    hidden = (*map(str, ours), *map(os.path.realpath, ours))
     reader = StackReader(engine, image, policy, hidden)
     reader.emit = session.emit
     inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)

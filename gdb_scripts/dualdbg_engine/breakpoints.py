@@ -16,19 +16,14 @@ from dualdbg_helpers import cython_frames, language
 from . import function_places, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
-_WORDS = {
-    1: "unsigned char",
-    2: "unsigned short",
-    4: "unsigned int",
-    8: "unsigned long",
-}  # by their bytes, LP64
+# By their bytes, LP64.
+_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long"}
 _ACCESS = {"write": gdb.WP_WRITE, "read": gdb.WP_READ, "readWrite": gdb.WP_ACCESS}
 _watched: dict[gdb.Breakpoint, int] = {}  # the numbers of their variables
 _with: dict[gdb.Breakpoint, Callable[[], None]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
-_LOG_MARK = (
-    "dualdbg-log:"  # begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py
-)
+# Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
+_LOG_MARK = "dualdbg-log:"
 
 
 def _gone(point: gdb.Breakpoint) -> None:

@@ -349,6 +349,18 @@ def test_a_step_over_a_library_is_no_news_at_another_stop() -> None:
     assert [type(event) for event in told(stepped(state))] == [Stopped]
 
 
+def test_what_the_user_has_had_gdb_catch_is_shown_where_it_is() -> None:
+    """It is no pause, which debugpy would make elsewhere."""
+    state = running()
+    need = one(native_stopped(state, NativeStopped(StopCause.OTHER, PID, 2, 0x100, words="fork")), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.STEP
+    need = one(native_fact_read(state, replace(need.facts, ends_step=None)), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.THREAD
+    prepare = one(native_fact_read(state, replace(need.facts, thread=(2, PID + 1))), PrepareNative)
+    assert isinstance(prepare, PrepareNative)
+    assert (prepare.verdict.reason, prepare.verdict.description) == (Reason.BREAKPOINT, "fork")
+
+
 def test_a_pause_during_a_halt_becomes_a_stop() -> None:
     state = running()
     halt = Halt()

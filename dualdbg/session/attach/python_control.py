@@ -43,9 +43,8 @@ from .pending_call import QueueBusy, Write
 _ANSWER_DEADLINE = patient(24 * 3600.0)  # gdb may hold the target for as long as the user likes
 _TRIES = 20
 _LAST_WORDS = patient(5.0)  # seconds for a thread of pydevd to end in the target
-_CALL_DEADLINE = patient(
-    60.0
-)  # seconds; a thread that runs Python may enter a long native call with the GIL first
+# Seconds; a thread that runs Python may enter a long native call with the GIL first.
+_CALL_DEADLINE = patient(60.0)
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,8 @@ _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code
 _LATER = "takes effect when the program goes on"
 _NO_CONTROL = "waits for Python control"
 _UNSEEN = "no function of that name was found; it stops when one is called"
-_DEADLINE = patient(
-    20.0
-)  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
+# Seconds for debugpy to take breakpoints; a slower answer still counts when it comes.
+_DEADLINE = patient(20.0)
 
 
 @dataclass

@@ -16,12 +16,8 @@ from .inspector import Inspector
 from .python_objects import NoVariable
 
 # Begins like a variable of Python, not like a register, a number, a cast or an option.
-_OF_PYTHON = {
-    "dispatch-keys",
-    "py2cpp",
-    "pyobject",
-    "tensor",
-}  # commands to which a variable of Python can be given
+# Commands to which a variable of Python can be given.
+_OF_PYTHON = {"dispatch-keys", "py2cpp", "pyobject", "tensor"}
 _PYTHON_FIRST = {"py2cpp"}  # in native frames too, where it means the Python frame below
 _PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
 

@@ -65,9 +65,8 @@ class MomentaryBreakpoints:
         inlined = [body for body in map(code.inlined_body, entries) if body is not None]
         if inlined:
             visits = await self._native.function_visits(inlined)
-            for (
-                visit
-            ) in visits:  # at one that gdb does not take for the user's it hides what is inlined there
+            # At one that gdb does not take for the user's it hides what is inlined there.
+            for visit in visits:
                 number = await self._native.insert_breakpoint(visit.address, gdb_thread)
                 momentary.entries[number] = visit.address
             around = {start for start, _, _ in inlined} if visits else set()

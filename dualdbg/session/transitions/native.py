@@ -92,9 +92,8 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
     if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
         state.grip = Grip.SHOWN
         return []
-    if (
-        state.prepared is not None
-    ):  # it came in a call of the user's, before the stop that is to be shown was told
+    # It came in a call of the user's, before the stop that is to be shown was told.
+    if state.prepared is not None:
         state.grip, state.facts = Grip.SHOWN, state.prepared.facts
         return [state.prepared]
     if state.holder is not None:  # the stop came in the middle of work of ours

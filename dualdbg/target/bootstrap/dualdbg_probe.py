@@ -363,9 +363,8 @@ def entries_of(function: Any) -> list[int]:
         native = callables.native_of(function, covers)
     except callables.UnknownCallable:
         return []
-    if (
-        native.kind == callables.NANOBIND_FUNCTION
-    ):  # its captured values may be stale, so only the dispatcher is certain
+    # Its captured values may be stale, so only the dispatcher is certain.
+    if native.kind == callables.NANOBIND_FUNCTION:
         return [entry.address for entry in native.entries if entry.role == "dispatcher"]
     found: list[int] = []
     previous = None
