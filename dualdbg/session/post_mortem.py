@@ -215,6 +215,9 @@ class _PythonInCore(PythonSide):
             PythonThread(tid, state.frames, state.address == holder) for tid, state in captured.states.items()
         ]
 
+    def thread(self, tid: int) -> PythonThread | None:
+        return next((one for one in self.threads() if one.tid == tid), None)
+
     def names(self) -> dict[int, str]:
         return dict(self._captured.names)
 

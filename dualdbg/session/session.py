@@ -148,6 +148,10 @@ class Session:
         """Raises WrongState unless the target is in one of ``states``."""
         self.loop.state.require(*states)
 
+    def has_command(self) -> bool:
+        """Whether a command is being carried out."""
+        return self._command.is_held
+
     def require_stopped(self) -> Stop:
         """The stop. Raises WrongState unless the target is stopped."""
         return self.loop.state.require_stopped()

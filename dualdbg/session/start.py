@@ -56,6 +56,7 @@ from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
+from .stepping.foresight import Foresight
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
 from .stepping.handlers import HandlerFinder
@@ -326,10 +327,11 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
-    watch = LineWatch(loop, engine, inspector, code)
+    watch = LineWatch(loop, engine, inspector, code, probe.learn_mailbox)
     handlers = HandlerFinder(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
+    session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)

@@ -84,10 +84,12 @@ def require_thread(number: int, thread: int) -> None:
     _breakpoint(number).thread = thread
 
 
-def require_register(number: int, register: str, value: int) -> None:
-    """Let a breakpoint of the C library stop only where the lower half of a register is ``value``, signed."""
+def insert_cue(address: int, register: str, value: int) -> int:
+    """A breakpoint of the C library that stops only where the lower half of a register is ``value``, signed."""
     with language.ours():
-        _breakpoint(number).condition = "(int)$%s == %d" % (register, value)
+        point = gdb.Breakpoint("*%d" % address, internal=True)
+        point.condition = "(int)$%s == %d" % (register, value)
+    return int(point.number)
 
 
 def _breakpoint(number: int) -> gdb.Breakpoint:

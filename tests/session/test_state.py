@@ -279,6 +279,21 @@ def test_gdb_steps_again_within_a_step(again: Move) -> None:
     assert interrupted(state) == [Resume()]  # once
 
 
+@pytest.mark.parametrize("again", [None, Move.STEP])
+def test_a_stop_ends_the_step_of_gdb_that_is_not_made_again(again: Move | None) -> None:
+    """A Python stop has gdb interrupted only for a step that it works on."""
+    state = running()
+    state.step, state.debugpy_step, state.gdb_steps = STEP, STEP, True
+    need = one(native_stopped(state, STEPPED), ReadNative)
+    assert isinstance(need, ReadNative)
+    native_fact_read(state, replace(need.facts, ends_step=False, again=again))
+    read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
+    assert isinstance(read, ReadPython)
+    python_place_read(state, read.hold, PLACE)
+    prepare = one(python_hits_read(state, read.hold, ((), None)), PreparePython)
+    assert isinstance(prepare, PreparePython) and prepare.cancel_native is (again is not None)
+
+
 def test_gdb_steps_again_after_a_halt_whose_work_meets_a_stop() -> None:
     state = running()
     state.step = STEP

@@ -16,7 +16,7 @@ def let_run(state: TargetState) -> Effects:
     again = (
         (state.again, state.step.gdb_thread) if state.again is not None and state.step is not None else None
     )
-    state.again = None
+    state.again, state.gdb_steps = None, again is not None  # each stop ends gdb's own step
     return [Resume(signal, again=again), *interrupt_for_wishes(state), *next_python_stop(state)]
 
 
