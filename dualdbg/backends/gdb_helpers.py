@@ -271,12 +271,14 @@ class GdbHelpers:
         """Delete breakpoints by gdb's number; one that is gone already is no error."""
         await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
 
-    async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
+    async def insert_at_function(
+        self, address: int, inlined: str | None = None, gdb_thread: int | None = None
+    ) -> int:
         """A breakpoint at which the function itself is shown, not what was inlined at its beginning.
 
         ``inlined`` is the function's name where it was inlined itself. Returns gdb's number; it may be below zero.
         """
-        number = await self._helper(int, "insert-at-function", address, inlined)
+        number = await self._helper(int, "insert-at-function", address, inlined, gdb_thread)
         self._at_functions.add(number)
         return number
 

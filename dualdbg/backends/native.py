@@ -68,7 +68,8 @@ class FunctionPlace:
     """Where a breakpoint on a function belongs, with its source line where debug info has one.
 
     ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
-    function's, with parameters where they are known; ``inlined_in`` is the function into which it was inlined.
+    function's, with parameters where they are known; ``linkage`` its linkage name, ``inlined_in`` the function into
+    which it was inlined.
     """
 
     address: int
@@ -77,6 +78,7 @@ class FunctionPlace:
     hides: bool = False
     function: str | None = None
     inlined_in: str | None = None
+    linkage: str | None = None
 
 
 @dataclass(frozen=True)

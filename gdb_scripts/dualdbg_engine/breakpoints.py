@@ -120,12 +120,16 @@ class FunctionPoint(gdb.Breakpoint):
         return _holds(self.of_frame)
 
 
-def insert_at_function(address: int, inlined: str | None) -> int:
+def insert_at_function(address: int, inlined: str | None, thread: int | None = None) -> int:
     """Set a breakpoint at which a function is shown though another one was inlined at its beginning.
 
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
+    It is for one thread, or for all.
     """
-    return int(FunctionPoint(address, internal=not _is_shown(address, inlined)).number)
+    point = FunctionPoint(address, internal=not _is_shown(address, inlined))
+    if thread is not None:
+        point.thread = thread
+    return int(point.number)
 
 
 def _holds(condition: str | None) -> bool:

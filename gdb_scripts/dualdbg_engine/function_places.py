@@ -67,6 +67,7 @@ def function_instances(names: list[str], expand: list[str], read: list[int]) -> 
             caller = next(_functions(block.superblock), None)
             called = {
                 "function": block.function.print_name,
+                "linkage": block.function.linkage_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
             found = [function_body(entry_of(block))] if caller is None else _entries(position, block)

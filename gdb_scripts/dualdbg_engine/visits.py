@@ -53,7 +53,7 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         first = not name.startswith("__pyx_f_")  # the only caller of those is the wrapper, which runs it once
         found = _entered(start, end, partial(_is_within, name=name), first)
-        rows += [_row(_behind_prologue(address, start)) for address in found]
+        rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
     return rows
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...backends.native import FunctionPlace
+from ...known.binding_layers import functions_of_macro
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module, Place
 from ...symbols.elf.debug_names import may_name
@@ -13,6 +15,9 @@ from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.name_query import Query
+from ...symbols.names.other_languages import has_rust
+from ...symbols.names.rust_in_debug_info import meant_in_debug_info
+from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
@@ -52,7 +57,10 @@ class FunctionPlaces:
         """The places without those that are only a part of a function, where its beginning is a place too.
 
         A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
+        The same holds for what PyO3's macros make around a function.
         """
+        if inlined:
+            places = [place for place in places if not functions_of_macro(short_rust_name(place.symbol.name))]
         wholes = [place for place in places if not (_is_part(place) or self._is_wrapper(place))]
         beginnings = {_whole_name(place) for place in wholes}
         beginnings |= {parse(one.location.function or "").short for one in inlined}
@@ -91,14 +99,15 @@ class FunctionPlaces:
         if not having:
             return []
         expand = {identifier, identifier.lstrip("~")} if _debug_info(having) < _EXPANDED else ()
-        instances = await self._native.function_instances(_names(query), sorted(expand), [])
+        names = [*_names(query), *_rust_names(query, having)]
+        instances = await self._native.function_instances(names, sorted(expand), [])
         if not instances and _debug_info(having) < _READ_WHOLE:  # its name is not in gdb's index
             starts = [start for module in having for start in _function_starts(module)]
             instances = await self._native.function_instances(_names(query), [], starts)
         found = []
         for one in instances:
             there = self._image.module_at(one.address)
-            if one.inlined_in is not None and there in having and _means(query, one.function or ""):
+            if one.inlined_in is not None and there in having and _means(query, one):
                 library = there.path if there is not None else None
                 rest = one.address, one.file, one.line, one.inlined_in
                 found.append(FunctionAt(Location(one.function, library, *rest), one.hides))
@@ -156,8 +165,17 @@ def _identifier(query: Query) -> str | None:
     return split_component(query.parsed.components[-1])[0]
 
 
-def _means(query: Query, function: str) -> bool:
+def _rust_names(query: Query, modules: list[Module]) -> list[str]:
+    files = [_with_debug_info(module.library) for module in modules if module.library is not None]
+    return [name for file in files if has_rust(file) for name in meant_in_debug_info(file, query)]
+
+
+def _means(query: Query, place: FunctionPlace) -> bool:
     """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
+    rust = demangle_rust(place.linkage or "")
+    if rust is not None:
+        return query.matches_rust(rust)
+    function = place.function or ""
     if query.matches(function):
         return True
     return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)

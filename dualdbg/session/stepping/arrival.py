@@ -265,6 +265,10 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return ENDS
     if step.kind == "step" and step.top is not None:
         return _detour(arrival, step)
+    if step.top is not None and top.inlined and is_inlined_in_users(arrival.stack):
+        return Outcome(
+            False, steps_again=True
+        )  # the rest of a line of the user's, which a library's code begins
     if momentary.entries:
         return _through_glue(arrival) or ENDS
     # The step left the user's function by next. It goes on to where that function returns, if gdb stops there.
