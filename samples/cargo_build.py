@@ -32,39 +32,40 @@ def crates() -> Path | None:
     return next((folder for folder in folders if any(folder.glob("pyo3-[0-9]*"))), None)
 
 
-def build(package: Path, profile: str, inputs: list[Path], flags: tuple[str, ...] = ()) -> Path:
-    """The folder with the extension of ``package``, compiled for this interpreter unless it is there.
+def build(manifest: Path, profile: str, sources: list[Path], flags: tuple[str, ...] = ()) -> Path:
+    """The folder with the extension of a package, compiled for this interpreter unless it is there.
 
-    ``inputs`` are the files whose content decides whether to compile again, ``flags`` those of rustc for this package.
-    What was made of the crates is kept for other packages.
+    ``manifest`` is its Cargo.toml, ``sources`` are what goes into its ``src`` and lie in one folder, ``flags`` those of
+    rustc for this package alone. What was made of the crates is kept for other packages.
     """
     reason, cargo, source = missing(), _cargo(), crates()
     if reason is not None or cargo is None or source is None:
         raise BuildError(reason or "")
     digest = hashlib.sha256(repr((sys.version, sys.prefix, str(source), _version(cargo), flags)).encode())
-    for file in [Path(__file__), *inputs]:
+    for file in [Path(__file__), manifest, *sources]:
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    folder = BUILD_DIR / f"{package.name}-{profile}-{digest.hexdigest()[:12]}"
+    name = re.findall(r'^name = "(\w+)"', manifest.read_text(), re.MULTILINE)[0]
+    folder = BUILD_DIR / f"{name}-{profile}-{digest.hexdigest()[:12]}"
     if folder.is_dir():
         return folder
     work = BUILD_DIR / "cargo"
     work.mkdir(parents=True, exist_ok=True)
-    settings = {"replace-with": "'here'"}, {"directory": f"'{source}'"}
-    replaced = [f"source.crates-io.{key}={value}" for key, value in settings[0].items()]
-    replaced += [f"source.here.{key}={value}" for key, value in settings[1].items()]
-    project = work / package.name
-    shutil.copytree(package, project, dirs_exist_ok=True)
+    replaced = ["source.crates-io.replace-with='here'", f"source.here.directory='{source}'"]
+    project = work / name
+    (project / "src").mkdir(parents=True, exist_ok=True)
+    shutil.copy(manifest, project)
+    for file in sources:
+        shutil.copy(file, project / "src")
     command = [cargo, "rustc", "--offline", "--quiet", "--profile", profile, "--lib"]
     command += [part for setting in replaced for part in ("--config", setting)]
     command += ["--", *flags, *(("--cfg", "pyo3_bound") if _pyo3(source) >= _BOUND_SINCE else ())]
-    command += [f"--remap-path-prefix=src={package}/src"]  # debug info names the sample itself
+    command += [f"--remap-path-prefix=src={sources[0].parent}"]  # debug info names the sample itself
     env = {**os.environ, "CARGO_TARGET_DIR": str(work / "target"), "PYO3_PYTHON": sys.executable}
     done = subprocess.run(
         command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if done.returncode != 0:
         raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
-    name = re.findall(r'^name = "(\w+)"', (package / "Cargo.toml").read_text(), re.MULTILINE)[0]
     unfinished = work / f".{folder.name}-{os.getpid()}"
     unfinished.mkdir()
     made = work / "target" / profile / f"lib{name}.so"

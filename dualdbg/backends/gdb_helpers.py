@@ -145,18 +145,17 @@ class GdbHelpers:
         return await self._helper(shapes.one(FunctionPlace), "function-body", address)
 
     async def function_instances(
-        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int]
+        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
     ) -> list[FunctionPlace]:
         """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
 
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
-        code at the addresses ``read``.
+        code at the addresses ``read``. What begins ``at`` these addresses is meant too.
         """
         named, without_scopes, places = list(names), list(expand), list(read)
+        asked = named, without_scopes, places, list(at)
         shape = shapes.rows(FunctionPlace)
-        return await self._helper(
-            shape, "function-instances", named, without_scopes, places, deadline=_LONG_DEADLINE
-        )
+        return await self._helper(shape, "function-instances", *asked, deadline=_LONG_DEADLINE)
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""

@@ -45,12 +45,19 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class CodeLocation:
-    """An address in code. With debug info it has its source line and its function, if they were asked for."""
+    """An address in code. With debug info it has its source line and its function, if they were asked for.
+
+    ``begins`` is the line at which the function is declared, ``hides`` whether other functions were inlined just there,
+    and ``inlined_in`` the function into which it was inlined itself.
+    """
 
     address: int
     file: str | None = None
     line: int | None = None
     function: str | None = None
+    begins: int | None = None
+    hides: bool = False
+    inlined_in: str | None = None
 
 
 @dataclass(frozen=True)

@@ -46,15 +46,20 @@ def function_body(address: int) -> dict[str, Any]:
     return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
 
 
-def function_instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
+def function_instances(
+    names: list[str], expand: list[str], read: list[int], at: list[int]
+) -> list[dict[str, Any]]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
     was inlined. ``expand`` are names without scopes: of code that was optimised when it was linked gdb's index has no
     others, and gdb reads what has these first; ``read`` are addresses whose
-    debug info it reads before. An inlined instance begins where gdb has its first instruction.
+    debug info it reads before. The functions that begin ``at`` these addresses are meant too, by their names in debug
+    info. An inlined instance begins where gdb has its first instruction.
     """
     rows = {}
+    begin = [outer_function(address) for address in at]
+    names = list(dict.fromkeys([*names, *(one.function.print_name for one in begin if one is not None)]))
     for address in read:
         gdb.find_pc_line(address)
     for name in expand:

@@ -19,9 +19,8 @@ PROFILES = {
 
 def main() -> int:
     profile = sys.argv[1] if len(sys.argv) > 1 else "O0"
-    inputs = [HERE / "Cargo.toml", HERE / "src" / "lib.rs"]
     try:
-        print(cargo_build.build(HERE, profile, inputs, PROFILES[profile]))
+        print(cargo_build.build(HERE / "Cargo.toml", profile, [HERE / "src" / "lib.rs"], PROFILES[profile]))
     except BuildError as error:
         print(f"build.py: {error}", file=sys.stderr)
         return 1

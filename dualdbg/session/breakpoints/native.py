@@ -22,6 +22,7 @@ from ..log_text import split_log
 from .cython_places import ENDINGS, CythonPlaces
 from .function_places import FunctionAt, FunctionPlaces
 from .ifuncs import IndirectFunctions
+from .moved_lines import elsewhere
 from .native_expressions import check_expression
 from .native_suffixes import is_counted_by_gdb, prints_itself
 from .operator_registrations import OperatorRegistrations, extension_operator
@@ -431,8 +432,10 @@ class NativeBreakpoints:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function
             function = self.image.describe(place.address)[0] if outlined else place.function
-            location = Location(function, library, place.address, place.file, place.line)
-            await self._insert(wanted, place.address, location)
+            location = Location(function, library, place.address, place.file, place.line, place.inlined_in)
+            await self._insert(wanted, place.address, location, place.hides)
+        if places:
+            wanted.message = elsewhere(wanted.spec.line, places)
 
     async def _insert(
         self, wanted: _Wanted, address: int, location: Location, at_function: bool = False
