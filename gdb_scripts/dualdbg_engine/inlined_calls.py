@@ -53,7 +53,7 @@ def _called(outer: gdb.Block, file: str, line: int) -> Iterator[tuple[int, gdb.B
     """The code of functions that were inlined by a call at ``file:line``: the block of the function that calls, and of
     the one into which that was inlined.
     """
-    address = outer.start
+    address = entry_of(outer)  # what lies before is seldom run: handlers of exceptions
     while address < outer.end:
         blocks = [*functions_around(address), None]
         for inner, caller, around in zip(blocks, blocks[1:], blocks[2:]):

@@ -68,7 +68,7 @@ def test_every_function_and_every_line(
         and not is_at_entries(gdb[spec], seen.places[spec], flow)
     ]
     print(f"{layer} {variant}: {len(names)} functions, {len(gdb)} lines, {len(wrong)} wrong")
-    assert len(names) == len(calls) and (len(gdb) > 60) == has_lines
+    assert len(names) == len(calls) and (len(gdb) > 40) == has_lines
     assert not wrong, "\n".join(wrong)
 
 
@@ -82,6 +82,8 @@ def is_at_entries(gdb: list[int], ours: list[int], flow: dict[int, control_flow.
 
 
 CDEF = {"corpus_cython.term", "corpus_cython.twice", "corpus_cython.Counter.hidden", "corpus_cython.no_gil"}
+# LLVM has made copies of the beginning of one inlined instance; one of them is not found, in gdb none.
+COPIED = {"corpus::walk"}
 # A generator stops when it begins, and each time that it goes on.
 GENERATORS = {"corpus_cython.numbers"}
 
@@ -89,8 +91,10 @@ GENERATORS = {"corpus_cython.numbers"}
 def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
     if name in GENERATORS:
         return hits > calls
-    if variant == "O2-nodebug" and (name.startswith("corpus::") or name in CDEF):
+    if variant == "O2-nodebug" and (not name.startswith("corpus_cython") or name in CDEF):
         return hits <= calls  # nothing says where it was inlined
+    if variant == "O3-lto" and name in COPIED:
+        return 0 < hits <= calls
     return calls == hits > 0
 
 

@@ -163,6 +163,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
         for spec in (*lines, *(NAMES if has_lines else ()))
         if not is_as_gdb_or_better(spec, gdb[spec], seen.places[spec], flow)
+        and not is_of_line(spec, seen.places[spec], library)
     ]
     wrong += [
         f"{start:#x}: {place:#x} is not on the way that ends at {around:#x}"
@@ -188,6 +189,18 @@ def is_right(name: str, calls: int, hits: int, layer: str, variant: str) -> bool
     if not has_lines and name in INLINED:
         return hits <= calls  # nothing says where
     return hits == calls
+
+
+def is_of_line(spec: str, ours: list[int], library: Path) -> bool:
+    """Whether each place is code that was inlined by a call on this line, as binutils read it.
+
+    gdb goes to the next line with code of its own, be that in another function.
+    """
+    command = ["addr2line", "-i", "-e", str(library), *map(hex, ours)]
+    rows = [
+        subprocess.run([*command[:4], place], capture_output=True, text=True).stdout for place in command[4:]
+    ]
+    return bool(rows) and all(re.search(rf"/{re.escape(spec)}\b", text) for text in rows)
 
 
 def is_as_gdb_or_better(

@@ -31,8 +31,8 @@ def meant_in_debug_info(elf: ElfFile, query: Query) -> list[str]:
             scopes.update(dict.fromkeys(_scopes(linkage, name)))
     if not scopes:
         return []
-    endings = {last} | {text for text in _strings(strings, f"{last}<") if text.startswith(f"{last}<")}
-    return [f"{scope}::{ending}" for scope in scopes for ending in sorted(endings)][:_MOST_NAMES]
+    instances = sorted({text for text in _strings(strings, f"{last}<") if text.startswith(f"{last}<")})
+    return [f"{scope}::{ending}" for ending in (last, *instances) for scope in scopes][:_MOST_NAMES]
 
 
 def is_in_debug_info(elf: ElfFile, name: str) -> bool:
@@ -60,7 +60,6 @@ def _scopes(linkage: str, name: str) -> Iterator[str]:
     for path in rust_paths(name):
         yield "::".join(path[:-1])
     if implementation is None and re.match(r"<.* as ", name):  # the legacy mangling does not say which one
-        modules = {path[:-2] for path in rust_paths(name)}
-        for module in sorted(modules):
+        for module in dict.fromkeys(path[:-2] for path in rust_paths(name)):
             for number in range(_MOST_IMPLEMENTATIONS):
                 yield "::".join((*module, f"{{impl#{number}}}"))
