@@ -152,10 +152,16 @@ class GdbHelpers:
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
         code at the addresses ``read``. What begins ``at`` these addresses is meant too.
         """
-        named, without_scopes, places = list(names), list(expand), list(read)
-        asked = named, without_scopes, places, list(at)
-        shape = shapes.rows(FunctionPlace)
-        return await self._helper(shape, "function-instances", *asked, deadline=_LONG_DEADLINE)
+        named, without_scopes, places, begin = list(names), list(expand), list(read), list(at)
+        return await self._helper(
+            shapes.rows(FunctionPlace),
+            "function-instances",
+            named,
+            without_scopes,
+            places,
+            begin,
+            deadline=_LONG_DEADLINE,
+        )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body` of each."""
