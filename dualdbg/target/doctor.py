@@ -13,10 +13,11 @@ from enum import Enum
 from pathlib import Path
 
 from dualdbg.environment import for_gdb, for_questions
-from dualdbg.errors import DualdbgError, SymbolError
+from dualdbg.errors import DualdbgError, SymbolError, TargetError
 from dualdbg.gdb_versions import NEWEST, OLDEST
 from dualdbg.python_versions import warning_of
 
+from ..in_thread import run
 from ..patience import patient
 from ..shortage import shortage
 from . import interpreter as interpreters
@@ -28,6 +29,7 @@ from .preload import COMPILERS
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
 CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
 SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer
+_NOT_RUN = (OSError, subprocess.TimeoutExpired, TargetError)
 
 SectionNames = Callable[[str], Collection[str]]
 """The names of the sections of an ELF file; raises SymbolError when it cannot be read."""
@@ -71,7 +73,9 @@ def examine(python: str | None, gdb: str | None, cache: Path, section_names: Sec
     return [*findings, *check_disk(cache)]
 
 
-def _why(error: OSError | subprocess.TimeoutExpired) -> str:
+def _why(error: Exception) -> str:
+    if isinstance(error, DualdbgError):
+        return error.message
     known = shortage(error)
     if known is not None:
         return known.message
@@ -87,7 +91,7 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         shown = _output([path, "--version", "-nx", "-nh"])
         script = "import gdb, sys; print('dualdbg', *sys.version_info[:2])"
         scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except _NOT_RUN as error:
         return [
             Finding(
                 "gdb", Status.ERROR, f"{path} does not run: {_why(error)}", "apt-get install --reinstall gdb"
@@ -230,15 +234,15 @@ def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
         "LD_PRELOAD": f"./{extension.name}",
     }
     try:
-        done = subprocess.run(
+        done = run(
             [interpreter.executable, "-I", "-c", ""],  # for a loader that runs the program all the same
             cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
             env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             timeout=SECONDS,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except _NOT_RUN as error:
         return [f"{interpreter.executable} does not run: {_why(error)}"]
     said = (done.stdout + done.stderr).decode(errors="replace")
     lines = (" ".join(line.split()) for line in said.splitlines())
@@ -266,8 +270,12 @@ def check_disk(cache: Path) -> list[Finding]:
 
 def _output(command: list[str]) -> str:
     """What gdb prints, started as a session starts it."""
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, env=for_gdb(os.environ)
+    done = run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+        env=for_gdb(os.environ),
     )
     return done.stdout.decode(errors="replace")
 
