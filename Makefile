@@ -75,6 +75,7 @@ tools-dev:
 tools-test:
 	@scripts/ensure-tools venv gdb g++ headers dot --if-possible \
 		sudo nvim emacs tmux strace node npm python3.14
+	@scripts/fetch-crates build/crates
 
 tools-editors:
 	@scripts/ensure-tools venv gdb g++ headers node npm chromium

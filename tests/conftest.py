@@ -70,6 +70,13 @@ def rust_samples(language_samples: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def pyo3_crates() -> None:
+    """No test where cargo or the crates of PyO3 are missing."""
+    reason = support.why_no_pyo3()
+    support.require(reason is None, reason or "", outside=True)
+
+
+@pytest.fixture(scope="session")
 def fortran_samples(language_samples: Path) -> Path:
     """The same, where they have the library in Fortran."""
     there = (language_samples / "O0" / "libsample_fortran.so").is_file()

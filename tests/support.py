@@ -123,6 +123,19 @@ def build_languages() -> Path:
     return built(SAMPLES / "languages/build.py")
 
 
+def why_no_pyo3() -> str | None:
+    """Why no extension can be compiled with PyO3; None when one can."""
+    check = "import cargo_build; print(cargo_build.missing() or '')"
+    command = [sys.executable, "-c", check]
+    done = subprocess.run(command, cwd=SAMPLES, capture_output=True, text=True, check=True)
+    return done.stdout.strip() or None
+
+
+def build_pyo3(level: str) -> Path:
+    """The folder with sample_pyo3, by the optimisation level: O0 or O2."""
+    return built(SAMPLES / "pyo3/build.py", level)
+
+
 def build_corpus() -> Path:
     """The folder with sample_corpus.so."""
     return built(SAMPLES / "torch_extension/corpus/build.py")

@@ -144,17 +144,22 @@ class GdbHelpers:
         return await self._helper(shapes.one(FunctionPlace), "function-body", address)
 
     async def function_instances(
-        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int]
+        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
     ) -> list[FunctionPlace]:
         """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
 
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
-        code at the addresses ``read``.
+        code at the addresses ``read``. What begins ``at`` these addresses is meant too.
         """
-        named, without_scopes, places = list(names), list(expand), list(read)
-        shape = shapes.rows(FunctionPlace)
+        named, without_scopes, places, begin = list(names), list(expand), list(read), list(at)
         return await self._helper(
-            shape, "function-instances", named, without_scopes, places, deadline=_LONG_DEADLINE
+            shapes.rows(FunctionPlace),
+            "function-instances",
+            named,
+            without_scopes,
+            places,
+            begin,
+            deadline=_LONG_DEADLINE,
         )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
@@ -274,12 +279,14 @@ class GdbHelpers:
         self._at_functions.difference_update(numbers)
         self._tell("delete-breakpoints", list(numbers))
 
-    async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
+    async def insert_at_function(
+        self, address: int, inlined: str | None = None, gdb_thread: int | None = None
+    ) -> int:
         """A breakpoint at which the function itself is shown, not what was inlined at its beginning.
 
         ``inlined`` is the function's name where it was inlined itself. Returns gdb's number; it may be below zero.
         """
-        number = await self._helper(int, "insert-at-function", address, inlined)
+        number = await self._helper(int, "insert-at-function", address, inlined, gdb_thread)
         self._at_functions.add(number)
         return number
 

@@ -47,12 +47,19 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class CodeLocation:
-    """An address in code. With debug info it has its source line and its function, if they were asked for."""
+    """An address in code. With debug info it has its source line and its function, if they were asked for.
+
+    ``begins`` is the line at which the function is declared, ``hides`` whether other functions were inlined just there,
+    and ``inlined_in`` the function into which it was inlined itself.
+    """
 
     address: int
     file: str | None = None
     line: int | None = None
     function: str | None = None
+    begins: int | None = None
+    hides: bool = False
+    inlined_in: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ class FunctionPlace:
     """Where a breakpoint on a function belongs, with its source line where debug info has one.
 
     ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
-    function's, with parameters where they are known; ``inlined_in`` is the function into which it was inlined.
+    function's, with parameters where they are known; ``linkage`` its linkage name, ``inlined_in`` the function into
+    which it was inlined.
     """
 
     address: int
@@ -79,6 +87,7 @@ class FunctionPlace:
     hides: bool = False
     function: str | None = None
     inlined_in: str | None = None
+    linkage: str | None = None
 
 
 @dataclass(frozen=True)

@@ -327,6 +327,7 @@ def _binding(row: Breakpoint) -> str:
         places = {file_name(location.library or location.file) for location in row.locations}
         inlined = sum(location.inlined_in is not None for location in row.locations)
         note = f", {inlined} of them inlined" if inlined else ""
+        note += f" ({row.message})" if row.message else ""
         return f"{len(row.locations)} places in {', '.join(sorted(places))}{note}"
     if not row.locations:
         return str(row.state.value)

@@ -46,6 +46,9 @@ LAYERS = (
 )
 
 # Rust's own library and its runtime, by what rustc calls their functions.
+RUST_RUNTIME = re.compile(
+    r"_*rust_(?:try|panic|eh_personality|alloc|dealloc|realloc|begin_\w+|end_\w+|\w*panic\w*)$"
+)
 RUST_LIBRARY = re.compile(
     r"<*(?:&(?:mut )?)?(?:std|core|alloc|__rustc)::|_*rust_\w+$|<[\[(]?[^<]* as (?:core|alloc|std)::"
 )
@@ -100,6 +103,7 @@ CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nano
 _PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
 _NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
 _CYTHON_WRAPPER = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)")
+_IMPLEMENTATION = re.compile(r"^.*::<impl ([\w:]+)(?:<.*>)?>::$")  # a method by the legacy name of its impl
 _PYO3_WRAPPER = re.compile(r"(?P<scope>.*::)__py(?:function_(?P<function>\w+)|method_(?P<method>\w+)__)$")
 
 
@@ -108,14 +112,23 @@ def is_library_code(linkage: bytes) -> bool:
     return _LIBRARY_CODE.match(linkage) is not None
 
 
+def is_rust_library(language: str | None, function: str | None) -> bool:
+    """Whether a function is one of Rust's own library, by the language of its source and its demangled name."""
+    return language == "rust" and RUST_LIBRARY.match(function or "") is not None
+
+
 def is_pytorch_code(linkage: bytes) -> bool:
     """Whether a function in an extension comes from PyTorch's headers, by its linkage name."""
     return _PYTORCH_CODE.match(linkage) is not None
 
 
-def body_behind(name: str) -> str | None:
-    """The author's function behind a binding layer's wrapper, by the wrapper's demangled name; else None."""
-    return lambda_of_caster(name) or implementation_of(name) or operand_of(name) or function_of_macro(name)
+def bodies_behind(name: str) -> tuple[str, ...]:
+    """What the author's function behind a binding layer's wrapper may be called, by the wrapper's demangled name.
+
+    The likeliest first; nothing for what is no wrapper.
+    """
+    body = lambda_of_caster(name) or implementation_of(name) or operand_of(name)
+    return (body,) if body is not None else functions_of_macro(name)
 
 
 def lambda_of_caster(name: str) -> str | None:
@@ -137,13 +150,22 @@ def lambda_of_caster(name: str) -> str | None:
     return None
 
 
-def function_of_macro(name: str) -> str | None:
-    """The author's function behind a wrapper of PyO3's macros: ``<Stream>::__pymethod_step__`` -> ``Stream::step``."""
+def functions_of_macro(name: str) -> tuple[str, ...]:
+    """What the author's function behind a wrapper of PyO3's macros may be called; the likeliest first.
+
+    ``<Stream>::__pymethod_step__`` -> ``Stream::step``. The wrapper of a property ``size`` is named as that of a method
+    ``get_size``, and that of a constructor after Python's ``__new__``. Nothing for what is no such wrapper.
+    """
     match = _PYO3_WRAPPER.match(name)
     if match is None:
-        return None
-    own = match["function"] or re.sub(r"^[gs]et_(?=[gs]et_)", "", match["method"])
-    return f"{match['scope'].replace('<', '').replace('>', '')}{own}"
+        return ()
+    scope = _IMPLEMENTATION.sub(r"\1::", match["scope"]).replace("<", "").replace(">", "")
+    scope = scope.replace("::_::", "::")  # the macros write into constants without a name
+    own = match["function"] or match["method"]
+    of_property = re.sub(r"^[gs]et_", "", own) if match["method"] else own
+    if own.startswith(("get_get_", "set_set_")):
+        own = of_property
+    return tuple(dict.fromkeys(scope + one for one in (own, of_property, own.strip("_"))))
 
 
 def operand_of(name: str) -> str | None:

@@ -19,7 +19,14 @@ def short_function(name: str, room: int | None) -> str:
 
 
 def without_template_arguments(name: str) -> str:
-    """``f<int, g<char> >::call`` becomes ``f<...>::call``; ``operator<``, ``operator->`` and their kin stay."""
+    """``f<int, g<char> >::call`` becomes ``f<...>::call``; ``operator<``, ``operator->`` and their kin stay.
+
+    A method of Rust is that of its type: ``<Square as Shape>::area`` becomes ``Square::area``.
+    """
+    if name.startswith(_OPENING):
+        end = _end_of_brackets(name)
+        type_name = without_template_arguments(_before_trait(name[1:end]))
+        return type_name + without_template_arguments(name[end + 1 :])
     result: list[str] = []
     depth = 0
     at = 0
@@ -36,11 +43,34 @@ def without_template_arguments(name: str) -> str:
                 result.append("<...>")
             depth += 1
         elif letter == _CLOSING and depth:
-            depth -= 1
+            depth -= name[at - 1] != "-"  # an arrow is no bracket
         elif depth == 0:
             result.append(letter)
         at += 1
     return "".join(result)
+
+
+def _end_of_brackets(name: str) -> int:
+    """The index of the bracket that closes the one at the beginning; an arrow is no bracket."""
+    depth = 0
+    for at, letter in enumerate(name):
+        if letter == _OPENING:
+            depth += 1
+        elif letter == _CLOSING and name[at - 1] != "-":
+            depth -= 1
+            if depth == 0:
+                return at
+    return len(name)
+
+
+def _before_trait(name: str) -> str:
+    """``a::T<b>`` of ``a::T<b> as c::Trait``."""
+    depth = 0
+    for at, letter in enumerate(name):
+        if depth == 0 and name.startswith(" as ", at):
+            return name[:at]
+        depth += (letter == _OPENING) - (letter == _CLOSING and name[at - 1] != "-")
+    return name
 
 
 def _operator_at(name: str, at: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
-from ..known.binding_layers import GLUE_PATTERNS, RUST_LIBRARY
+from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import is_runtime, is_system
@@ -55,7 +55,7 @@ class RoleRules:
     def is_glue(self, frame: NativeFrame) -> bool:
         if frame.function is None:
             return False
-        if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function):
+        if is_rust_library(frame.source_language, frame.function):
             return True
         if frame.file is not None and _PYTHON_HEADER.search(frame.file):
             return True  # Py_INCREF and its kind
@@ -87,6 +87,8 @@ def _is_runtime(frame: Frame) -> bool:
     if isinstance(frame, PythonFrame):
         return False
     library = frame.library or ""
+    if is_rust_library(frame.source_language, frame.function):
+        return True  # it is linked into the extension
     return is_system(library) or is_runtime(library) or (frame.function or "").startswith(RUNTIME_NAMESPACES)
 
 

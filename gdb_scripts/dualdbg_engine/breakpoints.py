@@ -137,13 +137,17 @@ class FunctionPoint(gdb.Breakpoint):
         return _holds(self.of_frame)
 
 
-def insert_at_function(address: int, inlined: str | None) -> int:
+def insert_at_function(address: int, inlined: str | None, thread: int | None = None) -> int:
     """Set a breakpoint at which a function is shown though another one was inlined at its beginning.
 
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
+    It is for one thread, or for all.
     """
     block = _inlined(address, inlined)
-    return _shown(FunctionPoint(address, internal=block is None), address, block)
+    point = FunctionPoint(address, internal=block is None)
+    if thread is not None:
+        point.thread = thread
+    return _shown(point, address, block)
 
 
 def _holds(condition: str | None) -> bool:

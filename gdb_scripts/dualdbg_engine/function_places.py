@@ -39,15 +39,20 @@ def function_body(address: int) -> dict[str, Any]:
     return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
 
 
-def function_instances(names: list[str], expand: list[str], read: list[int]) -> list[dict[str, Any]]:
+def function_instances(
+    names: list[str], expand: list[str], read: list[int], at: list[int]
+) -> list[dict[str, Any]]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
     was inlined. ``expand`` are names without scopes: of code that was optimised when it was linked gdb's index has no
     others, and gdb reads what has these first; ``read`` are addresses whose
-    debug info it reads before. An inlined instance begins where gdb has its first instruction.
+    debug info it reads before. The functions that begin ``at`` these addresses are meant too, by their names in debug
+    info. An inlined instance begins where gdb has its first instruction.
     """
     rows = {}
+    begin = [outer_function(address) for address in at]
+    names = list(dict.fromkeys([*names, *(one.function.print_name for one in begin if one is not None)]))
     for address in read:
         gdb.find_pc_line(address)
     for name in expand:
@@ -60,6 +65,7 @@ def function_instances(names: list[str], expand: list[str], read: list[int]) -> 
             caller = next(_functions(block.superblock), None)
             called = {
                 "function": block.function.print_name,
+                "linkage": block.function.linkage_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
             found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
@@ -88,17 +94,20 @@ def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, 
 
 
 def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
-    """Other code of the line with which an inlined function begins, to which a way leads past the entry."""
+    """Other code of the line with which an inlined function begins, to which a way leads past the entry.
+
+    It may begin with a line of what was inlined into it.
+    """
     outer = outer_function(position.pc)
-    if position.symtab is None or outer is None:
+    first = gdb.find_pc_line(position.pc)
+    if first.symtab is None or outer is None:
         return []
     copies: list[int] = []
     reached: set[int] | None = None
-    same = {row.pc for row in position.symtab.linetable().line(position.line) or ()} - {position.pc}
-    for address in sorted(same):
-        if not block.start <= address < block.end or gdb.find_pc_line(address).line != position.line:
-            continue
-        if not any(_is_same(one, block) for one in functions_around(address)):
+    same = {row.pc for row in first.symtab.linetable().line(first.line) or ()} - {position.pc}
+    for row in sorted(same):
+        address = _first_in(block, row) if gdb.find_pc_line(row).line == first.line else None
+        if address is None or address == position.pc:
             continue
         if reached is None:
             reached = _reached(outer, {position.pc, *copies})
@@ -106,6 +115,17 @@ def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
             copies.append(address)
             reached = None
     return copies
+
+
+def _first_in(block: gdb.Block, row: int) -> int | None:
+    """The first instruction of a function in the run of one line that begins at ``row``, which may begin in another."""
+    last = gdb.find_pc_line(row).last
+    if last is None or row >= block.end or last < block.start:
+        return None
+    for one in gdb.selected_inferior().architecture().disassemble(row, last):
+        if any(_is_same(around, block) for around in functions_around(one["addr"])):
+            return int(one["addr"])
+    return None
 
 
 def entry_of(block: gdb.Block) -> int:

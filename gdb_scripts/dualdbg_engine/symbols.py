@@ -9,6 +9,7 @@ from typing import Any
 import gdb
 
 from .function_places import entry_of, function_body, inner_function, outer_function
+from .inlined_calls import inlined_calls
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
@@ -19,13 +20,19 @@ def function_bodies(addresses: list[int]) -> list[int]:
 def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; may be empty.
 
-    On the first line of a function it is the place of the function, as in gdb.
+    On the first line of a function it is the place of the function, as in gdb. A line that only calls what was inlined
+    is entered where that begins. ``begins`` is the line at which the function of a place is declared.
     """
     try:
         _, positions = gdb.decode_line("%s:%d" % (quoted(file), line))
     except gdb.error:
         return []
     rows = []
+    tables = {one.symtab.fullname(): one.symtab for one in positions or () if one.symtab is not None}
+    if line and not any(one.line == line for one in positions or ()):
+        called = inlined_calls(list(tables.values()), line)
+        if called:
+            return called
     for position in positions or ():
         if position.symtab is None or not position.pc:
             continue
@@ -40,9 +47,17 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
                 "file": position.symtab.fullname(),
                 "line": found,
                 "function": block.function.print_name if block is not None else None,
+                "begins": _declared(outer, block),
             }
         )
     return rows
+
+
+def _declared(outer: gdb.Block | None, block: gdb.Block | None) -> int | None:
+    """The line at which the function of a place is declared. Of an inlined one gdb has that of the call."""
+    if outer is None or block is None or (block.start, block.end) != (outer.start, outer.end):
+        return None
+    return outer.function.line or None
 
 
 def _is_first_line(outer: gdb.Block, block: gdb.Block | None, position: gdb.Symtab_and_line) -> bool:

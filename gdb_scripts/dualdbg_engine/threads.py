@@ -120,12 +120,23 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),
-        "function": function.print_name if function is not None else frame.name(),
+        "function": _name(frame, function),
         "file": file,
         "line": line,
         "inlined": frame.type() == gdb.INLINE_FRAME,
         "source_language": _source_language(frame, table),
     }
+
+
+def _name(frame: gdb.Frame, function: gdb.Symbol | None) -> str | None:
+    """Of what was inlined from Rust the linkage name: gdb's own counts the ``impl`` of a module, and names no type."""
+    if function is None:
+        name = frame.name()
+    elif frame.type() == gdb.INLINE_FRAME and "{impl#" in function.print_name:
+        name = function.linkage_name
+    else:
+        name = function.print_name
+    return str(name) if name is not None else None
 
 
 def _source_language(frame: gdb.Frame, table: gdb.Symtab | None) -> str | None:

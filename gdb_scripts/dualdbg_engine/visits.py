@@ -31,7 +31,13 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             rows += function_visits([(start, end, author) for author in authors])
             continue
 
-        def wanted(address: int, marked: dict[int, int] = marked) -> bool:
+        body = _behind_prologue(start, start)
+
+        def wanted(
+            address: int, marked: dict[int, int] = marked, prologue: range = range(start, body)
+        ) -> bool:
+            if address in prologue:
+                return False  # compilers give it the line above, and a generator that goes on passes it too
             sal = gdb.find_pc_line(address)
             is_line = address in marked or (sal.pc in marked and sal.line == marked[sal.pc])
             return is_line and _author(address) is not None
@@ -48,7 +54,7 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         first = not name.startswith("__pyx_f_")  # the only caller of those is the wrapper, which runs it once
         found = _entered(start, end, partial(_is_within, name=name), first)
-        rows += [_row(_behind_prologue(address, start)) for address in found]
+        rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
     return rows
 
 

@@ -17,6 +17,8 @@ from dualdbg.known.short_names import short_function, without_template_arguments
         ("a<b>::operator->", "a<...>::operator->"),
         ("a::operator<=>(b<c>)", "a::operator<=>(b<...>)"),
         ("my_operator<int>", "my_operator<...>"),
+        ("<a::Square as a::Shape<i64>>::area", "a::Square::area"),
+        ("<alloc::vec::Vec<fn() -> u8> as b::C>::push", "alloc::vec::Vec<...>::push"),
         ("(anonymous namespace)::f", "(anonymous namespace)::f"),
         ("f<(a)1>::g<h<i>, j>::k", "f<...>::g<...>::k"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.known.binding_layers import GLUE_PATTERNS, LAYERS, body_behind, is_library_code
+from dualdbg.known.binding_layers import GLUE_PATTERNS, LAYERS, bodies_behind, is_library_code
 from dualdbg.symbols.names.cxx_names import parse
 from dualdbg.symbols.names.demangle import demangle
 from dualdbg.symbols.objfile import Objfile
@@ -107,8 +107,8 @@ def test_an_author_may_choose_such_names(linkage: bytes) -> None:
 
 
 def test_the_body_behind_a_wrapper() -> None:
-    assert body_behind("__pyx_pw_6module_3add(_object*)") == "__pyx_pf_6module_2add"
-    assert body_behind("__pyx_pw_6module_1add") == "__pyx_pf_6module_add"
+    assert bodies_behind("__pyx_pw_6module_3add(_object*)") == ("__pyx_pf_6module_2add",)
+    assert bodies_behind("__pyx_pw_6module_1add") == ("__pyx_pf_6module_add",)
     caster = "pybind11::cpp_function::initialize<f(x)::{lambda(int)#1}, void>(int)"
-    assert body_behind(caster) == "f(x)::{lambda(int)#1}::operator()"
-    assert body_behind("mine::f(int)") is None
+    assert bodies_behind(caster) == ("f(x)::{lambda(int)#1}::operator()",)
+    assert bodies_behind("mine::f(int)") == ()

@@ -24,6 +24,7 @@ SOURCES = HERE / "sources"
 PACKAGES = HERE / "packages"
 sys.path.insert(0, str(HERE.parent.parent / "samples"))
 
+import cargo_build  # noqa: E402
 from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 
 
@@ -65,13 +66,23 @@ LAYERS = {
     "pybind": Layer("corpus_pybind", ("corpus.cpp", "corpus_pybind.cpp"), _pybind11),
     "nanobind": Layer("corpus_nanobind", ("corpus.cpp", "corpus_nanobind.cpp"), _nanobind),
 }
+RUST = {"rust": "corpus_rust", "pyo3": "corpus_pyo3"}
+CYTHON = {"cython": "corpus_cython"}
 OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",))}
+
+MODULES = {**{name: layer.module for name, layer in LAYERS.items()}, **RUST, **CYTHON}
 
 VARIANTS = {
     "O0": ["-O0", "-g"],
     "O2": ["-O2", "-g"],
     "O3-lto": ["-O3", "-g", "-flto"],
     "O2-nodebug": ["-O2"],
+}
+_OF_RUSTC = {
+    "O0": ["-g"],
+    "O2": ["-Copt-level=2", "-g", "-Csymbol-mangling-version=v0"],
+    "O3-lto": ["-Copt-level=3", "-g", "-Clto=fat"],
+    "O2-nodebug": ["-Copt-level=2"],
 }
 
 SYSTEMS = {
@@ -85,6 +96,13 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     """The folder with the extension of this layer, compiled with these options unless it is there."""
     if variant in SYSTEMS:
         return _build_package(SYSTEMS[variant], build_dir)
+    if layer == "pyo3":
+        sources = [SOURCES / "corpus_pyo3.rs", SOURCES / "corpus.rs"]
+        return cargo_build.build(PACKAGES / "pyo3" / "Cargo.toml", variant, sources)
+    if layer == "rust":
+        return _build_rust(variant, build_dir)
+    if layer == "cython":
+        return _build_cython(variant, build_dir)
     recipe = {**LAYERS, **OTHERS}[layer]
     include = Path(sysconfig.get_path("include"))
     common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
@@ -97,6 +115,73 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     commands = {output: [*common, *VARIANTS[variant], *sources, *extra]}
     inputs = [SOURCES / "corpus.hpp", *(SOURCES / name for name in recipe.sources), include / "patchlevel.h"]
     return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
+
+
+def _build_rust(variant: str, build_dir: Path) -> Path:
+    """The folder with the extension that was written in Rust against the C API."""
+    rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo" / "bin"))
+    if rustc is None:
+        raise BuildError("rustc is not installed")
+    sources = [SOURCES / "corpus_rust.rs", SOURCES / "corpus.rs"]
+    about = subprocess.run([rustc, "--version"], capture_output=True, text=True, check=True).stdout
+    digest = hashlib.sha256((sys.version + about + repr(_OF_RUSTC[variant])).encode())
+    for file in sources:
+        digest.update(file.read_bytes())
+    folder = build_dir / f"corpus-rust-{variant}-{digest.hexdigest()[:12]}"
+    if folder.is_dir():
+        return folder
+    build_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=build_dir) as work:
+        made = Path(work) / "made"
+        made.mkdir()
+        output = made / f"corpus_rust{sysconfig.get_config_var('EXT_SUFFIX')}"
+        options = [
+            "--edition",
+            "2021",
+            "--crate-type",
+            "cdylib",
+            "--crate-name",
+            "corpus_rust",
+            "-o",
+            str(output),
+        ]
+        command = [rustc, *options, *_OF_RUSTC[variant], str(sources[0])]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
+        made.rename(folder)
+    return folder
+
+
+def _build_cython(variant: str, build_dir: Path) -> Path:
+    """The folder with the extension that was written in Cython."""
+    import Cython
+
+    source = SOURCES / "corpus_cython.pyx"
+    digest = hashlib.sha256(source.read_bytes() + Cython.__version__.encode()).hexdigest()[:8]
+    generated = build_dir / f"corpus_cython-{digest}.c"
+    if not generated.is_file():
+        build_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=build_dir) as work:
+            written = Path(work) / "corpus_cython.c"
+            command = [
+                sys.executable,
+                "-m",
+                "cython",
+                "-3",
+                "--line-directives",
+                str(source),
+                "-o",
+                str(written),
+            ]
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            text = written.read_text(encoding="utf-8").replace(f'"{source.name}"\n', f'"{source}"\n')
+            written.write_text(text, encoding="utf-8")
+            written.replace(generated)
+    include = sysconfig.get_path("include")
+    output = f"corpus_cython{sysconfig.get_config_var('EXT_SUFFIX')}"
+    arguments = ["-shared", "-fPIC", f"-I{include}", *VARIANTS[variant], "-x", "c", str(generated)]
+    return compile_once(f"corpus-cython-{variant}", {output: arguments}, [generated], build_dir)
 
 
 def _build_package(system: System, build_dir: Path) -> Path:
@@ -135,7 +220,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("layer", choices=[*LAYERS, *OTHERS])
+    parser.add_argument("layer", choices=[*MODULES, *OTHERS])
     parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
     options = parser.parse_args()
     return show(lambda: build(options.layer, options.variant))

@@ -20,7 +20,7 @@ from dualdbg.model import Breakpoint
 from dualdbg.symbols.address_space import Module
 from tests import support
 from tests.native_corpus import control_flow
-from tests.native_corpus.build import LAYERS, SYSTEMS, VARIANTS
+from tests.native_corpus.build import LAYERS, MODULES, SYSTEMS, VARIANTS
 from tests.session.driver import Driver, run_session
 
 HERE = Path(__file__).resolve().parent
@@ -63,7 +63,6 @@ with open(sys.argv[1], "w") as file:
     json.dump(corpus.counts(), file)
 print("over")
 """
-LAST = len(SCRIPT.splitlines())
 
 
 @dataclass
@@ -84,7 +83,7 @@ def built(layer: str, variant: str) -> Path:
     """The extension's file."""
     support.require(shutil.which("g++"), "a C++ compiler")
     folder = support.built(HERE / "build.py", layer, variant)
-    return next(folder.glob(f"{LAYERS[layer].module}*.so"))
+    return next(folder.glob(f"{MODULES[layer]}*.so"))
 
 
 def ask_gdb(library: Path, specs: list[str], files: list[str]) -> dict[str, list[int]]:
@@ -107,10 +106,10 @@ def ask_gdb(library: Path, specs: list[str], files: list[str]) -> dict[str, list
     return answer
 
 
-def in_dualdbg(library: Path, module: str, tmp_path: Path, names: list[str], lines: list[str]) -> Seen:
-    """The same specs as log points in one run, then the lines."""
+def in_dualdbg(library: Path, program: str, tmp_path: Path, names: list[str], lines: list[str]) -> Seen:
+    """The same specs as log points in one run of a program that writes its counts; at its last line then the lines."""
     script, counts = tmp_path / "drive.py", tmp_path / "counts.json"
-    script.write_text(SCRIPT.format(module=module))
+    script.write_text(program)
     seen = Seen()
 
     async def work(driver: Driver) -> None:
@@ -134,7 +133,7 @@ def in_dualdbg(library: Path, module: str, tmp_path: Path, names: list[str], lin
             seen.places[spec] = places_of(row, there)
             await table.remove(row.id)
 
-    breakpoints = [f'{name} log "x"' for name in names] + [f"drive.py:{LAST}"]
+    breakpoints = [f'{name} log "x"' for name in names] + [f"drive.py:{len(program.splitlines())}"]
     env = {"PYTHONPATH": str(library.parent)}
     run_session(work, script, *breakpoints, env=env, launch_options={"args": (str(counts),)})
     return seen
@@ -151,7 +150,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
     has_lines = variant != "O2-nodebug"
     gdb = ask_gdb(library, NAMES, ["corpus.cpp", "corpus.hpp"] if has_lines else [])
     lines = [spec for spec in gdb if spec not in NAMES]
-    seen = in_dualdbg(library, LAYERS[layer].module, tmp_path, NAMES, lines)
+    seen = in_dualdbg(library, SCRIPT.format(module=LAYERS[layer].module), tmp_path, NAMES, lines)
     calls = json.loads((tmp_path / "counts.json").read_text())
     flow = control_flow.functions_of(library)
 
@@ -164,6 +163,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
         for spec in (*lines, *(NAMES if has_lines else ()))
         if not is_as_gdb_or_better(spec, gdb[spec], seen.places[spec], flow)
+        and not is_of_line(spec, seen.places[spec], library)
     ]
     wrong += [
         f"{start:#x}: {place:#x} is not on the way that ends at {around:#x}"
@@ -189,6 +189,18 @@ def is_right(name: str, calls: int, hits: int, layer: str, variant: str) -> bool
     if not has_lines and name in INLINED:
         return hits <= calls  # nothing says where
     return hits == calls
+
+
+def is_of_line(spec: str, ours: list[int], library: Path) -> bool:
+    """Whether each place is code that was inlined by a call on this line, as binutils read it.
+
+    gdb goes to the next line with code of its own, be that in another function.
+    """
+    command = ["addr2line", "-i", "-e", str(library), *map(hex, ours)]
+    rows = [
+        subprocess.run([*command[:4], place], capture_output=True, text=True).stdout for place in command[4:]
+    ]
+    return bool(rows) and all(re.search(rf"/{re.escape(spec)}\b", text) for text in rows)
 
 
 def is_as_gdb_or_better(

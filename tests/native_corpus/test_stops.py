@@ -115,6 +115,62 @@ def test_hits_with_a_condition_of_its_own_names(tmp_path: Path) -> None:
     run_session(work, script(tmp_path, DRIVE), "corpus::leading hits 2 if given > 0", env=corpus())
 
 
+# -- lines without code of their own ------------------------------------------------------------------
+
+
+def line_of(text: str, file: str = "corpus.cpp") -> int:
+    lines = (HERE / "sources" / file).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_a_line_that_only_calls_what_was_inlined_stops_where_that_begins(
+    tmp_path: Path, rust_samples: Path
+) -> None:
+    """gdb goes on to the next line with code: here into the loop, and into a closure."""
+    lines = [line_of(text, "corpus.rs") for text in ("count(Id::total)", "count(Id::try_it)")]
+
+    async def work(driver: Driver) -> None:
+        functions = ("corpus_rust::corpus::total", "corpus_rust::corpus::try_it")
+        for _ in range(3):
+            for line, function in zip(lines, functions, strict=True):
+                frame = native_frame(await driver.stop())
+                assert (frame.function, frame.line) == (function, line)
+                await driver.session.resume()
+        assert (await driver.exit()).code == 0
+        assert [row.hit_count for row in driver.session.breakpoints.all()] == [3, 3]
+
+    text = DRIVE.replace("corpus_capi", "corpus_rust")
+    specs = [f"corpus.rs:{line}" for line in lines]
+    run_session(work, script(tmp_path, text), *specs, env=corpus("rust", "O0"))
+
+
+@pytest.mark.parametrize("variant", ["O0", "O2"])
+def test_a_line_without_code_says_that_it_stops_in_another_function(tmp_path: Path, variant: str) -> None:
+    line = line_of("Compilers make a loop of it")
+
+    async def work(driver: Driver) -> None:
+        assert native_frame(await driver.stop()).function == "corpus::factorial"
+        row = driver.session.breakpoints.get(1)
+        assert row.message is not None and row.message.startswith(
+            f"corpus.cpp:{line} has no code: it stops at line "
+        )
+        assert row.message.endswith("in corpus::factorial, which begins behind it")
+        await driver.finish_run()
+
+    run_session(work, script(tmp_path, DRIVE), f"corpus.cpp:{line}", env=corpus(variant=variant))
+
+
+def test_a_line_of_a_function_that_moves_within_it_says_nothing_more(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        row = driver.session.breakpoints.get(1)
+        assert row.message is None and row.locations[0].line != line
+        await driver.finish_run()
+
+    line = line_of("char room[5000];")
+    run_session(work, script(tmp_path, DRIVE), f"corpus.cpp:{line}", env=corpus(variant="O0"))
+
+
 # -- indirect functions -----------------------------------------------------------------------------
 
 STRINGS = """\

@@ -112,6 +112,15 @@ def test_text(native_samples: Path) -> None:
         assert "the same frame 200 more times" in done.stdout
 
 
+def test_what_is_typed_next_is_named_where_threads_wait(native_samples: Path) -> None:
+    with hung("gil_deadlock.py") as (process, _):
+        done = dualdbg("stacks", str(process.pid))
+        assert done.stdout.endswith(
+            f"\nWhat they wait for, in words: dualdbg stacks {process.pid} --diagnose\n"
+        )
+        assert "--diagnose" not in dualdbg("stacks", str(process.pid), "--diagnose").stdout
+
+
 def test_watch() -> None:
     with running("busy.py") as pid:
         done = dualdbg("stacks", str(pid), "--watch", "6", "--interval", "0.03")

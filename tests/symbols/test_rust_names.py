@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.known.binding_layers import RUST_LIBRARY, body_behind
+from dualdbg.known.binding_layers import RUST_LIBRARY, bodies_behind
 from dualdbg.symbols.names.demangle import demangle
 from dualdbg.symbols.names.rust_names import demangle_rust, is_rust, rust_paths, short_rust_name
 from dualdbg.symbols.objfile import Objfile
@@ -100,9 +100,13 @@ def test_what_rust_brings_along_and_what_pyo3_makes_is_told_apart() -> None:
         assert RUST_LIBRARY.match(name), name
     for name in ("sample_rust::tally", "mycore::run", "<sample_rust::Square as sample_rust::Shape>::area"):
         assert not RUST_LIBRARY.match(name), name
-    assert body_behind("<m::Stream>::__pymethod_step__") == "m::Stream::step"
-    assert body_behind("<m::Stream>::__pymethod_get_get_suffix__") == "m::Stream::get_suffix"
-    assert body_behind("m::__pyfunction_add") == "m::add"
+    assert bodies_behind("<m::Stream>::__pymethod_step__")[0] == "m::Stream::step"
+    assert bodies_behind("<m::Stream>::__pymethod_get_get_suffix__")[0] == "m::Stream::get_suffix"
+    assert bodies_behind("<m::Stream>::__pymethod_get_size__") == ("m::Stream::get_size", "m::Stream::size")
+    assert bodies_behind("<m::Stream>::__pymethod___new____")[-1] == "m::Stream::new"
+    assert bodies_behind("m::__pyfunction_add") == ("m::add",)
+    assert bodies_behind("m::_::__pyfunction_add") == ("m::add",)
+    assert bodies_behind("m::_::<impl m::Stream>::__pymethod_step__") == ("m::Stream::step",)
 
 
 @pytest.mark.processes

@@ -126,6 +126,13 @@ def _findings(options: Namespace, reports: Sequence[ProcessReport]) -> list[Find
     return diagnose(reports, parents_of_forks(reports, stop=not options.no_stop))
 
 
+def _has_more_to_say(reports: Sequence[ProcessReport]) -> bool:
+    """Whether threads wait for each other, as far as that is seen without the locks that --diagnose reads."""
+    from ...snapshot.report.diagnose import diagnose
+
+    return bool(diagnose(reports))
+
+
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     return _parser().parse_args(words)
@@ -185,6 +192,10 @@ def _write(
             sys.stdout.write(listing.findings(findings))
         if reports:
             sys.stdout.write(listing.processes(reports, folded=not options.each))
+        if findings is None and _has_more_to_say(reports):
+            chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
+            words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
+            sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
         for failure in failures:
             sys.stderr.write(listing.failure(failure))
     sys.stdout.flush()

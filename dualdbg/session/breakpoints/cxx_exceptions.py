@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ...known.binding_layers import RUST_LIBRARY
+from ...known.binding_layers import is_rust_library
 from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...symbols.names.demangle import demangle
@@ -53,7 +53,7 @@ def _is_site(frame: object) -> bool:
     """Whether the frame is neither in the C++ library nor in the interpreter."""
     if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
         return False
-    if frame.source_language == "rust" and RUST_LIBRARY.match(frame.function or ""):
+    if is_rust_library(frame.source_language, frame.function):
         return False
     return not PurePath(frame.library or "").name.startswith("libstdc++")
 

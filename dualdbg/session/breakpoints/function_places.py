@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ...backends.native import FunctionPlace
+from ...known.binding_layers import functions_of_macro
+from ...known.cython_names import Part, cython_function
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module, Place
 from ...symbols.elf.debug_names import may_name
 from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
+from ...symbols.names.cython_in_debug_info import c_functions_meant
 from ...symbols.names.name_query import Query
+from ...symbols.names.other_languages import has_rust
+from ...symbols.names.rust_in_debug_info import meant_in_debug_info
+from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
@@ -52,7 +59,10 @@ class FunctionPlaces:
         """The places without those that are only a part of a function, where its beginning is a place too.
 
         A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
+        The same holds for what PyO3's macros and Cython make around a function.
         """
+        if inlined:
+            places = [place for place in places if not _only_calls(place)]
         wholes = [place for place in places if not (_is_part(place) or self._is_wrapper(place))]
         beginnings = {_whole_name(place) for place in wholes}
         beginnings |= {parse(one.location.function or "").short for one in inlined}
@@ -81,6 +91,9 @@ class FunctionPlaces:
 
         gdb knows functions by the names that users type, not by patterns.
         """
+        cython = await self._inlined_cython(name, modules)
+        if cython:
+            return cython
         query = Query.of(name)
         identifier = _identifier(query)
         if identifier is None:
@@ -91,23 +104,66 @@ class FunctionPlaces:
         if not having:
             return []
         expand = {identifier, identifier.lstrip("~")} if _debug_info(having) < _EXPANDED else ()
-        instances = await self._native.function_instances(_names(query), sorted(expand), [])
+        names = [*_names(query), *_rust_names(query, having)]
+        starts = self._exported_from_rust(name, having)
+        instances = await self._native.function_instances(names, sorted(expand), [], starts)
         if not instances and _debug_info(having) < _READ_WHOLE:  # its name is not in gdb's index
-            starts = [start for module in having for start in _function_starts(module)]
-            instances = await self._native.function_instances(_names(query), [], starts)
+            read = [start for module in having for start in _function_starts(module)]
+            instances = await self._native.function_instances(_names(query), [], read)
         found = []
         for one in instances:
             there = self._image.module_at(one.address)
-            if one.inlined_in is not None and there in having and _means(query, one.function or ""):
-                library = there.path if there is not None else None
-                rest = one.address, one.file, one.line, one.inlined_in
-                found.append(FunctionAt(Location(one.function, library, *rest), one.hides))
+            if one.inlined_in is None or there not in having:
+                continue
+            if _means(query, one) or (starts and one.linkage == name):
+                found.append(_function_at(one, there))
         return found
+
+    async def _inlined_cython(self, name: str, modules: Iterable[Module]) -> list[FunctionAt]:
+        """Where a cdef function of Cython was inlined."""
+        found = []
+        for module in modules:
+            if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
+                continue
+            names = c_functions_meant(_with_debug_info(module.library), name)
+            if not names:
+                continue
+            await self._reader.prepare(module)
+            small = _debug_info([module]) < _READ_WHOLE  # else gdb knows what is in its index
+            read = _function_starts(module) if small else []
+            for one in await self._native.function_instances(names, names, read):
+                there = self._image.module_at(one.address)
+                is_meant = (one.function or "").partition("(")[0] in names
+                if one.inlined_in is not None and there is module and is_meant:
+                    found.append(_function_at(one, there))
+        return found
+
+    def _exported_from_rust(self, name: str, modules: list[Module]) -> list[int]:
+        """Where functions of Rust begin that go by a name of C (``#[no_mangle]``). Debug info has their paths."""
+        rust = [module for module in modules if module.library is not None and has_rust(module.library.elf)]
+        if not rust or not name.isidentifier():
+            return []
+        return [place.address for place in self._image.find(name, rust) if place.symbol.linkage_name == name]
 
     def _may_have(self, module: Module, identifier: str) -> bool:
         if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
             return False
         return may_name(_with_debug_info(module.library), identifier)
+
+
+def _function_at(one: FunctionPlace, module: Module | None) -> FunctionAt:
+    library = module.path if module is not None else None
+    return FunctionAt(
+        Location(one.function, library, one.address, one.file, one.line, one.inlined_in), one.hides
+    )
+
+
+def _only_calls(place: Place) -> bool:
+    """Whether a function was made by PyO3's macros, or by Cython, to take the arguments of a call apart."""
+    name = cython_function(parse(place.symbol.name).short)
+    if name is not None:
+        return name.part in (Part.BODY, Part.WRAPPER)
+    return bool(functions_of_macro(short_rust_name(place.symbol.name)))
 
 
 def _is_part(place: Place) -> bool:
@@ -156,8 +212,17 @@ def _identifier(query: Query) -> str | None:
     return split_component(query.parsed.components[-1])[0]
 
 
-def _means(query: Query, function: str) -> bool:
+def _rust_names(query: Query, modules: list[Module]) -> list[str]:
+    files = [_with_debug_info(module.library) for module in modules if module.library is not None]
+    return [name for file in files if has_rust(file) for name in meant_in_debug_info(file, query)]
+
+
+def _means(query: Query, place: FunctionPlace) -> bool:
     """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
+    rust = demangle_rust(place.linkage or "")
+    if rust is not None:
+        return query.matches_rust(rust)
+    function = place.function or ""
     if query.matches(function):
         return True
     return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)

@@ -19,6 +19,7 @@ from ..log_text import split_log
 from .cython_places import ENDINGS, CythonPlaces
 from .function_places import FunctionAt, FunctionPlaces
 from .ifuncs import IndirectFunctions
+from .moved_lines import elsewhere
 from .native_expressions import check_expression
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
@@ -334,5 +335,7 @@ class NativeBreakpoints:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function
             function = self.image.describe(place.address)[0] if outlined else place.function
-            location = Location(function, library, place.address, place.file, place.line)
-            await self.points.insert(wanted, place.address, location)
+            location = Location(function, library, place.address, place.file, place.line, place.inlined_in)
+            await self.points.insert(wanted, place.address, location, place.hides)
+        if places:
+            wanted.message = elsewhere(wanted.spec.line, places)

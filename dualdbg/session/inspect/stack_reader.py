@@ -21,6 +21,7 @@ from ...symbols.cython_sources import functions_in
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
+from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..progress import progress
@@ -190,7 +191,8 @@ class StackReader:
             return self._of_cython(replace(frame, library=library), function)
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
-            return frame
+            rust = demangle_rust(frame.function or "")
+            return replace(frame, function=short_rust_name(rust)) if rust is not None else frame
         if library is None and frame.function is not None:  # code that was made while the program runs
             return _of_jit(frame, frame.function)
         return replace(frame, function=function or frame.function)

@@ -264,6 +264,9 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return ENDS
     if step.kind == "step" and step.top is not None:
         return _detour(arrival, step)
+    if step.top is not None and top.inlined and is_inlined_in_users(arrival.stack):
+        # The rest of a line of the user's, which a library's code begins.
+        return Outcome(False, again=NATIVE_MOVES["next"])
     if momentary.entries:
         return _through_glue(arrival) or ENDS
     # The step left the user's function by next. It goes on to where that function returns, if gdb stops there.

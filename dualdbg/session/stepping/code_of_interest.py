@@ -6,7 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...backends.native import CallSite
-from ...known.binding_layers import RUST_LIBRARY, body_behind, is_library_code, is_pytorch_code
+from ...known.binding_layers import (
+    RUST_LIBRARY,
+    bodies_behind,
+    functions_of_macro,
+    is_library_code,
+    is_pytorch_code,
+)
 from ...model import Layer
 from ...shared.libraries import is_pytorch, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
@@ -14,6 +20,7 @@ from ...symbols.elf.elf_file import PF_X
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
+from ...symbols.names.symbol import Symbol
 from ..inspect.stack_reader import StackReader
 from .places import FunctionCalls
 
@@ -96,20 +103,19 @@ class CodeOfInterest:
             self._bodies[key] = _body_behind(address, module)
         return self._bodies[key]
 
-    def inlined_body(self, address: int) -> tuple[int, int, str] | None:
-        """Start and end of a wrapper of Cython, and the C name of the user's function that was inlined into it.
+    def inlined_bodies(self, address: int) -> list[tuple[int, int, str]]:
+        """Start and end of a wrapper of Cython or PyO3, and what the user's function that was inlined into it may be
+        called in debug info.
 
-        None for any other function, and without debug info.
+        Nothing for any other function, and without debug info.
         """
         module = self.module_at(address)
         if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
-            return None
+            return []
         symbol = module.library.symbol_at(address - module.bias)
-        name = parse(symbol.name).short if symbol is not None else ""
-        body = body_of_wrapper(name)
-        if symbol is None or body == name or symbol.address + module.bias != address:
-            return None
-        return address, symbol.end + module.bias, body
+        if symbol is None or symbol.address + module.bias != address:
+            return []
+        return [(address, symbol.end + module.bias, body) for body in _inlined_into(symbol)]
 
     def module_at(self, address: int) -> Module | None:
         """The mapped file at an address, where it can be read."""
@@ -187,10 +193,20 @@ class CodeOfInterest:
         return not any(is_library_code(linkage) for linkage in linkage_names)
 
 
+def _inlined_into(symbol: Symbol) -> tuple[str, ...]:
+    """What a function is called that the compiler may have put into a wrapper."""
+    if symbol.language == "rust":
+        return functions_of_macro(symbol.name)
+    name = parse(symbol.name).short
+    body = body_of_wrapper(name)
+    return (body,) if body != name else ()
+
+
 def _body_behind(address: int, module: Module) -> int:
     assert module.library is not None
     symbol = module.library.symbol_at(address - module.bias)
-    body = body_behind(symbol.name if symbol is not None else "")
-    for found in module.library.find_functions(body) if body is not None else ():
-        return found.address + module.bias
+    for body in bodies_behind(symbol.name if symbol is not None else ""):
+        for found in module.library.find_functions(body):
+            if not functions_of_macro(found.name):  # a wrapper is found by the name of what may be in it
+                return found.address + module.bias
     return address

@@ -62,14 +62,13 @@ class MomentaryBreakpoints:
             numbers = await self._native.insert_step_ends(gdb_thread, (), (), catches)
             momentary.all_catches.update(dict.fromkeys(numbers.catches, places.catches))
         entries = [await self._entry(address) for address in places.entries]
-        inlined = [body for body in map(code.inlined_body, entries) if body is not None]
+        inlined = [body for address in entries for body in code.inlined_bodies(address)]
         if inlined:
-            visits = await self._native.function_visits(inlined)
-            # At one that gdb does not take for the user's it hides what is inlined there.
-            for visit in visits:
-                number = await self._native.insert_breakpoint(visit.address, gdb_thread)
-                momentary.entries[number] = visit.address
-            around = {start for start, _, _ in inlined} if visits else set()
+            visits = {one.address: one.function for one in await self._native.function_visits(inlined)}
+            for visit, function in visits.items():
+                number = await self._native.insert_at_function(visit, function, gdb_thread)
+                momentary.entries[number] = visit
+            around = {start for start, end, _ in inlined if any(start <= visit < end for visit in visits)}
             entries = [address for address in entries if address not in around]
         momentary.entries.update(await self._at_bodies(entries, gdb_thread))
         momentary.entries.update(await self._at(places.exact, gdb_thread))

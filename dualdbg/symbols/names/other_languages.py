@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ...known.binding_layers import function_of_macro, implementation_of
+from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
 from ...known.cython_names import CythonName, Part, cython_function
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
 from . import cxx_names
 from .demangle import demangle_all
 from .name_query import Query
+from .rust_in_debug_info import is_in_debug_info
 from .rust_names import demangle_rust, is_rust, short_rust_name
 
 _RUSTC = b"rustc version"  # what rustc writes into .comment, which strip leaves in place
@@ -38,6 +39,8 @@ def spoken(table: SymbolTable, linkage: str, name: str) -> tuple[str | None, str
     """
     if is_rust(linkage):
         return "rust", _rust_name(table, name)
+    if RUST_RUNTIME.match(linkage) and has_rust(table.elf):
+        return "rust", None
     if "omp_" in linkage and (outlined := _OUTLINED.match(name)) is not None:
         return None, f"{_short(outlined['name'])} [parallel region]"
     if "__pyx_" in linkage:
@@ -92,7 +95,7 @@ def _rust_strings(table: SymbolTable, query: Query) -> dict[int, str]:
     if not needles:
         return {}
     wanted = max(needles, key=len) if query.is_glob else needles[-1]
-    found = {}
+    found: dict[int, str] = {}
     for offset, string in table.strings.holding(wanted.encode()):
         if string.startswith((b"_R", b"_ZN")):
             text = demangle_rust(string.decode("utf-8", "replace"))
@@ -108,8 +111,9 @@ def _rust_wrappers(table: SymbolTable, query: Query, wanted: str) -> dict[int, s
         if b"__pymethod_" not in string and b"__pyfunction_" not in string:
             continue
         text = demangle_rust(string.decode("utf-8", "replace"))
-        own = function_of_macro(short_rust_name(text)) if text is not None else None
-        if text is not None and own is not None and query.matches_rust(own):
+        if text is not None and any(
+            query.matches_rust(own) for own in functions_of_macro(short_rust_name(text))
+        ):
             found[offset] = text
     return found
 
@@ -117,14 +121,15 @@ def _rust_wrappers(table: SymbolTable, query: Query, wanted: str) -> dict[int, s
 def _rust_name(table: SymbolTable, name: str) -> str:
     """What the author calls a function; also one of PyO3's macros, where the author's own is in it and nowhere else."""
     short = short_rust_name(name)
-    own = function_of_macro(short)
-    if (
-        own is None
-        or _rust_strings(table, Query.of(f"::{own}")).keys()
-        - _rust_wrappers(table, Query.of(f"::{own}"), own.rpartition("::")[2]).keys()
-    ):
-        return short
-    return own
+    own = functions_of_macro(short)
+    return own[0] if own and not any(_has_rust_function(table, one) for one in own) else short
+
+
+def _has_rust_function(table: SymbolTable, path: str) -> bool:
+    """Whether a function of Rust has this path, one that was inlined too."""
+    query = Query.of(f"::{path}")
+    wrappers = _rust_wrappers(table, query, path.rpartition("::")[2])
+    return bool(_rust_strings(table, query).keys() - wrappers.keys()) or is_in_debug_info(table.elf, path)
 
 
 # -- Cython ---------------------------------------------------------------------------------------

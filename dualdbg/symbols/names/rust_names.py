@@ -43,6 +43,22 @@ def demangle_rust(mangled: str) -> str | None:
     return _legacy(name) if name.startswith("_ZN") and _HASH.fullmatch(name, max(len(name) - 20, 0)) else None
 
 
+def scope_of_implementation(mangled: str) -> str | None:
+    """The scope of a method in debug info, by its v0 name: ``mycrate::shapes::{impl#1}``, the second ``impl`` there.
+
+    None where the name has no ``impl``, or does not tell which one it is: the legacy mangling has its types only.
+    """
+    name = _SUFFIX.sub("", mangled)
+    if not _V0.fullmatch(name):
+        return None
+    reader = _V0Reader(name[2:])
+    try:
+        reader.read()
+    except (_Garbled, IndexError, ValueError, RecursionError):
+        return None
+    return reader.implementation
+
+
 # -- the legacy mangling --------------------------------------------------------------------------
 
 
@@ -92,6 +108,7 @@ class _V0Reader:
         self._depth = 0
         self._letters = 0
         self._binders = 0
+        self.implementation: str | None = None  # the outermost ``impl``
 
     def read(self) -> str:
         """The path. What may follow it, the crate that made the instance, is left out."""
@@ -197,9 +214,14 @@ class _V0Reader:
         raise _Garbled
 
     def _implementation(self) -> None:
-        """Where an ``impl`` stands is not told: the type says it."""
-        self._disambiguator()
-        self._path(in_value=False)
+        """Where an ``impl`` stands is not a part of the name: the type says it."""
+        number = self._disambiguator()
+        is_first = self.implementation is None
+        if is_first:
+            self.implementation = ""
+        path = self._path(in_value=False)
+        if is_first:
+            self.implementation = f"{path}::{{impl#{number}}}"
 
     def _nested(self, in_value: bool) -> str:
         namespace = self._next()
@@ -359,11 +381,29 @@ def _from_punycode(name: str) -> str:
 # -- what a user types ----------------------------------------------------------------------------
 
 
+_IMPLEMENTATION = "::<impl "
+
+
+def _plain_implementation(name: str) -> str:
+    """The legacy name of a method whose ``impl`` is not beside its type, in the form of all others.
+
+    ``a::b::<impl a::T>::f`` is ``<a::T>::f``, ``a::b::<impl a::Tr for a::T>::f`` is ``<a::T as a::Tr>::f``.
+    """
+    at = name.find(_IMPLEMENTATION)
+    if at < 0:
+        return name
+    start = at + len("::")
+    end = _closing(name, start)
+    halves = _split_outside(name[at + len(_IMPLEMENTATION) : end - 1], " for ")
+    return _plain_implementation(f"<{' as '.join(reversed(halves))}>{name[end:]}")
+
+
 def rust_paths(name: str) -> list[tuple[str, ...]]:
     """The paths by which a demangled name may be called, each a tuple of names without generic arguments.
 
     ``<shapes::Square as shapes::Shape>::area`` is ``shapes::Square::area`` and ``shapes::Shape::area``.
     """
+    name = _plain_implementation(name)
     if name.startswith("<"):
         end = _closing(name, 0)
         inner, rest = name[1 : end - 1], name[end:]
@@ -374,6 +414,7 @@ def rust_paths(name: str) -> list[tuple[str, ...]]:
 
 def short_rust_name(name: str) -> str:
     """The name without generic arguments: ``sort`` for ``sort::<i64>``, ``Vec::push`` for ``<Vec<T>>::push``."""
+    name = _plain_implementation(name)
     if not name.startswith("<"):
         return "::".join(_names(name))
     end = _closing(name, 0)

@@ -1,0 +1,65 @@
+"""What gdb calls the functions of Rust that a user means: their whole paths, as the strings of debug info have them.
+
+gdb finds a function of C++ by the end of its name, and one of Rust by its whole name alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...shared.elf import ElfFile
+from ...shared.string_table import StringTable
+from .name_query import Query
+from .rust_names import demangle_rust, rust_paths, scope_of_implementation
+
+_SHF_COMPRESSED = 0x800  # gABI, section flags
+_MOST_NAMES = 300  # each is a question to gdb, which takes it some milliseconds
+_MOST_IMPLEMENTATIONS = 20  # numbers of one scope that are tried
+
+
+def meant_in_debug_info(elf: ElfFile, query: Query) -> list[str]:
+    """The names to ask gdb for, of the functions in the debug info of ``elf`` that the query means, inlined or not."""
+    section = elf.section(".debug_str")
+    last = query.text.rpartition("::")[2]
+    if section is None or section.flags & _SHF_COMPRESSED or not last.isidentifier():
+        return []
+    strings = StringTable(elf, section)
+    scopes: dict[str, None] = {}
+    for linkage, name in _linkage_names(strings, last):
+        if query.matches_rust(name):
+            scopes.update(dict.fromkeys(_scopes(linkage, name)))
+    if not scopes:
+        return []
+    instances = sorted({text for text in _strings(strings, f"{last}<") if text.startswith(f"{last}<")})
+    return [f"{scope}::{ending}" for ending in (last, *instances) for scope in scopes][:_MOST_NAMES]
+
+
+def is_in_debug_info(elf: ElfFile, name: str) -> bool:
+    """Whether debug info knows a function of this path."""
+    return bool(meant_in_debug_info(elf, Query.of(f"::{name}")))
+
+
+def _linkage_names(strings: StringTable, last: str) -> Iterator[tuple[str, str]]:
+    for text in _strings(strings, f"{len(last)}{last}"):
+        name = demangle_rust(text)
+        if name is not None:
+            yield text, name
+
+
+def _strings(strings: StringTable, needle: str) -> Iterator[str]:
+    for _, string in strings.holding(needle.encode()):
+        yield string.decode("utf-8", "replace")
+
+
+def _scopes(linkage: str, name: str) -> Iterator[str]:
+    """Where debug info may have a function: in its module or type, or in a numbered ``impl``."""
+    implementation = scope_of_implementation(linkage)
+    if implementation is not None:
+        yield implementation
+    for path in rust_paths(name):
+        yield "::".join(path[:-1])
+    if implementation is None and re.match(r"<.* as ", name):  # the legacy mangling does not say which one
+        for module in dict.fromkeys(path[:-2] for path in rust_paths(name)):
+            for number in range(_MOST_IMPLEMENTATIONS):
+                yield "::".join((*module, f"{{impl#{number}}}"))
