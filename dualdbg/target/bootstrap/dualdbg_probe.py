@@ -144,6 +144,27 @@ class Heard:
 heard = Heard()
 
 
+class Untraced:
+    """pydevd passes over all that this thread does meanwhile: where it stopped, the call by gdb would never end.
+
+    A step that was armed before is still under way then, and pydevd may begin to trace the thread at any moment.
+    """
+
+    def __enter__(self) -> None:
+        pydevd = sys.modules["pydevd"]
+        self.info = getattr(threading.current_thread(), "additional_info", None)
+        if self.info is not None:
+            self.info.is_tracing += 1
+        self.monitoring = pydevd.pydevd_sys_monitoring if pydevd.PYDEVD_USE_SYS_MONITORING else None
+        self.was_monitored = self.monitoring is not None and self.monitoring.suspend_current_thread_tracing()
+
+    def __exit__(self, *error: object) -> None:
+        if self.was_monitored:
+            self.monitoring.resume_current_thread_tracing()
+        if self.info is not None:
+            self.info.is_tracing -= 1
+
+
 class Mailbox(bytes):
     """Where gdb writes the name of a function of this module, and its argument: ``len()`` calls it.
 
@@ -155,7 +176,8 @@ class Mailbox(bytes):
 
     def __len__(self) -> int:
         name, argument, _ = self[len(MARK) + ROOM_OF_EXCEPTION :].split(b"\0", 2)
-        return int(globals()[name.decode()](argument.decode()))
+        with Untraced():
+            return int(globals()[name.decode()](argument.decode()))
 
 
 MARK = b"dualdbg mailbox\0"  # gdb_scripts/dualdbg_engine/inferior_evaluation.py
