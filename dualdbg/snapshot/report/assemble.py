@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ...shared.libraries import is_c_library, is_cxx_runtime
 from ...stacks.debugger_threads import is_debuggers
+from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.roles import RoleRules, is_base
 from ...symbols.objfile import Objfile
@@ -189,6 +190,9 @@ class Assembler:
         native = self._native(unwound) if unwound is not None else []
         state = self._python.get(facts.tid)
         python = list(state.frames) if state is not None else []
+        loops = [frame.loop for frame in python if frame.loop is not None]
+        tail_calling = captured.interpreter is not None and captured.interpreter.tail_calling
+        native = with_loops(native, loops, tail_calling)
         stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
