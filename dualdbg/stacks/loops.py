@@ -3,7 +3,7 @@
 From 3.12 on each loop has a frame of its own below the Python frames that it runs (the entry frame, a local variable
 of _PyEval_EvalFrameDefault), so the C frame around its address is the loop, whatever it is called: link-time
 optimisation puts the loop into its callers, and distributions strip the names. A tail-calling interpreter runs the
-bytecodes in one more C frame, called by that one.
+bytecodes in one more C frame, called by that one; it is known by its name alone.
 """
 
 from __future__ import annotations
@@ -38,31 +38,24 @@ def _within(frames: Sequence[NativeFrame], at: int) -> int:
     return next(named, at)
 
 
-def with_loops(
-    frames: Sequence[NativeFrame], addresses: Collection[int], tail_calling: bool = False
-) -> list[NativeFrame]:
+def with_loops(frames: Sequence[NativeFrame], addresses: Collection[int]) -> list[NativeFrame]:
     """The frames of a thread, each marked as a loop or not. ``addresses`` are those of the loops of every thread.
 
-    Where none of them lies in this thread, nothing is marked. ``tail_calling`` says that the interpreter is built so.
+    Where none of them lies in this thread, nothing is marked.
     """
     loops = {at for at in (frame_around(frames, address) for address in addresses) if at is not None}
     if not loops:
         return list(frames)
-    bytecodes = {at for at in (bytecode_of(frames, loop, tail_calling) for loop in loops) if at is not None}
     # A loop that has just begun has made no frame yet: then its name counts.
     return [
-        replace(frame, evaluates=at in loops or at in bytecodes or is_loop_function(frame))
+        replace(frame, evaluates=at in loops or is_loop_function(frame) or is_bytecode(frame))
         for at, frame in enumerate(frames)
     ]
 
 
-def bytecode_of(frames: Sequence[NativeFrame], loop: int, tail_calling: bool = False) -> int | None:
+def bytecode_of(frames: Sequence[NativeFrame], loop: int) -> int | None:
     """The position of the frame in which the tail-calling loop at ``loop`` runs its bytecodes; None of another loop."""
     at = loop - 1
     while at >= 0 and frames[at].inlined:
         at -= 1
-    if at < 0:
-        return None
-    nameless = tail_calling and frames[at].library == frames[loop].library
-    marked = frames[at].evaluates is True and not is_loop_function(frames[at])
-    return at if nameless or marked or is_bytecode(frames[at]) else None
+    return at if at >= 0 and is_bytecode(frames[at]) else None

@@ -16,8 +16,7 @@ from ..shared.libraries import is_runtime, is_system
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the
 # loop calls and which follow each other in one frame.
-LOOP_FUNCTION = "_PyEval_EvalFrameDefault"
-_LOOP = re.compile(rf"^{LOOP_FUNCTION}\b")
+_LOOP = re.compile(r"^_PyEval_EvalFrameDefault\b")
 _BYTECODE = re.compile(r"^_TAIL_CALL_\w+")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")

@@ -15,16 +15,11 @@ _STRING_TABLE, _OFFSET_OF_OFFSET, _ALLOCATED = 3, 0x18, 2  # SHT_STRTAB; sh_offs
 
 
 def nameless(python: Path, folder: Path) -> Path:
-    """A command that runs ``python`` with a copy of its libpython in which the loop has no name for tools.
+    """A command that runs ``python`` with a stripped copy of its libpython in which the loop has no name for tools.
 
     The loader reads the dynamic segment, tools read the section headers: these get a table of names of their own.
     """
-    question = "import sys; print([l.split()[-1] for l in open('/proc/self/maps') if 'libpython3.' in l][0])"
-    asked = subprocess.run([python, "-c", question], capture_output=True, text=True)
-    require(asked.returncode == 0, f"{python} has no libpython of its own to copy", outside=True)
-    copy = folder / Path(asked.stdout.strip()).name
-    shutil.copy(asked.stdout.strip(), copy)
-    subprocess.run(["strip", "--strip-all", copy], check=True)
+    command, copy = _stripped(python, folder)
     data = bytearray(copy.read_bytes())
     (headers,) = struct.unpack_from("<Q", data, _SECTIONS_AT)
     size, count, _ = struct.unpack_from("<HHH", data, _SECTIONS)
@@ -36,7 +31,22 @@ def nameless(python: Path, folder: Path) -> Path:
             struct.pack_into("<Q", data, header + _OFFSET_OF_OFFSET, len(data))
             data += names.replace(_LOOP, _OTHER)
     copy.write_bytes(data)
+    return command
+
+
+def stripped(python: Path, folder: Path) -> Path:
+    """A command that runs ``python`` with a copy of its libpython that has the exported names alone."""
+    return _stripped(python, folder)[0]
+
+
+def _stripped(python: Path, folder: Path) -> tuple[Path, Path]:
+    question = "import sys; print([l.split()[-1] for l in open('/proc/self/maps') if 'libpython3.' in l][0])"
+    asked = subprocess.run([python, "-c", question], capture_output=True, text=True)
+    require(asked.returncode == 0, f"{python} has no libpython of its own to copy", outside=True)
+    copy = folder / Path(asked.stdout.strip()).name
+    shutil.copy(asked.stdout.strip(), copy)
+    subprocess.run(["strip", "--strip-all", copy], check=True)
     command = folder / python.name
     command.write_text(f'#!/bin/sh\nLD_PRELOAD={copy} exec {python} "$@"\n')
     command.chmod(0o755)
-    return command
+    return command, copy

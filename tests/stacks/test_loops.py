@@ -32,11 +32,9 @@ def python(*texts: str) -> list[PythonFrame]:
     return frames
 
 
-def merged(
-    frames: list[NativeFrame], *texts: str, tail_calling: bool = False
-) -> tuple[Quality, str | None, list[str]]:
+def merged(frames: list[NativeFrame], *texts: str) -> tuple[Quality, str | None, list[str]]:
     run = python(*texts)
-    marked = with_loops(frames, [frame.loop for frame in run if frame.loop is not None], tail_calling)
+    marked = with_loops(frames, [frame.loop for frame in run if frame.loop is not None])
     stack = merge(7, marked, run, RULES)
     return stack.quality, stack.note, shown(stack.frames)[: -len(BASE)]
 
@@ -63,14 +61,11 @@ def test_of_what_is_inlined_the_loop_is_named() -> None:
 
 
 def test_a_tail_calling_loop_takes_two_frames() -> None:
-    nameless = stack_of("inner", "PyObject_Vectorcall@i", "@i", "PyEval_EvalCode@i")
+    frames = stack_of("inner", "PyObject_Vectorcall@i", "_TAIL_CALL_CALL@i", LOOP)
     expected = Quality.FULL, None, ["inner", "PyObject_Vectorcall", "a.py:f", "a.py:<module>"]
-    assert merged(nameless, "a.py:f", "a.py:<module>@3", tail_calling=True) == expected
-    named = stack_of("inner", "PyObject_Vectorcall@i", "_TAIL_CALL_CALL@i", LOOP)
-    assert merged(named, "a.py:f", "a.py:<module>@3") == expected
-    for frames in (nameless, named):
-        loops = with_loops(frames, [0x1340], tail_calling=True)
-        assert [at for at, frame in enumerate(loops) if is_evaluation_loop(frame)] == [2, 3]
+    assert merged(frames, "a.py:f", "a.py:<module>@3") == expected
+    loops = with_loops(frames, [0x1340])
+    assert [at for at, frame in enumerate(loops) if is_evaluation_loop(frame)] == [2, 3]
 
 
 def test_names_alone_pair_a_tail_calling_loop_too() -> None:
@@ -79,11 +74,6 @@ def test_names_alone_pair_a_tail_calling_loop_too() -> None:
     stack = merge(7, frames, run, RULES)
     assert stack.quality is Quality.FULL
     assert shown(stack.visible()) == ["inner", "a.py:g", "call_back", "a.py:<module>"]
-
-
-def test_what_another_library_calls_from_a_tail_calling_loop_is_shown() -> None:
-    frames = stack_of("write@libc.so.6", "@i")
-    assert merged(frames, "a.py:<module>@1", tail_calling=True)[2] == ["write", "a.py:<module>"]
 
 
 def test_a_signal_handlers_own_stack_does_not_reach_over_the_loops() -> None:

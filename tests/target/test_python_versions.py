@@ -81,7 +81,7 @@ def test_no_other_list_of_versions() -> None:
 
 @pytest.mark.parametrize(
     ("version", "says"),
-    [(None, False), ("3.8.1", False), ("3.14.9", False), ("3.15.0", True), ("4.0.0", True)],
+    [(None, False), ("3.8.1", False), ("3.15.9", False), ("3.16.0", True), ("4.0.0", True)],
 )
 def test_what_is_newer_is_warned_of(version: str | None, says: bool) -> None:
     assert (python_versions.warning_of(version) is not None) == says

@@ -55,7 +55,7 @@ class StackReader:
         self._stacks: dict[int, Stack] = {}  # by OS thread id
         self._python: list[PythonThread] | None = None
         self._python_trouble: str | None = None
-        self._loops: tuple[list[int], bool] | None = None
+        self._loops: list[int] | None = None
 
     def forget(self) -> None:
         """The target ran. What was read before is stale."""
@@ -146,16 +146,16 @@ class StackReader:
         # An inlined function was not called: the frame outside of it stands at the same instruction.
         called = [inner is not None and not inner.inlined for inner in (None, *frames)]
         named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]
-        self._frames[gdb_thread] = with_loops(named, *self._evaluation_loops())
+        self._frames[gdb_thread] = with_loops(named, self._evaluation_loops())
         return self._frames[gdb_thread]
 
-    def _evaluation_loops(self) -> tuple[list[int], bool]:
+    def _evaluation_loops(self) -> list[int]:
         """What :func:`with_loops` wants to know of the interpreter, read once a stop."""
         if self._loops is None:
             try:
                 self._loops = self.python_side.loops()
             except DualdbgError:  # there is none, or none that can be read: the stack's note says so
-                self._loops = [], False
+                self._loops = []
         return self._loops
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:

@@ -11,7 +11,7 @@ from ...symbols.address_space import AddressSpace
 from ..linux.memory import ProcessMemory
 from ..linux.procfs import MemoryMap, namespace_tids
 from .object_text import ObjectText
-from .reader import Interpreter, PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
+from .reader import PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,9 @@ class PythonSide:
             for tid, thread in states.items()
         ]
 
-    def loops(self) -> tuple[list[int], bool]:
-        """Of each evaluation loop of every thread an address in its C frame, and whether the loops are tail-calling."""
-        interpreter = self._interpreter()
-        return self._reader(interpreter).loops(), interpreter.tail_calling
+    def loops(self) -> list[int]:
+        """Of each evaluation loop of every thread an address in its C frame."""
+        return self._reader().loops()
 
     def names(self) -> dict[int, str]:
         """The names of ``threading.Thread`` objects by OS thread id; other threads have no name."""
@@ -82,15 +81,11 @@ class PythonSide:
             raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
         return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))
 
-    def _interpreter(self) -> Interpreter:
+    def _reader(self) -> PythonReader:
         interpreter = find_interpreter(self._image.modules)
         if interpreter is None:
             raise TargetError(f"there is no Python interpreter in process {self._pid} yet")
-        return interpreter
-
-    def _reader(self, interpreter: Interpreter | None = None) -> PythonReader:
-        memory = ProcessMemory(self._pid, self._image.memory_file)
-        return PythonReader(memory, interpreter or self._interpreter())
+        return PythonReader(ProcessMemory(self._pid, self._image.memory_file), interpreter)
 
     def _tids(self) -> list[int]:
         try:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from ...errors import UnreadableMemory
 from ...model import PythonFrame
 from ...shared.cpython import string_state
-from ...stacks.roles import LOOP_FUNCTION
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import Registers
@@ -27,15 +26,11 @@ _FILE_VERSION = re.compile(r"python(\d)\.(\d+)")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Where an interpreter is in a process: the address of its _PyRuntime, and the version its files tell.
-
-    ``tail_calling``: its loop calls a function for the bytecodes, and has none of them itself.
-    """
+    """Where an interpreter is in a process: the address of its _PyRuntime, and the version its files tell."""
 
     runtime: int
     version: tuple[int, int] | None
     module: str
-    tail_calling: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,10 +68,7 @@ class PythonState:
     trouble: str | None = None
 
 
-_LARGEST_CALLER = (
-    8192  # bytes of a tail-calling loop's function, 844 and 1184 as measured; with bytecodes 20,000 and more
-)
-_RUNTIMES: dict[str, tuple[int, bool] | None] = {}
+_RUNTIMES: dict[str, int | None] = {}
 
 
 def find_interpreter(modules: Sequence[Module]) -> Interpreter | None:
@@ -84,10 +76,9 @@ def find_interpreter(modules: Sequence[Module]) -> Interpreter | None:
     candidates = [m for m in modules if m.library is not None and _may_hold_interpreter(m)]
     programs = [m for m in modules[:1] if m.library is not None]
     for module in sorted(candidates, key=lambda m: "libpython" not in m.path) + programs:
-        found = _runtime_of(module)
-        if found is not None:
-            offset, tail_calling = found
-            return Interpreter(offset + module.bias, _version(module, modules), module.path, tail_calling)
+        offset = _runtime_offset(module)
+        if offset is not None:
+            return Interpreter(offset + module.bias, _version(module, modules), module.path)
     return None
 
 
@@ -95,14 +86,11 @@ def _may_hold_interpreter(module: Module) -> bool:
     return module.path.rsplit("/", 1)[-1].startswith(("libpython", "python"))
 
 
-def _runtime_of(module: Module) -> tuple[int, bool] | None:
-    """Where the file has _PyRuntime, and whether its loop is tail-calling."""
+def _runtime_offset(module: Module) -> int | None:
     if module.path not in _RUNTIMES:
         assert module.library is not None
         found = module.library.find_data("_PyRuntime", exact=True)
-        loop = module.library.find_functions(LOOP_FUNCTION, exact=True) if found else []
-        tail_calling = bool(loop) and 0 < loop[0].size < _LARGEST_CALLER
-        _RUNTIMES[module.path] = (found[0].address, tail_calling) if found else None
+        _RUNTIMES[module.path] = found[0].address if found else None
     return _RUNTIMES[module.path]
 
 
