@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg import python_versions
 from dualdbg.errors import TargetError
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
 from dualdbg.session.attach.safe_waits import sleeping_safely
@@ -28,8 +29,6 @@ WAITS = {
     "join": "import threading, time\nthread = threading.Thread(target=time.sleep, args=[3600], daemon=True)\n"
     "thread.start()\n" + READY + "thread.join()\n",
     "poll": "import select\npoll = select.poll()\n" + READY + "poll.poll(3600000)\n",
-    "wait": "import os\nchild = os.fork() or os.execvp('sleep', ['sleep', '1000'])\n"
-    "print('ready', flush=True)\ntry:\n    os.waitpid(child, 0)\nfinally:\n    os.kill(child, 9)\n",
 }
 BUSY = "import time\ndef tick(n):\n    return n + 1\nn = 0\n" + READY + "while True:\n    n = tick(n)\n"
 TWO_BUSY = "import threading\ndef turn():\n    while True:\n        pass\n" + (
@@ -38,8 +37,13 @@ TWO_BUSY = "import threading\ndef turn():\n    while True:\n        pass\n" + (
 
 
 @contextmanager
-def program(python: str | Path, text: str, *options: str) -> Iterator[int]:
-    process = subprocess.Popen([python, *options, "-c", text], stdout=subprocess.PIPE, text=True)
+def program(python: str | Path, text: str, *options: str, file: Path | None = None) -> Iterator[int]:
+    """A process that has said that it is ready; with ``file``, the text is put there."""
+    words = ["-c", text]
+    if file is not None:
+        file.write_text(text)
+        words = [str(file)]
+    process = subprocess.Popen([python, *options, *words], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         yield process.pid
@@ -53,7 +57,7 @@ def look(pid: int) -> Captured:
     return capture(pid, wanted=Wanted(names=False))
 
 
-@pytest.fixture(params=["3.11", "3.12", "3.13", "3.14", "3.15"])
+@pytest.fixture(params=python_versions.NAMES[3:])
 def python(request: pytest.FixtureRequest) -> Path:
     return other_interpreter(request.param)
 
@@ -126,11 +130,12 @@ def test_what_pep_768_wants_is_written() -> None:
 
 @pytest.mark.parametrize("version", ["3.14", "3.15"])
 @pytest.mark.parametrize("how", ["busy", *WAITS])
-def test_newer_interpreters_are_controlled(version: str, how: str) -> None:
+def test_newer_interpreters_are_controlled(version: str, how: str, tmp_path: Path) -> None:
     python = require(find_interpreter(version), f"Python {version} is not installed", outside=True)
-    with program(python, BUSY if how == "busy" else WAITS[how]) as pid:
-        words = ["-x", "continue", "-x", "py 20 + 22"] if how == "busy" else []
-        stop = ["-b", "<string>:3"] if how == "busy" else []
+    file = tmp_path / "program.py"
+    with program(python, BUSY if how == "busy" else WAITS[how], file=file) as pid:
+        words = ["-x", "continue", "-x", "print 20 + 22"] if how == "busy" else []
+        stop = ["-b", "program.py:3"] if how == "busy" else []
         done = dualdbg("attach", "--batch", "--no-stacks", *stop, *words, str(pid), stdin="")
         said = done.stdout + done.stderr
         assert "not possible" not in said and "comes once the target runs" in said, done

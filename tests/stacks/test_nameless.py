@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg import python_versions
 from tests.cli.driver import dualdbg
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_python import settled
@@ -30,7 +31,7 @@ print("end", flush=True)
 KEPT = {"stopped": ("origin", "reason"), "stack": ("quality", "note"), "frame": ()}
 
 
-@pytest.fixture(params=["3.12", "3.13", "3.14"])
+@pytest.fixture(params=python_versions.NAMES[4:])  # from 3.12 on, which keeps something on the stack
 def python(request: pytest.FixtureRequest) -> Path:
     return other_interpreter(request.param)
 

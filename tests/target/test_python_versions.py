@@ -37,7 +37,7 @@ class Bytes(Memory):
 def runtime(version: tuple[int, int], size: int) -> Bytes:
     """The start of _PyRuntime: each structure has ``size`` bytes, and its members follow each other."""
     words = [version[0] << 24 | version[1] << 16, 0]
-    for _, names in python_layout._GROUPS_3_14:
+    for _, names in python_layout._GROUPS[python_versions.NEWEST]:
         words += [size if name == "size" else 8 * at for at, name in enumerate(names.split())]
     return Bytes(python_layout.COOKIE + struct.pack(f"<{len(words)}Q", *words))
 
