@@ -108,8 +108,8 @@ def import_the_users_own() -> BaseException | None:
 def take_low_descriptors() -> list[int]:
     """All low descriptors that are free, to be closed again: what a library opens now and keeps, gets a high one.
 
-    The libffi of Debian sid does so when pydevd imports ctypes. None are taken where the limit of open files is too low. The
-    program does not run yet.
+    The libffi of Debian sid does so when pydevd imports ctypes. None are taken where the limit of open files is too
+    low. The program does not run yet.
     """
     import fcntl
 
