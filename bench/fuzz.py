@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import random
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -86,7 +88,7 @@ def main(arguments: Sequence[str] = ()) -> int:
             while total.sent < count:  # a session may end before its time: an editor may say so
                 numbers = range(first, first + -(-(count - total.sent) // size))
                 first = numbers.stop
-                results = pool.map(session, [given.seed] * len(numbers), numbers, [folder] * len(numbers))
+                results = pool.map(session, repeat(given.seed), numbers, repeat(folder), repeat(given.keep))
                 for number, one in zip(numbers, results, strict=True):
                     total.add(one)
                     for text in [*one.notes, *one.unforeseen]:
@@ -106,13 +108,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, metavar="SESSION", help="to see one session again")
     parser.add_argument("--workers", type=int, default=1, metavar="PROCESSES")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="for the logs of sessions that went wrong"
+    )
     return parser.parse_args(arguments)
 
 
 # -- gdb's records ---------------------------------------------------------------------------------
 
 
-def mi_session(seed: int, number: int, folder: str) -> Figures:
+def mi_session(seed: int, number: int, folder: str, keep: Path | None) -> Figures:
     """Use our client of gdb until the stand-in has written :data:`A_GDB` records."""
     figures = Figures("MI records", A_GDB)
     asyncio.run(_mi_session(seed * 1_000_003 + number, Path(folder), figures))
@@ -212,7 +217,7 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
 # -- an editor's requests --------------------------------------------------------------------------
 
 
-def dap_session(seed: int, number: int, folder: str) -> Figures:
+def dap_session(seed: int, number: int, folder: str, keep: Path | None) -> Figures:
     """One random editor with an adapter of its own."""
     from samples.native.build import build
     from tests.dap.client import connect
@@ -224,7 +229,8 @@ def dap_session(seed: int, number: int, folder: str) -> Figures:
     here.mkdir()
     path = here / "fuzzed.py"
     path.write_text(PROGRAM.format(samples=str(build()), counter=str(path.with_suffix(".count"))))
-    server = Server()
+    logs = here / "logs"
+    server = Server("--log-dir", str(logs))
     client = connect(server.port)
     fuzzer = Fuzzer(client, random.Random(seed * 1_000_003 + number), path)
     try:
@@ -243,6 +249,9 @@ def dap_session(seed: int, number: int, folder: str) -> Figures:
     figures.sent = fuzzer.sent
     figures.slowest, figures.hangs = fuzzer.slowest, len(fuzzer.slow)
     figures.notes += [f"a slow answer: {text}" for text in fuzzer.slow]
+    if keep is not None and not figures.good:
+        shutil.copytree(logs, keep / here.name)
+    shutil.rmtree(here)
     return figures
 
 

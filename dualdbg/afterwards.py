@@ -21,16 +21,17 @@ from .shortage import shortage
 # For other scripts too: `lives PID START`. START is when the process began, field 22 of /proc/PID/stat (proc(5)):
 # another process may have got the number. What has ended and was not collected yet has no /proc/PID/exe.
 LIVES = r"""
-lives() {
-    [ -e "/proc/$1/exe" ] && read -r line 2> /dev/null < "/proc/$1/stat" || return
+is_it() {
+    read -r line 2> /dev/null < "/proc/$1/stat" || return
     wanted=$2
     set -- ${line##*") "}
     [ "${20}" = "$wanted" ]
 }
+lives() { [ -e "/proc/$1/exe" ] && is_it "$1" "$2"; }
 """
 
 # A line is a duty: NUMBER VERB ARGUMENTS. A later line of the same number takes its place.
-#   end PID START   end this process and its group if it has not ended within five seconds
+#   end PID START   end this process if it has not ended within five seconds, and what is left of its group
 #   remove PATH     remove a folder
 #   drop            nothing
 _SCRIPT = (
@@ -39,7 +40,8 @@ _SCRIPT = (
 end() {
     tries=0
     while lives "$1" "$2" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
-    if lives "$1" "$2"; then kill -s KILL -- "-$1"; kill -s KILL "$1"; fi
+    if [ ! -e "/proc/$1" ] || is_it "$1" "$2"; then kill -s KILL -- "-$1"; fi  # else the number is another's by now
+    if lives "$1" "$2"; then kill -s KILL "$1"; fi  # it leads no group
 }
 last=0
 while read -r number verb arguments; do

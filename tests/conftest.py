@@ -15,7 +15,7 @@ import hypothesis
 import psutil
 import pytest
 
-from tests import reach, support
+from tests import reach, rows, support
 
 # Every process of this run inherits it, so that it is found even when its parent has died.
 _MARK = "DUALDBG_TEST_RUN"
@@ -90,14 +90,15 @@ def torch_extension() -> Path:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to."""
-    if os.environ.get("DUALDBG_TEST_ALL") != "1":
-        left_out = [item for item in items if item.get_closest_marker("exhaustive") is not None]
-        items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
-        if left_out:
-            left_out[0].config.hook.pytest_deselected(items=left_out)
     for item in items:
         if item.get_closest_marker("processes") is None:
             item.add_marker("processes" if reach.starts_processes(_code_of(item)) else "pure")
+    if os.environ.get("DUALDBG_TEST_ALL") != "1":
+        exhaustive = {item for item in items if item.get_closest_marker("exhaustive") is not None}
+        left_out = exhaustive | rows.beyond_cover([item for item in items if item not in exhaustive])
+        if left_out:
+            items[0].config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+            items[:] = [item for item in items if item not in left_out]
     if "PYTEST_XDIST_WORKER" in os.environ:
         _begin_with_long_files(items)
 

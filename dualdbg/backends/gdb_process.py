@@ -28,6 +28,7 @@ _CHUNK = 1 << 16
 _CONGESTION_LOOK = 0.01  # seconds
 MOST_PRINTED = 64 << 20  # characters that one command may print
 _KILL_DEADLINE = patient(5.0)  # seconds for the kernel to end gdb, and for its pipes to close
+_REST_DEADLINE = patient(2.0)  # seconds to read what gdb has printed, when it has ended
 _PR_SET_PDEATHSIG = 1
 
 # No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
@@ -168,9 +169,11 @@ class GdbProcess:
             ) from error
         if self._options.dies_with_us:
             self._insistence = afterwards.end(self._process.pid)
+        output = asyncio.create_task(self._read_output(), name="gdb output")
         self._tasks = [
-            asyncio.create_task(self._read_output(), name="gdb output"),
+            output,
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
+            asyncio.create_task(self._watch_end(output), name="gdb's end"),
         ]
 
     def wake(self) -> None:
@@ -257,6 +260,20 @@ class GdbProcess:
         self._log.sent(line)
         self._process.stdin.write(line.encode("utf-8", "surrogateescape"))
 
+    async def _watch_end(self, output: asyncio.Task[None]) -> None:
+        """When gdb has ended, what it has started ends too, and nobody waits for more output.
+
+        gdb tries ptrace out with processes of its own (linux_check_ptrace_features in gdb/nat/linux-ptrace.c).
+        When it is killed meanwhile they stay stopped for ever, and keep the pipes open.
+        """
+        assert self._process is not None and self._process.stdout is not None
+        await _ended(self._process)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        done, _ = await asyncio.wait([output], timeout=_REST_DEADLINE)
+        if not done:  # a process that has left the group holds the pipe
+            self._process.stdout.feed_eof()
+
     # -- reading ------------------------------------------------------------------------------
 
     async def _read_output(self) -> None:
@@ -305,6 +322,22 @@ class GdbProcess:
         self._on_record(record)
         if isinstance(record, mi.Result) and record.token is not None:
             self._pending.answer(record.token, record)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Returns when the process has ended; in some versions of Python its ``wait`` waits for the pipes as well."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:  # it has ended, the kernel is older than 5.3, or a sandbox does not let us
+        await process.wait()
+        return
+    loop, end = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        loop.add_reader(descriptor, end.set)
+        await end.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
 
 
 async def _within(seconds: float, work: Awaitable[object]) -> bool:

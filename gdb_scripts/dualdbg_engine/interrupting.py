@@ -14,11 +14,14 @@ _stopping: list[str] = []  # the signals at which gdb stops until its next stop
 def interrupt_by(name: str) -> None:
     """Send the target a signal that :mod:`quiet_signal` has chosen, at which gdb stops.
 
-    When the target runs on it gets this signal: there it does what it would do without gdb, nothing.
+    When the target runs on it gets this signal: there it does what it would do without gdb, nothing. A target that has
+    stopped meanwhile gets none: that stop is the answer, and the signal would end the next call of a function by gdb.
     """
     pid = gdb.selected_inferior().pid
     if not pid:
         raise gdb.GdbError("there is no process")
+    if not any(thread.is_running() for thread in gdb.selected_inferior().threads()):
+        return
     if not _stopping:
         gdb.events.stop.connect(_stopped)
     if name not in _stopping:

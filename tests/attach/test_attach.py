@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dualdbg import python_versions
+from tests import rows
 from tests.snapshot.test_command import dualdbg
 from tests.support import build_native, other_interpreter, read_ready, wait_until
 
@@ -58,7 +58,7 @@ def answer_of(process: subprocess.Popen[str]) -> str:
     return output
 
 
-@pytest.mark.parametrize("version", python_versions.NAMES)
+@pytest.mark.parametrize("version", rows.versions())
 def test_python_control_of_a_busy_program(version: str) -> None:
     python = other_interpreter(version)
     with in_state("busy", python) as process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,23 @@ def test_a_process_that_is_gone() -> None:
         process.wait()
     with pytest.raises(OSError):
         quiet_signal.choose(process.pid)
+
+
+def test_a_target_that_has_stopped_by_itself_gets_no_signal_for_its_next_run() -> None:
+    """A breakpoint came first: the signal would end a function that gdb calls, and leave its frame on the stack."""
+    with program("pass") as process:
+        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
+        commands = [
+            *(f"source {entry}", "handle SIGURG nostop noprint pass", f"attach {process.pid}"),
+            "python import dualdbg_engine.interrupting as interrupting; interrupting.interrupt_quietly()",
+            *("print (int)getpid()", "info signals SIGURG", "detach", "quit"),
+        ]
+        gdb = ["gdb", "-nx", "-nh", "-q", "-batch", *(word for text in commands for word in ("-ex", text))]
+        done = subprocess.run(gdb, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        assert f"$1 = {process.pid}" in done.stdout, done.stdout + done.stderr
+        assert re.search(r"^SIGURG\s+No\s+No\s+Yes", done.stdout, re.MULTILINE), done.stdout
+        output, _ = process.communicate("x", timeout=60)
+        assert (process.returncode, output) == (0, "left\n")
 
 
 @pytest.mark.parametrize("first", ["pass", CATCHES_DEFAULTS])

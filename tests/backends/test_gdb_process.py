@@ -23,6 +23,7 @@ from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError
 from tests.support import is_running, wait_until
 
+DEADLINE = 60.0  # seconds
 HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
 GARBAGE = {
     "without an end": 'while True:\n    out.write(b"x" * 65536)\n',
@@ -46,7 +47,7 @@ def run(
         engine = GdbEngine(GdbOptions(str(path), folder, WireLog(None, "gdb", 0.0)), events.append)
         await engine._process.start()
         try:
-            await work(engine, events)
+            await asyncio.wait_for(work(engine, events), DEADLINE)
         finally:
             start = time.monotonic()
             await engine.close(grace=0.5)
@@ -138,6 +139,35 @@ def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
     finally:
         for child in children:
             os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("leaves_the_group", [False, True])
+def test_the_end_of_gdb_is_seen_while_others_hold_its_pipes(tmp_path: Path, leaves_the_group: bool) -> None:
+    children = []
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        while not events:
+            await asyncio.sleep(0.01)
+        assert isinstance(events[0], NativeConsole)
+        children.append(int(events[0].text))
+        assert engine.pid is not None
+        os.kill(engine.pid, signal.SIGKILL)
+        while not any(isinstance(event, EngineEnded) and "signal 9" in event.detail for event in events):
+            await asyncio.sleep(0.01)
+
+    program = (
+        "child = os.fork()\n"
+        f"if child == 0:\n    {leaves_the_group} and os.setsid()\n    time.sleep(600)\n    os._exit(0)\n"
+        "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
+        "time.sleep(600)\n"
+    )
+    try:
+        run(tmp_path, program, work)
+        if not leaves_the_group:
+            wait_until(lambda: not is_running(children[0]), 20, "the end of what gdb has started")
+    finally:
+        if leaves_the_group:
+            os.kill(children[0], signal.SIGKILL)
 
 
 def test_a_gdb_that_ends_is_told_and_refuses(tmp_path: Path) -> None:

@@ -151,11 +151,11 @@ PROMISED: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {
 
 
 def cells() -> list[Any]:
-    """Each surrounding with a whole session, and a fifth of the other commands, another in each surrounding."""
+    """Each surrounding with a whole session, and a tenth of the other commands, another in each surrounding."""
     found = []
     for row, surrounding in enumerate(SURROUNDINGS):
         for column, command in enumerate(COMMANDS):
-            always = command == "run -b" or (row + column) % 5 == 0
+            always = command == "run -b" or (row + column) % 10 == 0
             marks = () if always else (pytest.mark.exhaustive,)
             found.append(pytest.param(surrounding, command, marks=marks))
     return found

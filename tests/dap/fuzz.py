@@ -335,7 +335,9 @@ class Fuzzer:
         end = time.monotonic() + SECONDS
         before = _number(counter)
         while time.monotonic() < end and not self.ended:
-            answer = self._ask("continue", {"threadId": self.thread})
+            rows = (self._ask("threads", {}) or {}).get("body", {}).get("threads", ())
+            thread = rows[0]["id"] if rows else self.thread  # the program may have been started anew
+            answer = self._ask("continue", {"threadId": thread})
             self.client.wait(lambda: _number(counter) != before or self.client.ended, 2.0)
             if _number(counter) != before or self.ended:
                 return

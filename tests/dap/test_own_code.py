@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg import python_versions
+from tests import rows
 
 from ..cli.driver import dualdbg
 from ..support import other_interpreter
@@ -56,7 +56,7 @@ def all_of(client: Client, row: Message, depth: int = 4) -> Iterator[Message]:
 # -- nothing is run ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", python_versions.NAMES)
+@pytest.mark.parametrize("version", rows.versions())
 def test_what_an_editor_shows_runs_nothing(client: Client, marks: Path, version: str) -> None:
     thread, frame = start(client, marks, version, exceptions=["raised"])
     rows = []
@@ -97,7 +97,7 @@ def test_what_an_editor_shows_runs_nothing(client: Client, marks: Path, version:
     assert noted(marks) == []
 
 
-@pytest.mark.parametrize("version", python_versions.NAMES)
+@pytest.mark.parametrize("version", rows.versions())
 def test_the_prompt_runs_nothing_until_it_is_asked_to(marks: Path, version: str) -> None:
     asked = [
         "locals",

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.errors import SymbolError
 from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
-from tests import support
+from tests import rows, support
 from tests.operators.counting import run
 
 
@@ -101,7 +100,7 @@ def test_pybind11(native_samples: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", python_versions.NAMES)
+@pytest.mark.parametrize("version", rows.versions())
 def test_other_interpreters(version: str) -> None:
     python = support.other_interpreter(version)
     folder = support.build_native(python)

@@ -78,6 +78,7 @@ def test_crash_ends_by_a_segmentation_fault(binding: str, native_samples: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive  # all samples are compiled for it
 def test_crash_also_with_optimisation() -> None:
     done = run("crash.py", PYTHONPATH=str(build_native(optimize="2")))
     assert done.returncode == -signal.SIGSEGV

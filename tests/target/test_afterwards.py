@@ -138,6 +138,17 @@ def test_the_group_of_a_process_that_does_not_end_is_ended_too(tmp_path: Path) -
     support.wait_until(lambda: not support.is_running(int(line)), DEADLINE, "it was ended")
 
 
+def test_what_is_left_of_the_group_of_a_process_that_ended_is_ended_too(tmp_path: Path) -> None:
+    """A process that gdb tries ptrace with, say."""
+    process, line = start(
+        "child = subprocess.Popen(['/bin/sh', '-c', 'sleep 1000 & echo $!; read line'], start_new_session=True,"
+        " stdin=-1, stdout=-1); afterwards.end(child.pid); print(child.stdout.readline().decode())",
+        tmp_path,
+    )
+    end(process)
+    support.wait_until(lambda: not support.is_running(int(line)), DEADLINE, "it was ended")
+
+
 def test_the_guard_ends_when_nothing_is_left_to_do(tmp_path: Path) -> None:
     process, _ = start(
         MAKES.replace("print", "[session_folders.remove(folder) for _ in (1, 2)]; print"), tmp_path

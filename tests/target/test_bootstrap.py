@@ -12,13 +12,12 @@ import pytest
 
 from dualdbg import python_versions
 from dualdbg.target.launcher import BOOTSTRAP, Launch
-from tests import support
+from tests import rows, support
 
 from .client import Outcome, run_to_its_end
 from .programs import PROGRAMS, Program
 
-OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
-OTHERS = [one for one in python_versions.NAMES if one != OURS]
+OTHERS = [row for row in rows.versions() if row.values != (rows.OURS,)]
 
 # The oldest and the newest version run every program. Between them nothing differs in these programs' errors and ends,
 # so the others run those that depend on how the interpreter starts, forks, traces and ends.

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.target.launcher import Launch, Meeting, spawn
-from tests import support
+from tests import rows, support
 
 from .client import DEADLINE, Client, connected, outcome, status
 
 VERSIONS = [
     pytest.param(None, id="own"),
-    *(pytest.param(version, marks=pytest.mark.slow) for version in python_versions.NAMES),
+    *(pytest.param(*row.values, marks=(pytest.mark.slow, *row.marks)) for row in rows.versions()),
 ]
 
 SCRIPT = """\
