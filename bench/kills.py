@@ -8,7 +8,6 @@ program that was attached to, no traceback, and the exit status that docs/comman
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench._front_ends import FRONT_ENDS, FrontEnd
+from bench.campaign import Failures, failures, run
 from dualdbg.snapshot.linux.repair import find_traps
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -296,34 +296,20 @@ def _play(kill: Kill, one: Scene, front_end: FrontEnd) -> None:
     one.check(front_end, allowed)
 
 
-def campaign(seeds: range, jobs: int) -> list[tuple[Kill, str]]:
+def campaign(seeds: range, jobs: int) -> Failures[Kill]:
     """Plays all of them, prints what was wrong, and returns it."""
     kills = [Kill.of(seed) for seed in seeds]
-    failures = []
     with ThreadPoolExecutor(jobs) as pool:
-        for kill, wrong in zip(kills, pool.map(play, kills), strict=True):
-            if wrong:
-                failures.append((kill, wrong))
-                print(f"{kill}\n    {wrong}", flush=True)
-    return failures
+        return failures(kills, pool.map(play, kills))
+
+
+def _kinds(found: Failures[Kill]) -> str:
+    kinds = Counter(wrong.split("\n")[0].split(":")[0][:40] for _, wrong in found)
+    return f"{len(found)} failures {dict(kinds) or ''}"
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.kills", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args([] if words is None else words)
-    seeds = range(options.seed, options.seed + options.count)
-    started = time.monotonic()
-    failures = campaign(seeds, options.jobs)
-    kinds = Counter(wrong.split("\n")[0].split(":")[0][:40] for _, wrong in failures)
-    print(
-        f"{len(seeds)} kills in {time.monotonic() - started:.0f} s, {len(failures)} failures {dict(kinds) or ''}"
-    )
-    return 1 if failures else 0
+    return run("kills", __doc__, campaign, _kinds, words)
 
 
 if __name__ == "__main__":

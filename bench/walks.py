@@ -8,7 +8,6 @@ which repeats it: ``--seed NUMBER --count 1``.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -17,7 +16,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.campaign import Failures, failures, run
 from dualdbg.errors import CommandError
 from dualdbg.model import Event, Exited, Frame, NativeFrame, PythonFrame, Stopped
 from dualdbg.session.session import Session
@@ -406,33 +405,17 @@ def play(walk: Walk) -> str:
     return ""
 
 
-def campaign(seeds: range, jobs: int) -> list[tuple[Walk, str]]:
+def campaign(seeds: range, jobs: int) -> Failures[Walk]:
     """Plays all of them, each in a process of its own, prints what was wrong, and returns it."""
     for optimize in "02":
         build(optimize)
     walks = [Walk.of(seed) for seed in seeds]
-    failures = []
     with ProcessPoolExecutor(jobs) as pool:
-        for walk, wrong in zip(walks, pool.map(play, walks), strict=True):
-            if wrong:
-                failures.append((walk, wrong))
-                print(f"{walk}\n    {wrong}", flush=True)
-    return failures
+        return failures(walks, pool.map(play, walks))
 
 
 def main(words: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench walks", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args([] if words is None else words)
-    seeds = range(options.seed, options.seed + options.count)
-    started = time.monotonic()
-    failures = campaign(seeds, options.jobs)
-    print(f"{len(seeds)} walks in {time.monotonic() - started:.0f} s, {len(failures)} with a wrong end")
-    return 1 if failures else 0
+    return run("walks", __doc__, campaign, lambda found: f"{len(found)} with a wrong end", words)
 
 
 if __name__ == "__main__":

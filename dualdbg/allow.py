@@ -2,6 +2,5 @@
 
 import ctypes
 
-ctypes.CDLL(None).prctl(
-    0x59616D61, ctypes.c_ulong(-1 & (1 << 64) - 1), 0, 0, 0
-)  # PR_SET_PTRACER, PR_SET_PTRACER_ANY
+# PR_SET_PTRACER, PR_SET_PTRACER_ANY.
+ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1 & (1 << 64) - 1), 0, 0, 0)

@@ -6,9 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
-_REMOVED = (
-    " (deleted)"  # what the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd)
-)
+# What the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd).
+_REMOVED = " (deleted)"
 
 NOWHERE = Path(os.devnull, "dualdbg")
 """A path at which nothing can be and nothing can be made."""

@@ -21,6 +21,7 @@ MEMORY = 8 << 30  # bytes of address space: debug info that needs more is not re
 
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would lie in the user's folder
     gdb.execute("set confirm off")
     for number, (path, addresses) in enumerate(json.loads(sys.stdin.readline())):
         offset = (number + 1) * APART

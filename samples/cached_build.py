@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -62,6 +63,39 @@ def compile_once(
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def cython_source(source: Path, suffix: str, arguments: list[str], build_dir: Path) -> Path:
+    """What Cython makes of ``source`` with these arguments, under a name that stays the same: debug info has it.
+
+    ``suffix`` is the end of that name. Lines name the source by its path, where Cython is told to write them.
+    """
+    try:
+        import Cython
+    except ImportError as error:
+        raise BuildError(f"{error}; type: pip install cython") from error
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:8]
+    target = build_dir / f"{source.stem}-{Cython.__version__}-{digest}{suffix}"
+    if target.is_file():
+        return target
+    build_dir.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=build_dir) as folder:
+        written = Path(folder) / f"{source.stem}{target.suffix}"
+        _run([sys.executable, "-m", "cython", *arguments, str(source), "-o", str(written)])
+        text = written.read_text(encoding="utf-8").replace(f'"{source.name}"\n', f'"{source}"\n')
+        written.write_text(text, encoding="utf-8")  # gdb finds the source from wherever the compiler runs
+        written.replace(target)
+    return target
+
+
+def show(build: Callable[[], Path]) -> int:
+    """Build, and print the folder, or why that cannot be done. Returns the exit status."""
+    try:
+        print(build())
+    except BuildError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _digest(cxx: Path, commands: dict[str, list[str]], inputs: list[Path]) -> str:

@@ -227,12 +227,15 @@ class DebugpyEngine:
         request: PythonRequest[Answer],
         on_refused: Callable[[CommandError], None] | None = None,
         on_answer: Callable[[Answer], None] | None = None,
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
-        """Send a request. Its answer may come at any later time, and goes to one of the two callbacks."""
+        """Send a request. Its answer may come at any later time, and goes to one of the callbacks."""
         _, future = self._open(request.command, request.arguments)
 
         def answered(done: asyncio.Future[dap.Message]) -> None:
             if done.cancelled() or done.exception() is not None:
+                if on_lost is not None:
+                    on_lost()
                 return
             try:
                 answer = request.read(_body(request.command, done.result()))

@@ -7,7 +7,7 @@ import contextlib
 import re
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
@@ -28,6 +28,7 @@ from .events import (
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
+from .gdb_settings import in_gdbs_words
 from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -55,9 +56,8 @@ _MOVES = {
     Move.STEP_INSTRUCTION: "-exec-step-instruction",
     Move.NEXT_INSTRUCTION: "-exec-next-instruction",
 }
-_AS_OURS = (
-    "with language c++ -- "  # a command whose arguments are expressions reads them in no frame's language
-)
+# A command whose arguments are expressions reads them in no frame's language.
+_AS_OURS = "with language c++ -- "
 
 
 class GdbEngine(GdbHelpers):
@@ -116,6 +116,11 @@ class GdbEngine(GdbHelpers):
         """End gdb: ask it first, so that it detaches what it holds, then insist. Whether it did what it was asked."""
         return await self._process.close(grace)
 
+    async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[str]) -> None:
+        """What the user has set for gdb: pairs of a path in debug info and where the sources are, then commands."""
+        for command in in_gdbs_words(source_maps, commands):
+            await self._process.console(command)
+
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb itself, and return what gdb printed."""
         return await self._process.console(text)
@@ -144,9 +149,8 @@ class GdbEngine(GdbHelpers):
         await self.keep_index(index)
         if root:
             await self._process.console(f"set sysroot {root}")
-            await self._process.console(
-                f'file "/proc/{pid}/exe"', _FILE_DEADLINE
-            )  # after chroot(2) gdb misses it
+            # After chroot(2) gdb misses it.
+            await self._process.console(f'file "/proc/{pid}/exe"', _FILE_DEADLINE)
         try:
             await self._process.command(f"-target-attach {pid}")
             await settled(attached, DEADLINE)
@@ -248,6 +252,7 @@ class GdbEngine(GdbHelpers):
         if number < 0:
             await self.delete_breakpoints([number])
             return
+        self._at_functions.discard(number)
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:

@@ -35,9 +35,8 @@ from .native import (
     Visit,
 )
 
-_ANSWER_MARK = (
-    "dualdbg-answer:"  # begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints
-)
+# Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
+_ANSWER_MARK = "dualdbg-answer:"
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)
@@ -229,9 +228,12 @@ class GdbHelpers:
         """Stop only in this thread."""
         await self._helper(shapes.nothing, "require-thread", number, gdb_thread)
 
-    async def require_register(self, number: int, register: str, value: int) -> None:
-        """Stop only where the lower half of a register is ``value``, as a signed number."""
-        await self._helper(shapes.nothing, "require-register", number, register, value)
+    async def insert_cue(self, address: int, register: str, value: int) -> int:
+        """An internal breakpoint that stops only where the lower half of a register is ``value``, as a signed number.
+
+        Returns gdb's number.
+        """
+        return await self._helper(int, "insert-cue", address, register, value)
 
     async def condition_text(self, address: int, condition: str) -> str:
         """A condition of the user as gdb has to read it at an address: with the C names of Cython's variables."""
@@ -268,8 +270,9 @@ class GdbHelpers:
         return await self._helper(shapes.one(ReturnPlace), "caller-at-entry", gdb_thread)
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
-        """Delete breakpoints by gdb's number; one that is gone already is no error."""
-        await self._helper(shapes.nothing, "delete-breakpoints", list(numbers))
+        """Delete breakpoints by gdb's number before any later request; one that is gone already is no error."""
+        self._at_functions.difference_update(numbers)
+        self._tell("delete-breakpoints", list(numbers))
 
     async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
         """A breakpoint at which the function itself is shown, not what was inlined at its beginning.
@@ -393,13 +396,14 @@ class GdbHelpers:
     # -- code that runs in the target ---------------------------------------------------------
 
     async def call_probe(
-        self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str
+        self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, mailbox: int
     ) -> int:
         """Call a method of the probe in a thread that holds the GIL; returns the number that it returns, 0 if it fails.
 
-        ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`.
+        ``functions`` has the addresses of the functions in :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`,
+        ``mailbox`` is where the probe has its mailbox, 0 where that is not known.
         """
-        return await self._helper(int, "call-probe", gdb_thread, dict(functions), method, argument)
+        return await self._helper(int, "call-probe", gdb_thread, dict(functions), method, argument, mailbox)
 
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float

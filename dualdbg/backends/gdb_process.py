@@ -135,10 +135,8 @@ class GdbProcess:
         command = [self._options.executable, "-nx", "-nh", "-q", "--interpreter=mi3"]
         for setting in _SETTINGS:
             command += ["-iex", f"set {setting}"]
-        for problem, answer in (
-            ("internal-error", "yes"),
-            ("internal-warning", "no"),
-        ):  # no question, and no core file of gdb itself
+        # No question, and no core file of gdb itself.
+        for problem, answer in (("internal-error", "yes"), ("internal-warning", "no")):
             command += ["-iex", f"maintenance set {problem} corefile no"]
             command += ["-iex", f"maintenance set {problem} quit {answer}"]
         command += ["-iex", f"source {self._options.scripts / 'dualdbg_session.py'}"]

@@ -9,6 +9,7 @@ from typing import Any
 
 PROBE_FUNCTIONS = (
     "PyErr_Fetch",
+    "PyErr_Occurred",
     "PyErr_Restore",
     "PyImport_AddModule",
     "PyLong_AsLong",
@@ -16,6 +17,7 @@ PROBE_FUNCTIONS = (
     "PyMem_RawMalloc",
     "PyObject_CallMethod",
     "PyObject_GetAttrString",
+    "PyObject_Size",
     "PyUnicode_AsUTF8",
     "Py_DecRef",
     "__errno_location",

@@ -105,10 +105,8 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
     """
     from ..tui.app import Dashboard
 
-    for name in (
-        "COLUMNS",
-        "LINES",
-    ):  # exported by some shells; with them no change of the size would be seen
+    # Exported by some shells; with them no change of the size would be seen.
+    for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
     app = Dashboard(start, terminal, wishes)
     status = TROUBLE_STATUS

@@ -70,9 +70,9 @@ class StackListing:
         return "\n".join(lines) + "\n\n"
 
     def failure(self, failure: Failure) -> str:
+        """Which process could not be read, why, and what to do."""
         failure = cleaned(failure)
-        named = f"process {failure.pid}" in failure.message
-        message = failure.message if named else f"process {failure.pid}: {failure.message}"
+        message = f"process {failure.pid} was not read: {failure.message}"
         text = self._style.paint("error", f"dualdbg: {message}")
         return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
 

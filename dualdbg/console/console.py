@@ -160,9 +160,8 @@ class Console:
         """Make a process the one that commands work on."""
         if view is not self.current:
             self.current = view
-            for react in (
-                view.session.after_stop if view.stopped else []
-            ):  # dualdbg has the terminal while the process stands still
+            # dualdbg has the terminal while the process stands still.
+            for react in view.session.after_stop if view.stopped else []:
                 react()
         self._stays = not view.stopped
 

@@ -23,6 +23,7 @@ from ..target.terminal import Terminal
 from .client.conventions import Client
 from .client.port import ClientPort
 from .configuration import Configuration
+from .streams import Streams
 
 _START_DEADLINE = patient(60.0)  # seconds; the user's shell may read long start-up files first
 _KINDS: dict[str, Literal["integrated", "external"]] = {
@@ -31,11 +32,8 @@ _KINDS: dict[str, Literal["integrated", "external"]] = {
 }
 
 
-class ClientTerminal:
-    """The program's streams are the editor's terminal. :attr:`start_target` starts a program there."""
-
-    terminal: Terminal | None = None
-    interrupt_pauses = False  # Ctrl-C in that terminal goes to the program, as without a debugger
+class ClientTerminal(Streams):
+    """The program's streams are the editor's terminal. :meth:`start_target` starts a program there."""
 
     def __init__(self, connection: ClientPort, client: Client, wanted: Configuration) -> None:
         if "RunInTerminalRequest" not in client.supports:
@@ -47,18 +45,6 @@ class ClientTerminal:
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
         self._token = secrets.token_hex(16)
-
-    def launch(self, what: Launch) -> Launch:
-        return what
-
-    def begun(self) -> None:
-        """Nothing to do: the helper has everything."""
-
-    def drain(self) -> None:
-        """Nothing to do: the program writes to the terminal itself."""
-
-    def close(self) -> None:
-        """Nothing to do: the terminal is the editor's."""
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
@@ -137,6 +123,8 @@ class ClientTerminal:
 class TerminalTarget:
     """A program that the helper started. It is the helper's descendant, so the helper tells how it ended."""
 
+    left = 0  # what it leaves is ended by the helper: nothing is counted here
+
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = pid
         self._reader, self._writer = reader, writer
@@ -159,11 +147,6 @@ class TerminalTarget:
 
     def kill(self) -> None:
         _send(self._writer, {"order": "kill"})
-
-    @property
-    def left(self) -> int:
-        """What it leaves is ended by another: nothing is counted here."""
-        return 0
 
     async def cleared(self) -> None:
         """The helper ends when nothing descends from it any more."""

@@ -100,7 +100,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         breakpoints=tuple(arguments.texts("breakpoints")),
         symbols=tuple(arguments.texts("symbols")),
         gdb=arguments.text("gdb", None) or arguments.text("miDebuggerPath", None),
-        gdb_commands=_gdb_commands(arguments),
+        gdb_commands=tuple(row.text("text").strip() for row in arguments.objects("setupCommands")),
         log_dir=arguments.text("logDir", None),
         mappings=_mappings(arguments),
         follow=_followed(arguments),
@@ -213,21 +213,6 @@ def _environment(arguments: Arguments) -> dict[str, str | None]:
     if arguments.flag("gevent"):
         environment["GEVENT_SUPPORT"] = "True"
     return environment
-
-
-def _gdb_commands(arguments: Arguments) -> tuple[str, ...]:
-    commands = []
-    for row in arguments.objects("setupCommands"):
-        text = row.text("text").strip()
-        if text == "-enable-pretty-printing":
-            continue  # they are always on
-        if text.startswith("-gdb-set "):
-            text = "set " + text[len("-gdb-set ") :]
-        elif text.startswith("-"):
-            escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-            text = f'interpreter-exec mi "{escaped}"'
-        commands.append(text)
-    return tuple(commands)
 
 
 def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:

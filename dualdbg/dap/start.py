@@ -64,7 +64,7 @@ async def start(
         adapter.debuggee.name = what.script or (f"-m {what.module}" if what.module else "-c")
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
-        session.interrupt_pauses = streams.interrupt_pauses
+        session.interrupt_pauses = False  # Ctrl-C goes to the program, as without a debugger
         streams.begun()
 
     try:

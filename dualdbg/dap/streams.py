@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Protocol
 
 from ..console.output_pipes import OutputPipes
 from ..model import Output
-from ..session.start import StartTarget
-from ..target.launcher import Launch, spawn
+from ..session.start import StartedTarget
+from ..target.launcher import Launch, Meeting, spawn
 from ..target.terminal import Terminal
 from .client.port import ClientPort
 
 
-class Streams(Protocol):
-    """One program's streams, from before it starts until it is gone."""
+class Streams:
+    """One program's streams, from before it starts until it is gone. What one has nothing to do for is here.
 
-    @property
-    def terminal(self) -> Terminal | None:
-        """The terminal of dualdbg that is lent to the program."""
+    ``terminal`` is one of dualdbg, lent to the program.
+    """
 
-    @property
-    def interrupt_pauses(self) -> bool:
-        """Whether Ctrl-C in the program's terminal stops it for the debugger, and does not reach it."""
+    terminal: Terminal | None = None
 
-    @property
-    def start_target(self) -> StartTarget:
-        """What starts the process."""
+    async def start_target(
+        self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
+    ) -> StartedTarget:
+        """Start the process. Raises TargetError."""
+        return await spawn(launch, meeting, terminal=terminal)
 
     def launch(self, what: Launch) -> Launch:
         """``what`` with the streams filled in."""
+        return what
 
     def begun(self) -> None:
         """The process is there."""
@@ -42,12 +41,8 @@ class Streams(Protocol):
         """The process is gone."""
 
 
-class DebugConsole:
+class DebugConsole(Streams):
     """Output goes to the client as output events; there is nothing to read."""
-
-    terminal: Terminal | None = None
-    interrupt_pauses = False
-    start_target: StartTarget = staticmethod(spawn)
 
     def __init__(self, connection: ClientPort) -> None:
         self._connection = connection
@@ -82,23 +77,11 @@ class DebugConsole:
             self._null = -1
 
 
-class OwnTerminal:
-    """The program has the terminal on which the server was started, all the time."""
-
-    interrupt_pauses = False
-    start_target: StartTarget = staticmethod(spawn)
+class OwnTerminal(Streams):
+    """The program has the terminal on which the server was started, all the time. The launcher lends it."""
 
     def __init__(self) -> None:
         self.terminal = Terminal.open()
-
-    def launch(self, what: Launch) -> Launch:
-        return what
-
-    def begun(self) -> None:
-        """Nothing to do: the launcher has lent the terminal."""
-
-    def drain(self) -> None:
-        """Nothing to do: the program writes to the terminal itself."""
 
     def close(self) -> None:
         if self.terminal is not None:

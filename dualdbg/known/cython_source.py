@@ -27,9 +27,8 @@ class Function:
 def functions_of(lines: Sequence[str]) -> list[Function]:
     """The functions of a source, outer ones before inner ones. Lines count from 1."""
     found: list[Function] = []
-    open_: list[
-        tuple[int, str, int | None]
-    ] = []  # indentation, name, and the index in ``found`` of a function
+    # Indentation, name, and the index in ``found`` of a function.
+    open_: list[tuple[int, str, int | None]] = []
     quoted: str | None = None
     continued = 0
     for number, text in enumerate(lines, 1):

@@ -104,10 +104,15 @@ async def attach(
     options.tell(session)
     was_stopped = is_stopped(pid)
     control = PythonControl(
-        session,
+        session.loop,
+        native,
         python,
+        session.breakpoints,
+        session.inspector,
+        session.halts,
         ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
     )
+    session.before_detach.append(control.undo)
     try:
         try:
             await native.start()
@@ -121,8 +126,7 @@ async def attach(
         await _begin(session, native)
         await control.begin()
         await native.stop_at_program_changes()
-        for command in options.gdb_commands:
-            await native.user_command(command)
+        await native.set_up(options.source_maps, options.gdb_commands)
         for text in options.breakpoints:
             await session.breakpoints.add(text)
         await _first_stop(session)

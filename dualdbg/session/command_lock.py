@@ -14,6 +14,11 @@ class CommandLock:
         self._owner: asyncio.Task[Any] | None = None
         self._depth = 0
 
+    @property
+    def is_held(self) -> bool:
+        """Whether a command is being carried out."""
+        return self._depth > 0
+
     async def __aenter__(self) -> None:
         if self._owner is not asyncio.current_task():
             await self._lock.acquire()

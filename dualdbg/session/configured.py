@@ -26,18 +26,9 @@ def session_options(config: Config, asked: Asked) -> Options:
         symbols=SymbolPolicy(Policy.parse((*config.symbols, *asked.symbols)), glue_patterns(config.glue)),
         presets=available(config.presets),
         debugpy=asked.debugpy,
-        gdb_commands=(*_source_maps(config), *asked.gdb_commands),
+        source_maps=config.source_maps,
+        gdb_commands=asked.gdb_commands,
         step_into=config.step_into,
         core_folder=asked.core_folder,
         notices=notices(config),
     )
-
-
-def _source_maps(config: Config) -> list[str]:
-    """The source maps as gdb commands. gdb splits their words as libiberty does (buildargv)."""
-    return [f"set substitute-path {_quoted(built)} {_quoted(here)}" for built, here in config.source_maps]
-
-
-def _quoted(word: str) -> str:
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

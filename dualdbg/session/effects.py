@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Union
 
+from ..backends.native import Move
 from ..backends.python import PythonRequest
 from ..errors import DualdbgError
 from ..model import Event
@@ -93,12 +94,12 @@ class Resume:
     """gdb lets the target run on.
 
     ``signal``: the target gets the SIGINT that it was stopped for. ``dead``: the process was killed, and gdb is to
-    notice. ``again``: gdb's number of a thread whose source step begins again where it stands.
+    notice. ``again``: gdb makes this step of a thread, by gdb's number, instead.
     """
 
     signal: bool = False
     dead: bool = False
-    again: int | None = None
+    again: tuple[Move, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ class Loop:
         self._open = False
         self._over = False
         self._subscribers: list[asyncio.Queue[Event]] = []
-        self._left_out: dict[
-            asyncio.Queue[Event], int
-        ] = {}  # texts that a front end which does not read has missed
+        # Texts that a front end which does not read has missed.
+        self._left_out: dict[asyncio.Queue[Event], int] = {}
         self._background: set[asyncio.Task[bool]] = set()
         self.ended = asyncio.Event()  # nothing follows any more
         self.native_held = asyncio.Event()  # set while gdb shows a stop: debugpy is mute then

@@ -86,8 +86,7 @@ async def open_core(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
-        for command in options.gdb_commands:
-            await native.user_command(command)
+        await native.set_up(options.source_maps, options.gdb_commands)
         file = (program or captured.modules[0].path) if captured.modules else None
         await native.open_core(here() / path, file)
         session.run()
@@ -215,6 +214,9 @@ class _PythonInCore(PythonSide):
         return [
             PythonThread(tid, state.frames, state.address == holder) for tid, state in captured.states.items()
         ]
+
+    def thread(self, tid: int) -> PythonThread | None:
+        return next((one for one in self.threads() if one.tid == tid), None)
 
     def names(self) -> dict[int, str]:
         return dict(self._captured.names)

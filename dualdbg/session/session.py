@@ -16,23 +16,21 @@ from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
-from ..backends.native import Move
-from ..errors import CommandError, DualdbgError, EngineTimeout, WrongState
+from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
-from ..model import Event, Exit, Language, Notice, Output, Reason, State, Stop
+from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
-from ..waiting import settled
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
 from .death_watch import is_dead, watch_death
 from .engines import NativeEngine, PythonEngine
+from .halts import Halts
 from .inspect.inspector import Inspector
 from .loop import Loop
 from .state import OVER, Grip, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
-from .stepping.plan import NATIVE_MOVES
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
 from .stops.facts import NativeHold, PythonHold
@@ -42,27 +40,18 @@ from .stops.python_stops import PythonStops
 from .transitions.beginning import take_interrupts
 from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, repaired
 from .transitions.going_on import python_refused
-from .transitions.halts import (
-    halt_done,
-    halt_wanted,
-    interrupt_failed,
-    pause_look_due,
-    pause_refused,
-    pause_wanted,
-)
+from .transitions.halts import interrupt_failed, pause_look_due, pause_refused, pause_wanted
 from .transitions.native import native_stopped, resume_failed
-from .transitions.python import python_continued, python_stopped
+from .transitions.python import library_passed_over, python_continued, python_stopped
 
 T = TypeVar("T")
 
 # How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
 _SKIPPED = "Frame skipped from debugging during step-in."
-HALT_DEADLINE = patient(10.0)
 END_DEADLINE = patient(5.0)
 GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
-LEAVE_DEADLINE = patient(
-    10.0
-)  # seconds for gdb to let go of an attached target, which is repaired where it cannot
+# Seconds for gdb to let go of an attached target, which is repaired where it cannot.
+LEAVE_DEADLINE = patient(10.0)
 # Seconds for the keeper, which gives up a process that the kernel does not end (target/keeper.py).
 CLEAR_DEADLINE = patient(12.0)
 END_LOOK = 0.2  # seconds between two looks whether gdb holds a target that was killed
@@ -100,10 +89,9 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
-        self._passed_over = False  # debugpy has said so, since the target runs
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
-        self._halted: dict[effect.Halt, asyncio.Future[bool]] = {}
+        self.halts = Halts(self.loop)
 
     # -- what can be seen ---------------------------------------------------------------------------
 
@@ -159,6 +147,10 @@ class Session:
     def require(self, *states: State) -> None:
         """Raises WrongState unless the target is in one of ``states``."""
         self.loop.state.require(*states)
+
+    def has_command(self) -> bool:
+        """Whether a command is being carried out."""
+        return self._command.is_held
 
     def require_stopped(self) -> Stop:
         """The stop. Raises WrongState unless the target is stopped."""
@@ -228,7 +220,7 @@ class Session:
 
     def _python_output(self, event: engine.PythonOutput) -> None:
         if event.text.startswith(_SKIPPED):
-            self._passed_over = True  # told when the step ends; with any other stop it is no news
+            self.loop.put(library_passed_over)
         else:
             self.emit(Output("console", event.text))
 
@@ -245,17 +237,10 @@ class Session:
         _EFFECTS[type(what)](self, what)
 
     def _before_run(self, what: effect.BeforeRun) -> None:
-        self._passed_over = False
         for prepare in self.before_resume:
             prepare()
 
     def _after_stop(self, what: effect.AfterStop) -> None:
-        stop, passed_over = self.stop, self._passed_over
-        self._passed_over = False
-        if passed_over and stop is not None and stop.reason is Reason.STEP and stop.origin is Language.PYTHON:
-            self.emit(
-                Notice("info", "code of a library was passed over", "dualdbg run --all-code steps into it")
-            )
         for react in self.after_stop:
             react()
 
@@ -264,14 +249,11 @@ class Session:
         self.background(self._let_run(what))
 
     async def _let_run(self, what: effect.Resume) -> None:
-        repeated = self.native_stops.steps.take_repeated()
         try:
             if what.signal:
                 await self.native.resume_with_signal("SIGINT")
-            elif repeated is not None:
-                await self.native.move(NATIVE_MOVES[repeated.kind], repeated.gdb_thread)
             elif what.again is not None:
-                await self.native.move(Move.STEP, what.again)
+                await self.native.move(*what.again)
             else:
                 await self.native.resume()
         except DualdbgError:
@@ -304,15 +286,6 @@ class Session:
             self.loop.put(pause_refused, error)
         elif what.departure is not None:
             self.loop.put(python_refused, what.departure, what.request.command, error)
-
-    def _answer_halt(self, what: effect.AnswerHalt) -> None:
-        halted = self._halted.pop(what.halt, None)
-        if halted is None or halted.done():
-            return
-        if isinstance(what.outcome, bool):
-            halted.set_result(what.outcome)
-        else:
-            halted.set_exception(what.outcome)
 
     def _look_later(self, what: effect.LookLater) -> None:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
@@ -374,7 +347,7 @@ class Session:
             if self.native_held.is_set():
                 return await work()
             self.require(State.RUNNING, State.PYTHON_STOPPED)
-            halt = await self.halt()
+            halt = await self.halts.begin()
             try:
                 await self.freezer.release()
                 return await work()
@@ -387,27 +360,7 @@ class Session:
             if self.state not in OVER:
                 await self.freezer.park()
         finally:
-            self.loop.put(halt_done, halt)
-
-    async def halt(self, deadline: float = HALT_DEADLINE) -> effect.Halt:
-        """Halt the running target for work of our own, until the transition ``halt_done``.
-
-        Raises WrongState when the target stopped for another reason first, EngineTimeout after ``deadline`` seconds.
-        """
-        halt = effect.Halt()
-        halted = self._halted[halt] = asyncio.get_running_loop().create_future()
-        self.loop.put(halt_wanted, halt)
-        try:
-            stands = await settled(asyncio.shield(halted), deadline)
-        except asyncio.TimeoutError:
-            self.loop.put(halt_done, halt)
-            raise EngineTimeout(f"the target did not halt within {deadline:g} s", "try again") from None
-        except asyncio.CancelledError:
-            self.loop.put(halt_done, halt)  # also when the halt has not come yet
-            raise
-        if not stands:
-            raise WrongState("the target stopped for another reason meanwhile", "look at the new stop")
-        return halt
+            self.halts.end(halt)
 
     async def detach(self) -> None:
         """Let go of the target: it runs on, without breakpoints and without us."""
@@ -421,7 +374,7 @@ class Session:
                     await self.inspector.ask(debugpy.disconnect())
             if self.loop.state.grip is not Grip.SHOWN:
                 with contextlib.suppress(WrongState):  # another stop came first, which serves as well
-                    await self.halt()
+                    await self.halts.begin()
             await self.freezer.thaw_all()
             for undo in self.before_detach:
                 await undo()
@@ -536,7 +489,7 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.Resume: Session._resume,
     effect.Interrupt: Session._interrupt,
     effect.Post: Session._post,
-    effect.AnswerHalt: Session._answer_halt,
+    effect.AnswerHalt: lambda session, what: session.halts.answer(what),
     effect.LookLater: Session._look_later,
     effect.MissDebugpy: Session._miss_debugpy,
     effect.EndTarget: Session._end_target,

@@ -56,6 +56,7 @@ from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
+from .stepping.foresight import Foresight
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
 from .stepping.handlers import HandlerFinder
@@ -123,6 +124,7 @@ class Options:
     presets: Mapping[str, Preset] = field(default_factory=shipped)
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # further arguments for debugpy
+    source_maps: tuple[tuple[str, str], ...] = ()  # a path in debug info, and where the sources are
     gdb_commands: tuple[str, ...] = ()  # of the user, run once gdb holds the target
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
@@ -287,10 +289,8 @@ def furnish(
     assert debugpy is not None
     policy = options.symbols
     ours = (debugpy_package(), BOOTSTRAP)
-    hidden = (
-        *map(str, ours),
-        *map(os.path.realpath, ours),
-    )  # the names that Python has for its files, and those that the kernel has
+    # The names that Python has for its files, and those that the kernel has.
+    hidden = (*map(str, ours), *map(os.path.realpath, ours))
     reader = StackReader(engine, image, policy, hidden)
     reader.emit = session.emit
     inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
@@ -327,10 +327,11 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
     code = session.code = CodeOfInterest(image, inspector.reader)
     probe = session.probe = Probe(engine, inspector, image)
-    watch = LineWatch(loop, engine, inspector, code)
+    watch = LineWatch(loop, engine, inspector, code, probe.learn_mailbox)
     handlers = HandlerFinder(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
+    session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     session.stepper = Stepper(loop, ground, natively, in_python, table)
@@ -381,8 +382,7 @@ async def _start_gdb(
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error, launched=True) from error
     await native.stop_at_program_changes()
-    for command in options.gdb_commands:
-        await native.user_command(command)
+    await native.set_up(options.source_maps, options.gdb_commands)
 
 
 async def _set_breakpoints(session: Session, options: Options) -> None:

@@ -44,6 +44,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python_leaving_read  any                           the same, or debugpy goes on
     python_unread        any                           the same; the next hold has its turn
     python_ready         RUNNING, FREE                 PYTHON_STOPPED, FREE; elsewhere it waits its turn
+    library_passed_over  any                           the same
     answer_owed          any                           the same
     answer_came          any                           the same; the next hold has its turn
 
@@ -74,8 +75,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ..backends.native import Move
 from ..errors import WrongState
-from ..model import Exit, Language, Notice, State, Stop, Stopped
+from ..model import Exit, Language, Notice, Reason, State, Stop, Stopped
 from .effects import AfterStop, Effects, Halt, PrepareNative, Tell
 from .stepping.step import Step
 from .stops.classifier import Situation
@@ -83,6 +85,7 @@ from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, Show
 
 OVER = (State.EXITED, State.DETACHED, State.LOST)
 STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
+_PASSED_OVER = Notice("info", "code of a library was passed over", "dualdbg run --all-code steps into it")
 PYTHON_PAUSE_LOOK = 1.0  # seconds until gdb looks whether a program that debugpy was to pause has left Python
 
 
@@ -150,6 +153,7 @@ class TargetState:
     python_holds: dict[int, PythonHold] = field(default_factory=dict)  # by debugpy's number of the thread
     reading: PythonHold | None = None  # the one whose turn it is
     left: Left | None = None  # what debugpy held before it was asked to go on
+    passed_over: bool = False  # it has stepped over code of a library since the target runs
     owed: int = 0  # answers of debugpy that a native stop holds up
     entry_expected: bool = False  # the next Python stop is the program's entry
     # Who wants the target to stand still.
@@ -163,7 +167,7 @@ class TargetState:
     # The step under way.
     step: Step | None = None
     gdb_steps: bool = False  # gdb ends it by itself
-    steps_again: bool = False  # gdb's source step begins again when the target runs on
+    again: Move | None = None  # what gdb does for it when the target runs on; else it continues
     debugpy_step: Step | None = None  # the one that debugpy is to end, perhaps of an earlier command
     leaving: Step | None = None  # it goes on after an exception, and leaves first what it had called
 
@@ -234,11 +238,11 @@ class TargetState:
         """The target runs for the user; what belongs to the stop is stale."""
         self.phase, self.stop = State.RUNNING, None
         self.epoch += 1
-        self.pause = Pause()
+        self.pause, self.passed_over = Pause(), False
 
     def settle(self, completed: bool) -> None:
         """No step is under way any more. ``completed``: debugpy does not work on it any more either."""
-        self.step, self.gdb_steps, self.steps_again = None, False, False
+        self.step, self.gdb_steps, self.again = None, False, None
         if completed:
             self.debugpy_step = None
 
@@ -262,8 +266,12 @@ class TargetState:
         self.pause, self.prepared = Pause(), None
         if phase is State.PYTHON_STOPPED:
             self.left = None
+        before: Effects = []
+        if self.passed_over and stop.reason is Reason.STEP and phase is State.PYTHON_STOPPED:
+            before = [Tell(_PASSED_OVER)]
+        self.passed_over = False
         told: Effects = [Tell(Notice("info", message))] if message is not None else []
-        return [AfterStop(), Tell(Stopped(stop)), *told]
+        return [AfterStop(), *before, Tell(Stopped(stop)), *told]
 
 
 def described_transition(state: TargetState) -> str:

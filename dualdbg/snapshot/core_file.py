@@ -30,10 +30,8 @@ from .report.assemble import Assembler
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
 _NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE, _NT_SIGINFO = 1, 3, 0x46494C45, 0x53494749
-_FAULT_AT, _SI_KERNEL = (
-    16,
-    0x80,
-)  # asm-generic/siginfo.h: si_addr of a 64-bit process; sent without an address
+# asm-generic/siginfo.h: si_addr of a 64-bit process; sent without an address.
+_FAULT_AT, _SI_KERNEL = 16, 0x80
 _REGISTERS_AT = 112  # in struct elf_prstatus of 64-bit machines; pr_cursig is at 12, pr_pid at 32
 _NAME_AT, _ARGUMENTS_AT = 40, 56  # in struct elf_prpsinfo: pr_fname[16], pr_psargs[80]
 COMPRESSED = {b"\x1f\x8b": "gzip -d", b"\x28\xb5\x2f\xfd": "zstd -d", b"\xfd7zXZ": "xz -d"}

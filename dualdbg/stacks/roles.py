@@ -130,7 +130,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             role = Role.PLUMBING
         else:
             role = Role.GLUE if rules.is_glue(frame) else Role.USER
-        result.append(replace(frame, role=role))
+        result.append(frame if frame.role is role else replace(frame, role=role))
     result.reverse()
     return result
 

@@ -52,6 +52,7 @@ class AddressSpace:
         self.pid = pid
         self.memory_file: int | None = None
         self._modules: dict[tuple[str, int], Module] = {}
+        self.version = 0  # what was worked out of the modules is stale when it is another
         self._text = ""
         self._names: dict[int, tuple[str | None, str | None]] = {}
         self._troubles: list[Module] = []  # not taken yet
@@ -85,8 +86,9 @@ class AddressSpace:
                 new.append(module)
             if module.trouble is not None:
                 self._troubles.append(module)
-        if len(new) + len(self._modules) != len(found) or new:
+        if found != self._modules:
             self._names.clear()
+            self.version += 1
         self._modules = found
         return new
 
@@ -99,6 +101,7 @@ class AddressSpace:
         """The file was overwritten while it was mapped here: from now on its contents cannot be trusted."""
         without = replace(module, library=None, trouble=error.message)
         self._modules[module.path, module.start] = without
+        self.version += 1
         self._troubles.append(without)
 
     def module_at(self, address: int) -> Module | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ..environment import for_gdb
+from ..in_thread import run
 from ..patience import patient
 from ..resources import resource_directory
 from .cache import index_folder
@@ -77,20 +78,19 @@ class SourceLines:
         question = [[str(one.debug_file or one.path), addresses[one]] for one in files]
         why = "gdb ended before it was done"
         try:
-            done = subprocess.run(
+            output = run(
                 _command(gdb),
-                input=json.dumps(question) + "\n",
-                capture_output=True,
-                text=True,
-                errors="replace",
+                input=json.dumps(question).encode() + b"\n",
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
                 timeout=self._deadline,
                 env=for_gdb(os.environ),
-            )
-            output = done.stdout
+            ).stdout
         except subprocess.TimeoutExpired as error:
-            output = (error.stdout or b"").decode("utf-8", "replace")
+            output = error.stdout or b""
             why = f"that takes longer than {self._deadline:g} s"
-        answers = [json.loads(row[len(_MARK) :]) for row in output.splitlines() if row.startswith(_MARK)]
+        rows = output.decode("utf-8", "replace").splitlines()
+        answers = [json.loads(row[len(_MARK) :]) for row in rows if row.startswith(_MARK)]
         for library, answer in zip(files, answers):  # noqa: B905 - the last may be missing
             if "error" in answer:
                 self._fail([library], answer["error"])

@@ -32,6 +32,8 @@ class Program(Protocol):
 class Child:
     """Held by a pidfd (pidfd_open(2)), so that its number stays its own. Raises TargetGone when it has ended."""
 
+    left = 0  # what it leaves ends with the launched program: nothing is counted here
+
     def __init__(self, pid: int, program: Program) -> None:
         self._program = program
         program.keep(pid)  # it may have been detached as what it was before exec
@@ -86,11 +88,6 @@ class Child:
         if not self._gone.is_set():
             self._program.spare(self.pid)
         self._call_off()
-
-    @property
-    def left(self) -> int:
-        """What it leaves is ended by another: nothing is counted here."""
-        return 0
 
     async def cleared(self) -> None:
         """Nothing to wait for: what descends from it ends with the launched program."""

@@ -13,10 +13,11 @@ from enum import Enum
 from pathlib import Path
 
 from dualdbg.environment import for_gdb, for_questions
-from dualdbg.errors import DualdbgError, SymbolError
+from dualdbg.errors import DualdbgError, SymbolError, TargetError
 from dualdbg.gdb_versions import NEWEST, OLDEST
 from dualdbg.python_versions import warning_of
 
+from ..in_thread import run
 from ..patience import patient
 from ..shortage import shortage
 from . import interpreter as interpreters
@@ -28,6 +29,7 @@ from .preload import COMPILERS
 GDB_PYTHON_OLDEST = (3, 8)  # what gdb_scripts are written for
 CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch take about half of that
 SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer
+_NOT_RUN = (OSError, subprocess.TimeoutExpired, TargetError)
 
 SectionNames = Callable[[str], Collection[str]]
 """The names of the sections of an ELF file; raises SymbolError when it cannot be read."""
@@ -71,17 +73,20 @@ def examine(python: str | None, gdb: str | None, cache: Path, section_names: Sec
     return [*findings, *check_disk(cache)]
 
 
-def _not_run(path: str, error: OSError | subprocess.TimeoutExpired, other: str) -> tuple[str, str]:
+def _not_run(path: str, error: Exception, other: str) -> tuple[str, str]:
     """Why a program gave no answer, and what mends that; ``other`` where it is the program's fault."""
     if isinstance(error, subprocess.TimeoutExpired):
         return (
             f"{path} did not answer within {SECONDS:g} s",
             "on a slow machine, DUALDBG_PATIENCE=5 dualdbg doctor waits five times as long",
         )
+    if isinstance(error, DualdbgError):
+        return f"{path} does not run: {error.message}", error.hint or other
     known = shortage(error)
     if known is not None:
         return f"{path} does not run: {known.message}", known.hint
-    return f"{path} does not run: {error.strerror or error}", other
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"{path} does not run: {reason or error}", other
 
 
 def check_gdb(chosen: str | None) -> list[Finding]:
@@ -93,7 +98,7 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         shown = _output([path, "--version", "-nx", "-nh"])
         script = "import gdb, sys; print('dualdbg', *sys.version_info[:2])"
         scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except _NOT_RUN as error:
         other = "apt-get install --reinstall gdb, or name another with --gdb PATH"
         return [Finding("gdb", Status.ERROR, *_not_run(path, error, other))]
     version = re.search(r"^GNU gdb.* ((\d+)\.\d+\S*)$", shown.partition("\n")[0])
@@ -216,7 +221,7 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
         findings.append(Finding("torch", Status.ERROR, f"{text}: operators cannot be found by name", fix))
     try:
         missing = missing_libraries(interpreter, extension)
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except _NOT_RUN as error:
         other = "name another interpreter with --python PATH"
         return [*findings, Finding("torch", Status.ERROR, *_not_run(interpreter.executable, error, other))]
     return findings + [Finding("torch", Status.ERROR, line, _remedy(line)) for line in missing]
@@ -234,12 +239,12 @@ def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
         "LD_WARN": "1",
         "LD_PRELOAD": f"./{extension.name}",
     }
-    done = subprocess.run(
+    done = run(
         [interpreter.executable, "-I", "-c", ""],  # for a loader that runs the program all the same
         cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
         env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         timeout=SECONDS,
     )
     said = (done.stdout + done.stderr).decode(errors="replace")
@@ -268,8 +273,12 @@ def check_disk(cache: Path) -> list[Finding]:
 
 def _output(command: list[str]) -> str:
     """What gdb prints, started as a session starts it."""
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, env=for_gdb(os.environ)
+    done = run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=SECONDS,
+        env=for_gdb(os.environ),
     )
     return done.stdout.decode(errors="replace")
 

@@ -57,9 +57,8 @@ class KeptProgram:
         if pid == 0:
             return
         try:
-            os.setpgid(
-                0, 0
-            )  # in our session: the program's group has a parent there, as job control wants it
+            # In our session: the program's group has a parent there, as job control wants it.
+            os.setpgid(0, 0)
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])

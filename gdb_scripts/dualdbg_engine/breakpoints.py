@@ -7,26 +7,33 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any, Sequence
+from functools import partial
+from typing import Any, Callable, Sequence
 
 import gdb
 from dualdbg_helpers import cython_frames, language
 
 from . import function_places, values
-from .threads import newest_frame, os_thread, select_innermost, show_at
+from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
-_WORDS = {
-    1: "unsigned char",
-    2: "unsigned short",
-    4: "unsigned int",
-    8: "unsigned long",
-}  # by their bytes, LP64
+# By their bytes, LP64.
+_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long"}
 _ACCESS = {"write": gdb.WP_WRITE, "read": gdb.WP_READ, "readWrite": gdb.WP_ACCESS}
-_watches = itertools.count()
+_watched: dict[gdb.Breakpoint, int] = {}  # the numbers of their variables
+_with: dict[gdb.Breakpoint, Callable[[], None]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
-_LOG_MARK = (
-    "dualdbg-log:"  # begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py
-)
+# Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
+_LOG_MARK = "dualdbg-log:"
+
+
+def _gone(point: gdb.Breakpoint) -> None:
+    """A breakpoint was deleted, by whomever: what belongs to it goes too."""
+    done = _with.pop(point, None)
+    if done is not None:
+        done()
+
+
+gdb.events.breakpoint_deleted.connect(_gone)
 
 
 def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
@@ -58,10 +65,18 @@ def insert_watchpoint(address: int, size: int, access: str) -> int:
     word = _WORDS.get(size)
     with language.ours():
         type_ = language.find_type(word) if word else language.find_type("unsigned char").array(size - 1)
-        name = "dualdbg_watched_%d" % next(_watches)
+        free = next(one for one in itertools.count() if one not in _watched.values())
+        name = "dualdbg_watched_%d" % free
         gdb.set_convenience_variable(name, gdb.Value(address).cast(type_.pointer()))
         point = gdb.Breakpoint("*$" + name, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
+    _watched[point] = free
+    _with[point] = partial(_unwatched, point, name)
     return int(point.number)
+
+
+def _unwatched(point: gdb.Breakpoint, name: str) -> None:
+    del _watched[point]
+    gdb.set_convenience_variable(name, None)
 
 
 def require_thread(number: int, thread: int) -> None:
@@ -69,10 +84,12 @@ def require_thread(number: int, thread: int) -> None:
     _breakpoint(number).thread = thread
 
 
-def require_register(number: int, register: str, value: int) -> None:
-    """Let a breakpoint of the C library stop only where the lower half of a register is ``value``, signed."""
+def insert_cue(address: int, register: str, value: int) -> int:
+    """A breakpoint of the C library that stops only where the lower half of a register is ``value``, signed."""
     with language.ours():
-        _breakpoint(number).condition = "(int)$%s == %d" % (register, value)
+        point = gdb.Breakpoint("*%d" % address, internal=True)
+        point.condition = "(int)$%s == %d" % (register, value)
+    return int(point.number)
 
 
 def _breakpoint(number: int) -> gdb.Breakpoint:
@@ -125,7 +142,8 @@ def insert_at_function(address: int, inlined: str | None) -> int:
 
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
     """
-    return int(FunctionPoint(address, internal=not _is_shown(address, inlined)).number)
+    block = _inlined(address, inlined)
+    return _shown(FunctionPoint(address, internal=block is None), address, block)
 
 
 def _holds(condition: str | None) -> bool:
@@ -138,12 +156,17 @@ def _holds(condition: str | None) -> bool:
         return True
 
 
-def _is_shown(address: int, inlined: str | None) -> bool:
-    """Whether it is an inlined function, which is to be shown at this address from now on."""
-    block = function_places.function_named(inlined, address) if inlined is not None else None
+def _inlined(address: int, name: str | None) -> gdb.Block | None:
+    """The block of an inlined function of this name, which is to be shown at the address."""
+    return function_places.function_named(name, address) if name is not None else None
+
+
+def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
+    """gdb's number of a breakpoint. At the address the function of ``block`` is shown for as long as it is there."""
     if block is not None:
-        show_at(address, block)
-    return block is not None
+        show_at(address, block, point)
+        _with[point] = partial(forget_at, address, point)
+    return int(point.number)
 
 
 def set_internal(number: int, attribute: str, value: Any) -> None:
@@ -225,8 +248,9 @@ def insert_log_point(
 
     ``at_function`` and ``inlined``: its frame is that of the function itself, as for :func:`insert_at_function`.
     """
-    internal = at_function and not _is_shown(address, inlined)
-    return int(LogPoint(address, texts, expressions, condition, tid, internal).number)
+    block = _inlined(address, inlined) if at_function else None
+    point = LogPoint(address, texts, expressions, condition, tid, internal=at_function and block is None)
+    return _shown(point, address, block)
 
 
 def log_text(number: int, texts: Sequence[str], expressions: Sequence[str]) -> str:

@@ -6,23 +6,16 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any, Iterator, Sequence
 
 import gdb
 
+from . import control_flow
+
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 _MOST_OF_FUNCTION = 20_000
-_AT_ONCE = 16
-_ADDRESS = re.compile(r"(?:^|[\s,])(0x[0-9a-f]+)")
-_X86_PREFIX = re.compile(r"^(?:(?:bnd|notrack|rep|repz|repnz|data16|cs|ds)\s+)+")
-_X86_JUMP = re.compile(r"^jmp")
-_X86_BRANCH = re.compile(r"^(?:j\w+|loop\w*)\b")
-_X86_END = re.compile(r"^(?:i?ret\w*|hlt|ud2|\(bad\))\b")
-_ARM_JUMP = re.compile(r"^b\s")
-_ARM_BRANCH = re.compile(r"^(?:b\.\w+|cbn?z|tbn?z)\s")
-_ARM_UNKNOWN = re.compile(r"^br\w*\s")
-_ARM_END = re.compile(r"^(?:ret\w*|brk|udf)\b")
 
 
 def function_body(address: int) -> dict[str, Any]:
@@ -256,81 +249,28 @@ def _is_optimized(producer: str | None) -> bool | None:
 
 def _is_on_every_way(start: int, place: int, end: int) -> bool:
     """Whether each way from ``start`` out of the function [start, end) passes ``place``."""
-    waiting, seen = [start], set()
-    code = _Code()
-    while waiting:
-        address = waiting.pop()
-        if address == place or address in seen:
-            continue
-        seen.add(address)
-        following = code.behind(address) if start <= address < end else None
-        if following is None or len(seen) > _MOST_INSTRUCTIONS:
+    code = control_flow.Code()
+    for count, address in enumerate(control_flow.reached([start], code.following, {place}), 1):
+        flow = code.flow(address) if start <= address < end and count <= _MOST_INSTRUCTIONS else None
+        if flow is None or not flow.is_known:
             return False
-        waiting += following
     return True
 
 
 def _reached(function: gdb.Block, without: set[int]) -> set[int]:
     """The instructions of a function to which a way leads that passes none of those in ``without``."""
-    waiting = [entry_of(function)]
-    seen: set[int] = set()
-    code = _Code()
-    while waiting and len(seen) < _MOST_OF_FUNCTION:
-        address = waiting.pop()
-        if function.start <= address < function.end and address not in without and address not in seen:
-            seen.add(address)
-            waiting += code.behind(address) or ()
-    return seen
+    code = control_flow.Code()
 
+    def following(address: int) -> list[int]:
+        return [one for one in code.following(address) if function.start <= one < function.end]
 
-class _Code:
-    """Machine code, disassembled some instructions at a time."""
-
-    def __init__(self) -> None:
-        self._architecture = gdb.selected_inferior().architecture()
-        self._rows: dict[int, Any] = {}
-
-    def behind(self, address: int) -> list[int] | None:
-        """Where control goes after the instruction at an address; None where that is not known, or out of the
-        function.
-        """
-        if address not in self._rows:
-            try:
-                found = self._architecture.disassemble(address, count=_AT_ONCE)
-            except gdb.error:
-                return None
-            self._rows.update((row["addr"], row) for row in found)
-        return _followers(self._architecture, self._rows[address])
+    return set(islice(control_flow.reached([entry_of(function)], following, without), _MOST_OF_FUNCTION))
 
 
 def _comes_back(start: int, place: int, end: int) -> bool:
     """Whether a jump from behind ``place`` leads to it, or before it."""
-    architecture = gdb.selected_inferior().architecture()
     try:
-        rows = architecture.disassemble(place, end - 1)
+        flows = control_flow.flows(place, end)
     except gdb.error:
         return True
-    for row in rows:
-        following = _followers(architecture, row) or ()
-        if any(start < target <= place for target in following):
-            return True
-    return False
-
-
-def _followers(architecture: gdb.Architecture, row: Any) -> list[int] | None:
-    """Where control goes after an instruction; None where that is not known, or out of the function."""
-    text = _X86_PREFIX.sub("", row["asm"].strip().lower())
-    behind = row["addr"] + row["length"]
-    arm = architecture.name().startswith("aarch64")
-    jump, branch, over = (_ARM_JUMP, _ARM_BRANCH, _ARM_END) if arm else (_X86_JUMP, _X86_BRANCH, _X86_END)
-    if over.match(text):
-        return None if text.startswith(("ret", "iret")) else []
-    if arm and _ARM_UNKNOWN.match(text):
-        return None
-    if not jump.match(text) and not branch.match(text):
-        return [behind]
-    target = None if "*" in text else _ADDRESS.search(text)
-    if target is None:
-        return None
-    goes = int(target.group(1), 16)
-    return [goes] if jump.match(text) else [goes, behind]
+    return any(start < target <= place for flow in flows.values() for target in flow.addresses)

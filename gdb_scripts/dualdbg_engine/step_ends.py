@@ -6,10 +6,8 @@ expressions: those depend on the language of the code.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import Iterator
-
 import gdb
+from dualdbg_helpers import language
 
 from . import memory
 from .threads import WORD, find_thread
@@ -76,7 +74,7 @@ def insert_step_ends(
     ``returns``: where a call returns to, and the lowest stack pointer then. ``pads``: landing pads, and the end of the
     frame. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
     """
-    with _c():
+    with language.ours():
         landings = [_landing(number, address, lowest) for address, lowest in returns]
         numbers = []
         for kind, rows in ((_Pad, pads), (_Catch, catches)):
@@ -130,17 +128,3 @@ def _top(frame: gdb.Frame) -> int | None:
 
 def _register(frame: gdb.Frame, name: str) -> int:
     return int(frame.read_register(name)) & WORD
-
-
-@contextmanager
-def _c() -> Iterator[None]:
-    """Expressions are C's while it is entered."""
-    before = gdb.parameter("language")
-    if before == "c":
-        yield
-        return
-    gdb.execute("set language c", to_string=True)
-    try:
-        yield
-    finally:
-        gdb.execute("set language %s" % before, to_string=True)

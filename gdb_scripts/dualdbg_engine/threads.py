@@ -35,24 +35,30 @@ def os_thread(thread: gdb.InferiorThread) -> int:
     return int(thread.ptid[1] or thread.ptid[0])
 
 
-_shown_at: dict[
-    int, tuple[int, int, str]
-] = {}  # a breakpoint's address -> the inlined function that it is on
+# By the address of breakpoints, and by breakpoint: the inlined function that it is on.
+_shown_at: dict[int, dict[gdb.Breakpoint, tuple[int, int, str]]] = {}
 
 
-def show_at(address: int, block: gdb.Block) -> None:
+def show_at(address: int, block: gdb.Block, point: gdb.Breakpoint) -> None:
     """At this address show the inlined function of ``block``, not what was inlined at its beginning."""
-    _shown_at[address] = (block.start, block.end, block.function.name)
+    _shown_at.setdefault(address, {})[point] = (block.start, block.end, block.function.name)
+
+
+def forget_at(address: int, point: gdb.Breakpoint) -> None:
+    """The breakpoint for which it was to be shown is gone."""
+    del _shown_at[address][point]
+    if not _shown_at[address]:
+        del _shown_at[address]
 
 
 def newest_frame() -> gdb.Frame:
     """The innermost frame of the selected thread; at a breakpoint on an inlined function the one of that function."""
     newest = frame = gdb.newest_frame()
-    wanted = _shown_at.get(newest.pc())
-    for block in function_places.functions_around(newest.pc()) if wanted is not None else ():
+    wanted = list(_shown_at.get(newest.pc(), {}).values())
+    for block in function_places.functions_around(newest.pc()) if wanted else ():
         if frame is None or frame.type() != gdb.INLINE_FRAME:
             break
-        if (block.start, block.end, block.function.name) == wanted:
+        if (block.start, block.end, block.function.name) == wanted[-1]:
             return frame
         frame = frame.older()
     return newest

@@ -12,14 +12,9 @@ from typing import Any, Callable, Iterator
 
 import gdb
 
-from . import function_places, symbols
+from . import control_flow, function_places, symbols
+from .control_flow import reached
 
-# Direct jumps of x86-64 and AArch64. What they lead to is the last number.
-_JUMP = re.compile(r"(?:notrack |bnd )*(?:j\w+|b(?:\.\w+)?|cbn?z|tbn?z)\s.*?(0x[0-9a-f]+)(?:\s*<.*)?$")
-_INDIRECT = re.compile(r"(?:notrack |bnd )*(?:jmpq?\s+\*|br\s)")
-_ENDS = re.compile(
-    r"(?:notrack |bnd |repz )*(?:jmpq?|b|br|retq?|ud2|hlt|udf)(?:\s|$)"
-)  # nothing goes on behind it
 _AUTHORS = re.compile(r"__pyx_(?:f|pf|gb|pymod_exec)_")  # dualdbg/known/cython_names.py
 _MOST = 1 << 20  # bytes of a function that are looked at
 
@@ -69,22 +64,12 @@ def _functions_with(file: str, line: int) -> list[tuple[int, int, set[str], dict
     found: dict[tuple[int, int], tuple[set[str], dict[int, int]]] = {}
     for (_, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
-            block, author = _physical(entry.pc), _author(entry.pc)
+            block, author = function_places.outer_function(entry.pc), _author(entry.pc)
             if block is not None and author is not None:
                 authors, marked = found.setdefault((block.start, block.end), (set(), {}))
                 authors.add(author)
                 marked[entry.pc] = number
     return [(start, end, authors, marked) for (start, end), (authors, marked) in sorted(found.items())]
-
-
-def _physical(address: int) -> Any:
-    """The block of the function that was not inlined."""
-    found, block = None, gdb.block_for_pc(address)
-    while block is not None and not block.is_static and not block.is_global:
-        if block.function is not None:
-            found = block
-        block = block.superblock
-    return found
 
 
 def _behind_prologue(address: int, start: int) -> int:
@@ -101,11 +86,8 @@ def _row(address: int) -> dict[str, Any]:
 
 def _names(address: int) -> Iterator[str]:
     """The functions that an instruction belongs to, the one that was inlined last first."""
-    block = gdb.block_for_pc(address)
-    while block is not None and not block.is_static and not block.is_global:
-        if block.function is not None:
-            yield block.function.name.partition("(")[0]
-        block = block.superblock
+    for block in function_places.functions_around(address):
+        yield block.function.name.partition("(")[0]
 
 
 def _author(address: int) -> str | None:
@@ -123,54 +105,29 @@ def _entered(start: int, end: int, wanted: Callable[[int], bool], first: bool = 
 
     ``first``: only those that it may come to before all others.
     """
-    rows = gdb.selected_inferior().architecture().disassemble(start, min(end, start + _MOST) - 1)
-    inside = {row["addr"]: wanted(row["addr"]) for row in rows}
-    following = _following(rows)
+    flows = control_flow.flows(start, min(end, start + _MOST))
+    inside = {address: wanted(address) for address in flows}
+    following = _following(flows)
     visits = [start] if inside.get(start) else []
     if first:
         outside = {address: [] if inside[address] else after for address, after in following.items()}
-        return sorted(address for address in _reached(outside, [start], frozenset()) if inside[address])
-    for address in _reached(following, [start], frozenset()):
+        return sorted(address for address in reached([start], outside.__getitem__) if inside[address])
+    for address in reached([start], following.__getitem__):
         if not inside[address]:
             visits += [next_ for next_ in following[address] if inside[next_] and next_ not in visits]
     kept: list[int] = []
     for visit in visits:
-        passed = frozenset(kept)
-        if visit in kept or visit not in _reached(following, [start, *following[visit]], passed):
-            continue  # whoever comes here has come through one that is kept, since the last time too
-        kept.append(visit)
+        if visit not in kept and visit in reached([start, *following[visit]], following.__getitem__, kept):
+            kept.append(visit)  # else it comes here through one that is kept, since the last time too
     return sorted(kept)
 
 
-def _following(rows: list[Any]) -> dict[int, list[int]]:
-    """Where control goes from each instruction: to the next one, and to where it jumps within the function."""
-    addresses = [row["addr"] for row in rows]
-    known = set(addresses)
-    found: dict[int, list[int]] = {}
-    anywhere = any(_INDIRECT.match(row["asm"].strip()) for row in rows)  # a table of jumps
-    for row, behind in zip(rows, [*addresses[1:], None]):
-        text = row["asm"].strip()
-        after = [] if behind is None or _ENDS.match(text) else [behind]
-        jump = _JUMP.match(text)
-        if jump is not None and int(jump.group(1), 16) in known:
-            after.append(int(jump.group(1), 16))
-        found[row["addr"]] = after
-    if anywhere:
-        reached = {address for after in found.values() for address in after}
-        unreached = [address for address in addresses[1:] if address not in reached]
-        for row in rows:
-            if _INDIRECT.match(row["asm"].strip()):
-                found[row["addr"]] = unreached
-    return found
+def _following(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
+    """Where control goes from each instruction within the function.
 
-
-def _reached(following: dict[int, list[int]], begin: list[int], without: frozenset[int]) -> dict[int, None]:
-    """What control can come to from ``begin``, and not through ``without``; in the order in which it is come to."""
-    found = {address: None for address in begin if address not in without}
-    waiting = list(found)
-    while waiting:
-        for address in following[waiting.pop()]:
-            if address not in found and address not in without:
-                found[address] = None
-                waiting.append(address)
-    return found
+    An indirect jump has a table, and leads to whatever nothing else leads to.
+    """
+    found = {address: [one for one in flow.addresses if one in flows] for address, flow in flows.items()}
+    led_to = {address for after in found.values() for address in after}
+    unreached = [address for address in list(flows)[1:] if address not in led_to]
+    return {address: unreached if flows[address].indirect else after for address, after in found.items()}

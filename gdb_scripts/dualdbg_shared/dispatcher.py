@@ -29,10 +29,8 @@ _LONGEST_NAME = 256
 _MOST_OPERATORS = 100_000
 _MOST_BYTES = 1 << 14  # of an operator with its table
 _KERNEL_WORDS = 4  # functor, boxed function, function, function for symbolic sizes
-_FUNCTOR_WORDS = (
-    2,
-    3,
-)  # where WrapFunctionIntoRuntimeFunctor.h keeps the pointer, behind an intrusive_ptr_target
+# Where WrapFunctionIntoRuntimeFunctor.h keeps the pointer, behind an intrusive_ptr_target.
+_FUNCTOR_WORDS = (2, 3)
 
 
 def operators(memory: Memory, singleton: int) -> Iterator[int]:

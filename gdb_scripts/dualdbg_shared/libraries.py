@@ -27,7 +27,7 @@ def is_system(path: str) -> bool:
 
 def is_c_library(path: str | None) -> bool:
     """True for the C library, the loader and the kernel's vDSO, wherever they lie: Nix brings its own."""
-    return PurePath(path or "").name.startswith(C_LIBRARY)
+    return (path or "").rpartition("/")[2].startswith(C_LIBRARY)
 
 
 def is_runtime(path: str | None) -> bool:

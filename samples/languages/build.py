@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from cached_build import BUILD_DIR, BuildError, compile_once, cython_source, show  # noqa: E402
 
 LEVELS = ("0", "2")  # of optimisation; each in a folder of its own, O0 and O2
 _RUST = HERE / "sample_rust.rs"
@@ -45,12 +44,8 @@ def build(build_dir: Path = BUILD_DIR) -> Path:
 
 
 def _with_c_compiler(build_dir: Path) -> Path:
-    try:
-        import Cython
-    except ImportError as error:
-        raise BuildError(f"{error}; type: pip install cython") from error
     include = sysconfig.get_path("include")
-    generated = _generated(Cython.__version__, build_dir)
+    generated = cython_source(HERE / "sample_fast.pyx", "-here.c", ["-3", "--line-directives"], build_dir)
     sources = [HERE / "sample_workers.cpp", HERE / "sample_assembly.S"]
     commands = {}
     for level in LEVELS:
@@ -107,31 +102,8 @@ def _run(compiler: str, *arguments: str | Path) -> None:
         written.replace(output)
 
 
-def _generated(version: str, build_dir: Path) -> Path:
-    """What Cython makes of the source, under a name that stays the same: debug info has it."""
-    source = HERE / "sample_fast.pyx"
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:8]
-    target = build_dir / f"sample_fast-{version}-{digest}-here.c"
-    if target.is_file():
-        return target
-    build_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=build_dir) as folder:
-        written = Path(folder) / "sample_fast.c"
-        command = [sys.executable, "-m", "cython", "-3", "--line-directives", str(source), "-o", str(written)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
-        text = written.read_text(encoding="utf-8").replace(f'"{source.name}"\n', f'"{source}"\n')
-        written.write_text(text, encoding="utf-8")  # gdb finds the source from wherever the compiler runs
-        written.replace(target)
-    return target
-
-
 def main() -> int:
-    try:
-        print(build())
-    except BuildError as error:
-        print(f"build.py: {error}", file=sys.stderr)
+    if show(build):
         return 1
     for compiler in ("rustc", "gfortran"):
         reason = _missing(compiler)

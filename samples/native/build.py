@@ -16,7 +16,7 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 
 MODULES = ("sample_capi", "sample_pybind", "sample_locks")
 
@@ -110,12 +110,7 @@ def main() -> int:
     if options.describe:
         print(json.dumps(this_interpreter()._asdict()))
         return 0
-    try:
-        print(build(options.python, options.optimize, options.build_dir))
-    except BuildError as error:
-        print(f"build.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return show(lambda: build(options.python, options.optimize, options.build_dir))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 
 LIBRARIES = {"sample_operators.so": "operators.cpp", "sample_values.so": "values.cpp"}
 
@@ -39,12 +39,7 @@ def main() -> int:
     parser.add_argument("--optimize", default="0", choices=["0", "1", "2", "3"], help="the level of -O")
     parser.add_argument("--build-dir", type=Path, default=BUILD_DIR, help="where the outputs are kept")
     options = parser.parse_args()
-    try:
-        print(build(options.optimize, options.build_dir))
-    except BuildError as error:
-        print(f"build.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return show(lambda: build(options.optimize, options.build_dir))
 
 
 if __name__ == "__main__":

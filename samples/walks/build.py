@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 from native.build import this_interpreter  # noqa: E402
 
 
@@ -28,12 +28,8 @@ def build(optimize: str = "0", build_dir: Path = BUILD_DIR) -> Path:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--optimize", default="0", choices=["0", "1", "2", "3"], help="the level of -O")
-    try:
-        print(build(parser.parse_args().optimize))
-    except BuildError as error:
-        print(f"build.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+    optimize = parser.parse_args().optimize
+    return show(lambda: build(optimize))
 
 
 if __name__ == "__main__":

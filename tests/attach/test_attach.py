@@ -46,9 +46,31 @@ def attach(pid: int, *words: str) -> subprocess.CompletedProcess[str]:
     return dualdbg("attach", str(pid), "--no-stacks", "--batch", *words)
 
 
+@contextmanager
+def attached(pid: int, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A dualdbg that attaches and runs commands, beside the test."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--batch", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    ) as session:
+        yield session
+
+
 def tracer_of(pid: int) -> int:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("TracerPid")).split()[1])
+
+
+def is_traced_by_gdb(pid: int) -> bool:
+    """Before gdb attaches, dualdbg itself tries for a moment whether that is allowed."""
+    try:
+        return Path(f"/proc/{tracer_of(pid)}/comm").read_text() == "gdb\n"
+    except FileNotFoundError:  # nobody's, or of a moment ago
+        return False
 
 
 def answer_of(process: subprocess.Popen[str]) -> str:
@@ -108,17 +130,7 @@ def test_python_control_of_a_sleeping_program() -> None:
 )
 def test_it_comes_by_itself_when_a_stuck_thread_is_freed(kind: str, reason: str) -> None:
     with in_state(kind, seconds=10) as process:
-        with subprocess.Popen(
-            [
-                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
-                *("-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        ) as session:
+        with attached(process.pid, "-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1") as session:
             assert session.stdout is not None
             said = ""
             for line in session.stdout:
@@ -140,15 +152,8 @@ def test_it_comes_by_itself_when_a_stuck_thread_is_freed(kind: str, reason: str)
 def test_any_death_on_our_side(victim: str) -> None:
     """A breakpoint is inserted when gdb or dualdbg is killed; the program calls that function afterwards."""
     with in_state("native_without_gil") as process:
-        with subprocess.Popen(
-            [
-                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
-                *("-b", "PyNumber_Add", "-b", "PyLong_FromLong", "-x", "continue"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        with attached(
+            process.pid, "-b", "PyNumber_Add", "-b", "PyLong_FromLong", "-x", "continue"
         ) as session:
             pid = process.pid
             wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
@@ -191,16 +196,7 @@ def test_gdb_is_ended_while_the_program_runs_code_of_ours(tmp_path: Path, number
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "ready\n"
-        with subprocess.Popen(
-            [
-                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
-                *("-x", "continue"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        ) as session:
+        with attached(process.pid, "-x", "continue") as session:
             assert process.stdout.readline() == "visited\n"
             gdb = psutil.Process(tracer_of(process.pid))
             gdb.send_signal(number)
@@ -220,15 +216,8 @@ def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: sign
     sleep = ["-x", "gdb python import time; time.sleep(600)"]
     commands = {"stopped": ["-x", "continue"], "busy": sleep}
     with in_state("native_without_gil") as process:
-        with subprocess.Popen(
-            [
-                *(sys.executable, "-m", "dualdbg", "attach", str(process.pid), "--no-stacks", "--batch"),
-                *("-b", "PyNumber_Add", "-b", "PyLong_FromLong", *commands[stuck]),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        with attached(
+            process.pid, "-b", "PyNumber_Add", "-b", "PyLong_FromLong", *commands[stuck]
         ) as session:
             pid = process.pid
             if stuck == "stopped":
@@ -237,7 +226,7 @@ def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: sign
                 )
                 os.kill(tracer_of(pid), signal.SIGSTOP)
             else:
-                wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
+                wait_until(lambda: is_traced_by_gdb(pid), 60, "gdb is attached")
                 gdb = psutil.Process(tracer_of(pid))
                 wait_until(
                     lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 60, "gdb is busy"
@@ -285,24 +274,7 @@ def test_our_death_while_threads_meet_a_breakpoint() -> None:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            command = [
-                "-m",
-                "dualdbg",
-                "attach",
-                str(process.pid),
-                "--no-stacks",
-                "-b",
-                "math_sin if 0",
-                "-x",
-                "c",
-            ]
-            with subprocess.Popen(
-                [sys.executable, *command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-            ) as session:
+            with attached(process.pid, "-b", "math_sin if 0", "-x", "c") as session:
                 pid = process.pid
                 wait_until(lambda: tracer_of(pid) != 0, 60, "gdb is attached")
                 wait_until(lambda: traps_in(pid), 60, "the breakpoint is in it")
@@ -336,16 +308,7 @@ def test_our_death_while_a_thread_is_frozen() -> None:
         try:
             assert process.stdout is not None and process.stdin is not None
             pid, tid = process.pid, int(process.stdout.readline())
-            with subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--batch"),
-                    *("-x", f"freeze {tid}", "-x", "continue"),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-            ) as session:
+            with attached(pid, "-x", f"freeze {tid}", "-x", "continue") as session:
                 call = Path(f"/proc/{pid}/task/{tid}/syscall")
                 wait_until(lambda: call.read_text().startswith("271 "), 60, "the thread waits in ppoll")
                 session.kill()
@@ -416,23 +379,7 @@ def traps_in(pid: int) -> int:
 
 def test_refusals() -> None:
     with in_state("busy") as process:
-        with subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dualdbg",
-                "attach",
-                str(process.pid),
-                "--no-stacks",
-                "--batch",
-                "-x",
-                "continue",
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        ) as first:
+        with attached(process.pid, "-x", "continue") as first:
             try:
                 wait_until(lambda: tracer_of(process.pid) != 0, 60, "the first one is attached")
                 second = attach(process.pid)

@@ -24,7 +24,7 @@ SOURCES = HERE / "sources"
 PACKAGES = HERE / "packages"
 sys.path.insert(0, str(HERE.parent.parent / "samples"))
 
-from cached_build import BUILD_DIR, BuildError, compile_once  # noqa: E402
+from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,7 @@ def main() -> int:
     parser.add_argument("layer", choices=[*LAYERS, *OTHERS])
     parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
     options = parser.parse_args()
-    try:
-        print(build(options.layer, options.variant))
-    except BuildError as error:
-        print(f"build.py: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return show(lambda: build(options.layer, options.variant))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -14,8 +16,10 @@ import pytest
 
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.cli import main as entry
+from dualdbg.model import Notice
 from dualdbg.private_files import new_file
 from dualdbg.session.stops.crash_core import _new
+from tests.session.driver import Driver, run_session
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +71,38 @@ def test_a_new_file_is_no_other(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(FileExistsError):
         new_file(tmp_path / "link")
+
+
+@pytest.fixture
+def cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder in which we are, where whatever crashes leaves its core."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+def test_a_gdb_that_crashes_leaves_no_core(cores: Path) -> None:
+    """The program's own limit is as it was."""
+    (cores / "program.py").write_text("import time\ntime.sleep(1000)\n")
+
+    async def crash(run: Driver) -> None:
+        session = run.session
+        await session.pause()
+        await run.stop()
+        gdb = session.native.pid
+        assert gdb is not None
+        limits = {pid: resource.prlimit(pid, resource.RLIMIT_CORE) for pid in (gdb, session.pid)}
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        assert limits == {gdb: (0, hard), session.pid: (hard, hard)}
+        os.kill(gdb, signal.SIGSEGV)
+        while (await run.next(Notice)).level != "error":
+            pass
+        assert "gdb is gone" in run.notices[-1].message
+
+    run_session(crash, "program.py")
+    assert [path.name for path in cores.iterdir()] == ["program.py"]
 
 
 CRASH = """

@@ -3,6 +3,11 @@
 What the session promises is looked at all the while: no stop is lost, none is told twice, nothing is asked of a mute
 engine, nothing is read while the program runs, one stop follows each resume, and every command ends. Time is virtual:
 a second of the session's costs nothing. When a program is over, the next one begins.
+
+Of forks a session hears this: the program stops where the user has gdb catch them (``gdb catch fork``); the end of a
+process that was forked off and is followed is told twice, by gdb and by who watches it; and such a process may be
+given up while it joins. gdb lets go of a child by itself, and pydevd is told to look at none. How a process joins is in
+tests/follow.
 """
 
 from __future__ import annotations
@@ -48,7 +53,7 @@ from dualdbg.session.transitions.beginning import (
     run_for_a_moment,
     tell_attached,
 )
-from dualdbg.session.transitions.ending import target_died
+from dualdbg.session.transitions.ending import detached, target_died
 from tests.session.fakes.clock import VirtualLoop
 from tests.session.fakes.engines import FakeDebugpy, FakeGdb
 from tests.session.fakes.readers import (
@@ -85,7 +90,9 @@ class Races(RuleBasedStateMachine):
     steps = 0  # of all runs
     taken: Counter[str] = Counter()  # how often each transition was taken, in all runs
 
-    @initialize(seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "first line", "attached"]))
+    @initialize(
+        seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "first line", "attached", "forked"])
+    )
     def begin(self, seed: int, life: str) -> None:
         self.loop = VirtualLoop()
         self.loop.set_exception_handler(self._fell_through)
@@ -147,11 +154,23 @@ class Races(RuleBasedStateMachine):
             await session.close()
             return
         session.end_target = self._killed
+        if life == "forked":
+            self.world.watched = True
+            if self.world.chance.random() < 1 / 8:
+                await self._give_up()
+                return
         session.run()
         session.background(self._watch_death())
         if life == "first line":
             await session.loop.ask(expect_entry)
         await session.loop.ask(begin)
+
+    async def _give_up(self) -> None:
+        """As ``inferiors.py`` does with a process that could not join: it runs on."""
+        self.world.detached = True
+        self.session.loop.open()
+        self.session.loop.put(detached)
+        await asyncio.sleep(0)
 
     async def _attach(self) -> None:
         """As ``attaching.py`` does it, with a moment in which the program runs."""
@@ -164,7 +183,7 @@ class Races(RuleBasedStateMachine):
         if self.world.chance.random() < 0.5:
             await loop.ask(run_for_a_moment)
             await asyncio.sleep(0.01)
-            await loop.ask(keep_held, await session.halt())
+            await loop.ask(keep_held, await session.halts.begin())
         await loop.ask(attach_ready, Picture(Thread(PID, "python"), None), Reason.PAUSE, "attached")
         await loop.ask(tell_attached)
 
@@ -201,7 +220,7 @@ class Races(RuleBasedStateMachine):
         return self.stopped and not any(name == "call" for name, _, _ in self.commands)
 
     @precondition(lambda self: not self._lives())
-    @rule(seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "attached"]))
+    @rule(seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "attached", "forked"]))
     def another_program(self, seed: int, life: str) -> None:
         self.teardown()
         self.begin(seed, life)
@@ -242,6 +261,11 @@ class Races(RuleBasedStateMachine):
     @rule(cause=st.sampled_from([StopCause.LIBRARIES, StopCause.EXEC]))
     def changes(self, cause: StopCause) -> None:
         self._at(lambda: self.world.change(cause))
+
+    @precondition(_runs)
+    @rule()
+    def forks(self) -> None:
+        self._at(self.world.fork)
 
     @precondition(_runs)
     @rule()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from dualdbg.model import Exit, State
@@ -18,15 +19,24 @@ print(x + y)
 """
 
 
-def test_a_breakpoint_that_cannot_be_inserted(tmp_path: Path) -> None:
-    """The target stands where it stood, which is a stop, and the user hears why."""
+def at_a_python_stop(work: Callable[[Driver], Awaitable[None]], tmp_path: Path, *breakpoints: str) -> None:
+    """``work`` in a session whose program stands at its second line, where debugpy holds it."""
     script = tmp_path / "program.py"
     script.write_text(SCRIPT)
 
+    async def begin(driver: Driver) -> None:
+        await driver.stop()
+        assert driver.session.state is State.PYTHON_STOPPED
+        await work(driver)
+
+    run_session(begin, script, "program.py:2", *breakpoints)
+
+
+def test_a_breakpoint_that_cannot_be_inserted(tmp_path: Path) -> None:
+    """The target stands where it stood, which is a stop, and the user hears why."""
+
     async def work(driver: Driver) -> None:
         session = driver.session
-        await driver.stop()
-        assert session.state is State.PYTHON_STOPPED
 
         async def add_one_at_an_address_that_nothing_has() -> None:
             await session.native.user_command("break *16")
@@ -43,18 +53,14 @@ def test_a_breakpoint_that_cannot_be_inserted(tmp_path: Path) -> None:
         assert session.state is State.PYTHON_STOPPED  # as before
         assert (await driver.finish_run()).code == 0
 
-    run_session(work, script, "program.py:2")
+    at_a_python_stop(work, tmp_path)
 
 
 def test_the_target_was_killed_while_gdb_held_it(tmp_path: Path) -> None:
     """gdb cannot put its breakpoints into a dead process; its end is told all the same."""
-    script = tmp_path / "program.py"
-    script.write_text(SCRIPT)
 
     async def work(driver: Driver) -> None:
         session = driver.session
-        await driver.stop()
-        assert session.state is State.PYTHON_STOPPED
 
         async def kill() -> None:
             os.kill(session.pid, signal.SIGKILL)
@@ -64,4 +70,4 @@ def test_the_target_was_killed_while_gdb_held_it(tmp_path: Path) -> None:
         assert await driver.exit() == Exit(signal=signal.SIGKILL)
         assert session.state is State.EXITED
 
-    run_session(work, script, "program.py:2", "PyCapsule_SetDestructor")
+    at_a_python_stop(work, tmp_path, "PyCapsule_SetDestructor")

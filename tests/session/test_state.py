@@ -12,8 +12,9 @@ from types import ModuleType
 import pytest
 
 from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
+from dualdbg.backends.native import Move
 from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import Exit, Exited, Reason, Resumed, State, Stopped, Thread
+from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped, Thread
 from dualdbg.session import state as state_module
 from dualdbg.session import transitions
 from dualdbg.session.effects import (
@@ -45,6 +46,7 @@ from dualdbg.session.transitions.going_on import (
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
 from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, resume_failed
 from dualdbg.session.transitions.python import (
+    library_passed_over,
     python_hits_read,
     python_place_read,
     python_ready,
@@ -56,8 +58,10 @@ THREAD = Thread(PID, "python")
 PICTURE = Picture(THREAD, None)
 HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
 SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
+STEPPED = NativeStopped(StopCause.STEPPED, PID, 1, 0x100)
 INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
+STEP = Step("next", PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
 PLACE = PythonPlace(PID, (), 1, None)
 
@@ -258,6 +262,103 @@ def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
     halt_wanted(state, halt)
     assert sigint(state, Sender.OTHER) == [AnswerHalt(halt, True)]
     assert halt_done(state, halt) == [Resume(signal=True)]
+
+
+def passed_over(state: TargetState, again: Move) -> Effects:
+    """A native stop within the step under way, of which gdb makes ``again``."""
+    need = one(native_stopped(state, STEPPED), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.STEP
+    return native_fact_read(state, replace(need.facts, ends_step=False, again=again))
+
+
+@pytest.mark.parametrize("again", [Move.STEP, Move.NEXT])
+def test_gdb_steps_again_within_a_step(again: Move) -> None:
+    state = running()
+    state.step = STEP
+    assert passed_over(state, again) == [Resume(again=(again, STEP.gdb_thread))]
+    assert interrupted(state) == [Resume()]  # once
+
+
+@pytest.mark.parametrize("again", [None, Move.STEP])
+def test_a_stop_ends_the_step_of_gdb_that_is_not_made_again(again: Move | None) -> None:
+    """A Python stop has gdb interrupted only for a step that it works on."""
+    state = running()
+    state.step, state.debugpy_step, state.gdb_steps = STEP, STEP, True
+    need = one(native_stopped(state, STEPPED), ReadNative)
+    assert isinstance(need, ReadNative)
+    native_fact_read(state, replace(need.facts, ends_step=False, again=again))
+    read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
+    assert isinstance(read, ReadPython)
+    python_place_read(state, read.hold, PLACE)
+    prepare = one(python_hits_read(state, read.hold, ((), None)), PreparePython)
+    assert isinstance(prepare, PreparePython) and prepare.cancel_native is (again is not None)
+
+
+def test_gdb_steps_again_after_a_halt_whose_work_meets_a_stop() -> None:
+    state = running()
+    state.step = STEP
+    halt = Halt()
+    halt_wanted(state, halt)
+    assert passed_over(state, Move.STEP) == [AnswerHalt(halt, True)]
+    need = one(native_stopped(state, LIBRARY), ReadNative)
+    assert isinstance(need, ReadNative)
+    assert native_fact_read(state, replace(need.facts, done=True)) == []
+    assert halt_done(state, halt) == [Resume(again=(Move.STEP, STEP.gdb_thread))]
+
+
+def test_gdb_does_not_step_again_after_a_step_that_a_stop_cut_short() -> None:
+    state = running()
+    state.step = STEP
+    halt = Halt()
+    halt_wanted(state, halt)
+    passed_over(state, Move.STEP)
+    native_ready(state, hit(state), PICTURE)
+    halt_done(state, halt)
+    leave_natively(state, None, False, False, False)
+    departed(state)
+    assert interrupted(state) == [Resume()]
+
+
+def stepped(state: TargetState) -> Effects:
+    """debugpy's step ends, and is told."""
+    read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
+    assert isinstance(read, ReadPython)
+    python_place_read(state, read.hold, PLACE)
+    python_hits_read(state, read.hold, ((), None))
+    return python_ready(state, read.hold, PICTURE)
+
+
+def test_a_step_over_a_library_is_told_where_the_step_ends() -> None:
+    state = running()
+    state.step = state.debugpy_step = STEP
+    library_passed_over(state)
+    notice, stop = told(stepped(state))
+    assert isinstance(notice, Notice) and "a library was passed over" in notice.message
+    assert isinstance(stop, Stopped)
+    leave_in_python(state, "stepIn", 1, step=STEP)
+    assert [type(event) for event in told(stepped(state))] == [Stopped]  # once
+
+
+def test_a_step_over_a_library_is_no_news_at_another_stop() -> None:
+    state = running()
+    state.step = state.debugpy_step = STEP
+    library_passed_over(state)
+    events = told(python_ready(state, decided(state), PICTURE))
+    assert not any("library" in event.message for event in events if isinstance(event, Notice))
+    leave_in_python(state, "stepIn", 1, step=STEP)
+    assert [type(event) for event in told(stepped(state))] == [Stopped]
+
+
+def test_what_the_user_has_had_gdb_catch_is_shown_where_it_is() -> None:
+    """It is no pause, which debugpy would make elsewhere."""
+    state = running()
+    need = one(native_stopped(state, NativeStopped(StopCause.OTHER, PID, 2, 0x100, words="fork")), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.STEP
+    need = one(native_fact_read(state, replace(need.facts, ends_step=None)), ReadNative)
+    assert isinstance(need, ReadNative) and need.need is Need.THREAD
+    prepare = one(native_fact_read(state, replace(need.facts, thread=(2, PID + 1))), PrepareNative)
+    assert isinstance(prepare, PrepareNative)
+    assert (prepare.verdict.reason, prepare.verdict.description) == (Reason.BREAKPOINT, "fork")
 
 
 def test_a_pause_during_a_halt_becomes_a_stop() -> None:

@@ -14,6 +14,7 @@ from dualdbg.model import Language, NativeFrame, PythonFrame, Quality, Reason, R
 from dualdbg.session.stepping.arrival import (
     ENDS,
     GOES_ON,
+    THE_REST,
     UNRELATED,
     Arrival,
     ArrivalFact,
@@ -497,7 +498,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "back from other code: on which line?": (arrival(hit(BACK), STEP_IN), ArrivalFact.STACK),
     "back on the line that is stepped": (
         arrival(hit(BACK), STEP_IN, stack=IN_C),
-        Outcome(False, steps_again=True),
+        THE_REST,
     ),
     "back where the next line begins": (
         arrival(hit(BACK), STEP_IN, stack=stack(replace(LINE, line=4), CALLER)),
@@ -516,7 +517,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     ),
     "step in Python.h, inlined": (
         arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),
-        Outcome(False, steps_again=True),
+        THE_REST,
     ),
     "step out of the function, into the C library": (
         arrival(
@@ -548,6 +549,10 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "next left the function, and there is none": (
         arrival(STEPPED, NATIVE_STEP, stack=stack(GLUE, CALLER), momentary=Momentary()),
         ENDS,
+    ),
+    "among a compiler's own lines: the same once more": (
+        arrival(STEPPED, NATIVE_STEP, stack=stack(replace(LINE, between=True), CALLER)),
+        Outcome(False, again=Move.NEXT),
     ),
     "in a header on the way from Python": (
         arrival(STEPPED, stack=stack(HEADER, CALLER)),

@@ -193,3 +193,40 @@ def test_a_thread_of_the_program_is_one_thread_to_gdb(tmp_path: Path) -> None:
     assert "number = 59" in done.stdout, done  # each of them is traced
     created = (logs / "gdb.log").read_text().count("=thread-created")
     assert 60 < created < 60 + 20, created
+
+
+FORKING = """\
+import os, threading
+def work():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+thread = threading.Thread(target=work)
+ready = 1
+thread.start()
+while thread.is_alive(): pass
+"""
+
+
+def test_a_fork_that_the_user_has_gdb_catch_is_shown_in_its_thread(tmp_path: Path) -> None:
+    """It is no pause, which debugpy would make in the main thread."""
+    script = tmp_path / "forking.py"
+    script.write_text(FORKING)
+
+    async def work(driver: Driver) -> None:
+        session = driver.session
+        await driver.stop()
+
+        async def catch() -> None:
+            await session.native.user_command("catch fork")
+
+        await session.interrupted(catch)
+        stop = await driver.resume()
+        assert (stop.origin, stop.reason, stop.description) == (Language.NATIVE, Reason.BREAKPOINT, "fork")
+        assert stop.thread.tid != session.pid
+        assert "forking.py:3" in await driver.names()
+        await session.resume()
+        assert (await driver.exit()).code == 0
+
+    run_session(work, script, "forking.py:8")

@@ -11,7 +11,6 @@ pytestmark = pytest.mark.processes
 SEEDS = range(1, 9)
 
 
-@pytest.mark.processes
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_step_ends_where_the_trace_says(seed: int) -> None:
     walk = walks.Walk.of(seed)

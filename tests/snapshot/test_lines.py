@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.symbols import source_lines
 from dualdbg.symbols.names.cxx_names import parse
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.source_lines import SourceLines
@@ -118,6 +119,14 @@ def test_what_takes_too_long_is_not_read(tmp_path: Path) -> None:
     assert slow.at(library, symbol.address + 4) == ()
     (why,) = SourceLines(gdb="no-such-gdb").look_up({library: {symbol.address + 4}})
     assert "there is no gdb (no-such-gdb)" in why
+
+
+def test_a_gdb_that_crashes_leaves_no_core(tmp_path: Path) -> None:
+    gdb = require(shutil.which("gdb"), "gdb")
+    shows = "python import resource; print('limit', *resource.getrlimit(resource.RLIMIT_CORE))"
+    command = [*source_lines._command(gdb), "-ex", shows]
+    done = subprocess.run(command, input="[]\n", capture_output=True, text=True, timeout=300)
+    assert "limit 0 0\n" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_interpreter_is_not_read() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from dualdbg.cli.stack_listing import StackListing
+from dualdbg.console.style import Style
 from dualdbg.errors import SymbolError, UnreadableMemory
 from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Thread
-from dualdbg.snapshot.facts import Descriptor, Lock, ProcessReport, SystemCall, ThreadReport
+from dualdbg.snapshot.facts import Descriptor, Failure, Lock, ProcessReport, SystemCall, ThreadReport
 from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.snapshot.report.diagnose import diagnose
 from dualdbg.snapshot.report.fold import fold, ranges
@@ -180,3 +182,10 @@ def test_expressions_that_cannot_be_evaluated() -> None:
         run(0x2F, 0xFD, 0xFF)  # skip -3
     with pytest.raises(UnreadableMemory):
         run(0x31, 0x06)
+
+
+def test_a_process_that_was_not_read_is_named_whatever_the_reason_says() -> None:
+    """A message about another process whose number begins as this one's names that one."""
+    failure = Failure(12, "process 123 is its tracer already", "kill 123")
+    shown = StackListing(Style()).failure(failure)
+    assert shown == "dualdbg: process 12 was not read: process 123 is its tracer already\n  kill 123\n"

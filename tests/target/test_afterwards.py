@@ -245,17 +245,29 @@ def test_a_dualdbg_that_does_not_end_is_ended_and_others_clear_up(hang: str, tmp
     support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
 
 
+ASKS = {
+    "an interpreter": "from dualdbg.in_thread import run; run([{script!r}], timeout=1000)",
+    "gdb, for lines": "from dualdbg.symbols.source_lines import SourceLines;"
+    "from dualdbg.symbols.objfile import Objfile;"
+    "SourceLines({script!r}, 1000.0).look_up({{Objfile.open(Path('/bin/sh')): {{1}}}})",
+    "gdb, by the doctor": "from dualdbg.target import doctor; doctor.check_gdb({script!r})",
+}
+
+
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_what_was_asked_something_ends_with_us(how: int, tmp_path: Path) -> None:
-    """An interpreter that is a script and hangs, say, before there is a session."""
-    asked = "sleep 1000 & echo $! > $0; wait"
-    told = tmp_path / "told"
-    process, _ = start(
-        "from dualdbg.in_thread import run; end = afterwards.end;"
-        "afterwards.end = lambda pid: [end(pid), print(flush=True)][0];"
-        f"run(['/bin/sh', '-c', {asked!r}, {str(told)!r}], timeout=1000)",
+@pytest.mark.parametrize("asks", ASKS.values(), ids=ASKS.keys())
+def test_what_was_asked_something_ends_with_us(asks: str, how: int, tmp_path: Path) -> None:
+    """One that is a script and hangs, say, before there is a session."""
+    told, script = tmp_path / "told", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\nsleep 100 & echo $! > {told}; wait\n")
+    script.chmod(0o755)
+    process, said = start(
+        "end = afterwards.end; afterwards.end = lambda pid: [end(pid), print('to be ended', flush=True)][0];"
+        + asks.format(script=str(script))
+        + "; print('was not to be ended', flush=True)",
         tmp_path,
     )
+    assert said == "to be ended"
     support.wait_until(lambda: told.exists() and told.read_text().endswith("\n"), DEADLINE, "it was started")
     end(process, how)
     child = int(told.read_text())

@@ -126,3 +126,25 @@ def test_extensions(native_samples: Path) -> None:
     assert all(len(entries) == 1 for _, entries in functions)
     assert functions[2] == functions[3]
     assert len(parts) == 2 and set(parts) <= set(of_class)  # what reads an attribute, and what sets it
+
+
+MAILBOX = """
+address = probe.mailbox()
+head = ctypes.string_at(address, 80)
+place = address + head.index(probe.MARK) + len(probe.MARK) + probe.ROOM_OF_EXCEPTION
+size = ctypes.pythonapi.PyObject_Size
+size.argtypes, size.restype = [ctypes.c_void_p], ctypes.c_ssize_t
+probe.__dict__["add_one"] = lambda text: int(text) + 1
+found = []
+for text in (b"add_one\\0" b"41\\0", b"add_one\\0" b"6\\0", b"mailbox\\0" b"\\0"):
+    ctypes.memmove(place, text, len(text))
+    found.append(size(address))
+told = int.from_bytes(head[head.index(probe.MARK) - 16 : head.index(probe.MARK) - 8], "little")
+print(json.dumps([found[:2], found[2] == address, told == len(bytes.__getitem__(probe.MAILBOX, slice(None)))]))
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_mailbox_calls_what_was_written_there(version: str) -> None:
+    """As gdb_scripts/dualdbg_engine/inferior_evaluation.py does it."""
+    assert read(version, MAILBOX) == [[42, 7], True, True]

@@ -17,9 +17,8 @@ from ..presentation.prompt import PREFIXES, command_of
 from ..presentation.values import as_evaluation
 from ..registry import request
 
-_DEADLINE = patient(
-    3600.0
-)  # seconds; an expression may run as long as the user has patience, and can be cancelled
+# Seconds; an expression may run as long as the user has patience, and can be cancelled.
+_DEADLINE = patient(3600.0)
 _NAME = re.compile(r"[^\W\d]\w*")
 _NATIVE_WORD = re.compile(r"[A-Za-z_$][\w$:]*$")
 _MOST = 200  # completions are for people

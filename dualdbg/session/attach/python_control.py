@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
+from ...backends.gdb import GdbEngine
 from ...errors import CommandError, DualdbgError, TargetError
 from ...in_thread import in_thread
 from ...model import Notice
@@ -23,7 +24,10 @@ from ...snapshot.report.telling_frame import where
 from ...target.calls import MeetingPoint
 from ...target.launcher import BOOTSTRAP, Meeting, debugpy_package
 from ..announcement import announce_start
-from ..session import Session
+from ..breakpoints.table import BreakpointTable
+from ..halts import Halts
+from ..loop import Loop
+from ..ports import HeldThreads
 from ..transitions.beginning import keep_held, run_for_a_moment
 from .injection import Injection, address_of, interpreter_module, prepare, queue_writes
 from .pending_call import QueueBusy, Write
@@ -32,9 +36,8 @@ from .safe_waits import is_native, sleeping_safely
 _ANSWER_DEADLINE = patient(24 * 3600.0)  # gdb may hold the target for as long as the user likes
 _TRIES = 20
 _LAST_WORDS = patient(5.0)  # seconds for a thread of pydevd to end in the target
-_CALL_DEADLINE = patient(
-    60.0
-)  # seconds; a thread that runs Python may enter a long native call with the GIL first
+# Seconds; a thread that runs Python may enter a long native call with the GIL first.
+_CALL_DEADLINE = patient(60.0)
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,22 @@ class ControlOptions:
 class PythonControl:
     """Leads one session from native debugging alone to both languages."""
 
-    def __init__(self, session: Session, python: DebugpyEngine, options: ControlOptions) -> None:
-        self._session = session
+    def __init__(
+        self,
+        loop: Loop,
+        native: GdbEngine,
+        python: DebugpyEngine,
+        breakpoints: BreakpointTable,
+        threads: HeldThreads,
+        halts: Halts,
+        options: ControlOptions,
+    ) -> None:
+        self._loop = loop
+        self._native = native
         self._python = python
+        self._breakpoints = breakpoints
+        self._threads = threads
+        self._halts = halts
         self._options = options
         self._point = MeetingPoint(python.serve)
         self._meeting: Meeting
@@ -60,7 +76,7 @@ class PythonControl:
 
     async def begin(self) -> None:
         """Prepare everything while gdb holds the target, and tell the user what is still missing."""
-        self._session.breakpoints.python_comes_later()
+        self._breakpoints.python_comes_later()
         try:
             await self._begin()
         except DualdbgError as error:
@@ -69,7 +85,7 @@ class PythonControl:
 
     def _impossible(self, why: str) -> None:
         """Breakpoints that wait for Python control, and those that are still to come, are told."""
-        self._session.breakpoints.python_impossible(f"Python control is not possible: {why}")
+        self._breakpoints.python_impossible(f"Python control is not possible: {why}")
 
     async def _begin(self) -> None:
         captured, report = await self._look()
@@ -79,13 +95,12 @@ class PythonControl:
             return
         if captured.python is None:
             raise TargetError(captured.python_trouble or "its interpreter cannot be read")
-        _check_view(self._session.pid)
-        self._meeting = await self._point.open(pid=self._session.pid, user=captured.facts.owner)
+        _check_view(self._loop.state.pid)
+        self._meeting = await self._point.open(pid=self._loop.state.pid, user=captured.facts.owner)
         if self._point.why_a_port:
             self._say("info", "the process calls by a port of loopback", self._point.why_a_port)
         self._injection = prepare(captured, self._settings())
-        self._session.before_detach.append(self._undo)
-        self._session.background(self._complete())
+        self._loop.background(self._complete())
         sleeper = sleeping_safely(report, captured)
         if sleeper is not None:
             await self._call(captured, sleeper)
@@ -96,7 +111,7 @@ class PythonControl:
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
-        native = self._session.native
+        native = self._native
         architecture = AARCH64 if platform.machine() == "aarch64" else X86_64
         names = list(debugger_names(architecture))
         held = {}
@@ -104,8 +119,8 @@ class PythonControl:
             held[tid] = from_debugger(architecture, await native.registers(number, names))
 
         def read() -> tuple[Captured, ProcessReport]:
-            file = self._session.breakpoints.image.memory_file
-            captured = capture(self._session.pid, wanted=Wanted(names=False), held=held, memory_file=file)
+            file = self._breakpoints.image.memory_file
+            captured = capture(self._loop.state.pid, wanted=Wanted(names=False), held=held, memory_file=file)
             return captured, Assembler(captured).report()
 
         return await in_thread(read)
@@ -144,16 +159,16 @@ class PythonControl:
 
     async def _run_for_a_moment(self) -> None:
         """A thread is using the interpreter's queue: let it finish."""
-        await self._session.loop.ask(run_for_a_moment)
+        await self._loop.ask(run_for_a_moment)
         await asyncio.sleep(0.01)
-        halt = await self._session.halt(_CALL_DEADLINE)
-        await self._session.loop.ask(keep_held, halt)
+        halt = await self._halts.begin(_CALL_DEADLINE)
+        await self._loop.ask(keep_held, halt)
 
     async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
         """Have gdb run the text in a thread that sleeps where the interpreter itself runs Python code when woken."""
         assert self._injection is not None
-        native, module = self._session.native, interpreter_module(captured)
-        number = await self._session.inspector.gdb_thread(sleeper.thread.tid)
+        native, module = self._native, interpreter_module(captured)
+        number = await self._threads.gdb_thread(sleeper.thread.tid)
         await self._write(self._injection.writes)
         ensure = address_of(module, "PyGILState_Ensure")
         run = address_of(module, "PyRun_SimpleString")
@@ -165,9 +180,9 @@ class PythonControl:
 
     async def _write(self, writes: list[Write]) -> None:
         for write in writes:
-            await self._session.native.write_memory(write.address, write.data)
+            await self._native.write_memory(write.address, write.data)
 
-    async def _undo(self) -> None:
+    async def undo(self) -> None:
         """What is still in the interpreter's queue does nothing any more. gdb holds the target."""
         injection = self._injection
         if injection is None:
@@ -199,14 +214,14 @@ class PythonControl:
 
     async def _complete(self) -> None:
         """Wait for the code in the target to call, and make it the session's Python engine."""
-        session = self._session
-        ended: asyncio.Future[Any] = asyncio.ensure_future(session.ended.wait())
+        ended: asyncio.Future[Any] = asyncio.ensure_future(self._loop.ended.wait())
         connected: asyncio.Future[Any] = asyncio.ensure_future(self._python.wait_connected())
         failure = self._point.failure
         try:
             await asyncio.wait({ended, connected, failure}, return_when=asyncio.FIRST_COMPLETED)
             if failure.done():
-                session.log(failure.result())
+                if self._loop.log is not None:
+                    self._loop.log(failure.result())
                 reason = failure.result().splitlines()[-1].removeprefix("RuntimeError: ")
                 self._impossible(reason)
                 raise CommandError(f"Python control is not possible: {reason}", "native debugging goes on")
@@ -218,7 +233,7 @@ class PythonControl:
             self.close()
 
     async def _connect(self) -> None:
-        session, python = self._session, self._python
+        python = self._python
         options = DebugpyOptions(
             launched=False,
             just_my_code=self._options.just_my_code,
@@ -228,16 +243,16 @@ class PythonControl:
         await python.initialize(
             options, self._meeting.session_token, self._meeting.target_token, _ANSWER_DEADLINE
         )
-        await session.breakpoints.python_connected()
+        await self._breakpoints.python_connected()
         await python.configuration_done()
         self.available = True
-        announce_start(session.loop, python.python_version, session.native.version)
+        announce_start(self._loop, python.python_version, self._native.version)
         self._say(
             "info", "Python control is there: Python breakpoints, steps and evaluation work from now on"
         )
 
     def _say(self, level: str, message: str, hint: str = "") -> None:
-        self._session.emit(Notice(level, message, hint))
+        self._loop.tell(Notice(level, message, hint))
 
 
 def _made_of() -> str:

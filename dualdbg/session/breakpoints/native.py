@@ -1,15 +1,12 @@
-"""Binds native breakpoint specs to addresses as libraries arrive. Each address gets one gdb breakpoint."""
+"""Binds native breakpoint specs to addresses as libraries arrive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from ...backends.native import Access
-from ...errors import CommandError
 from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
-from ...shared.libraries import is_foreign
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
@@ -23,55 +20,11 @@ from .cython_places import ENDINGS, CythonPlaces
 from .function_places import FunctionAt, FunctionPlaces
 from .ifuncs import IndirectFunctions
 from .native_expressions import check_expression
-from .native_suffixes import is_counted_by_gdb, prints_itself
 from .operator_registrations import OperatorRegistrations, extension_operator
+from .points import Points, Wanted
 
 Candidates = Callable[[BreakpointSpec], list[Candidate]]
 """The functions at which an operator spec belongs."""
-
-
-@dataclass
-class _Point:
-    """A gdb breakpoint, and the user's breakpoints that share it."""
-
-    number: int
-    owners: set[int] = field(default_factory=set)
-    prints: bool = False  # gdb prints its text by itself, and does not stop
-    ignores: bool = False  # gdb passes over the first hits by itself, and counts them
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """How gdb is to treat a breakpoint: see :meth:`NativeBreakpoints._insert`.
-
-    ``is_looked_at``: gdb neither counts nor prints by itself, for an arrival may be the debugger's own.
-    """
-
-    at_function: bool
-    inlined: str | None  # the function's name where it was inlined
-    is_looked_at: bool
-
-    def is_counted(self, spec: BreakpointSpec) -> bool:
-        """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
-        if self.is_looked_at or (self.at_function and spec.condition is not None):
-            return False
-        return is_counted_by_gdb(spec)
-
-
-@dataclass
-class _Wanted:
-    """A native breakpoint of the user: what to look for, and where it was found."""
-
-    id: int
-    spec: BreakpointSpec
-    names: tuple[str, ...]
-    candidates: tuple[Candidate, ...] = ()
-    operator: str | None = None  # of an extension: its kernels are in the registry of the process
-    enabled: bool = True
-    locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
-    message: str | None = None
-    unresolved: list[Place] = field(default_factory=list)  # indirect functions whose resolver has not run
-    passed_over: int = 0  # hits that gdb counted at places where it does not count any more
 
 
 def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
@@ -85,7 +38,7 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
 
 
 class NativeBreakpoints:
-    """The native half of the breakpoint table."""
+    """The native half of the breakpoint table. ``points`` are what gdb has of it."""
 
     def __init__(
         self,
@@ -104,20 +57,8 @@ class NativeBreakpoints:
         self._places = FunctionPlaces(native, image, reader, policy)
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
-        self._wanted: dict[int, _Wanted] = {}
-        self._points: dict[str, _Point] = {}
-        self._held_back = False
-
-    def hold_back(self) -> None:
-        """Set breakpoints that do not stop before :meth:`release`: the program has not begun yet."""
-        self._held_back = True
-
-    async def release(self) -> None:
-        """The program begins: breakpoints stop from now on."""
-        self._held_back = False
-        for key, point in list(self._points.items()):
-            if self._points.get(key) is point and self._is_active(point):
-                await self._native.enable_breakpoint(point.number, True)
+        self._wanted: dict[int, Wanted] = {}
+        self.points = Points(native, image, self._wanted)
 
     # -- the user's changes ---------------------------------------------------------------------
 
@@ -132,13 +73,13 @@ class NativeBreakpoints:
             for expression in split_log(spec.log)[1]:
                 check_expression(expression)
         if spec.kind is BreakpointKind.SIGNAL:
-            self._wanted[id] = _Wanted(id, spec, ())
+            self._wanted[id] = Wanted(id, spec, ())
             await self._native.handle_signal(spec.subject, stops=True)
             return
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
         names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
-        wanted = _Wanted(id, spec, names, candidates, extension_operator(spec))
+        wanted = Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
         await self._bind(wanted, self.image.modules)
         if wanted.operator is not None and not wanted.locations:
@@ -152,13 +93,13 @@ class NativeBreakpoints:
             await self._native.handle_signal(wanted.spec.subject, stops=False)
         await self._forget_vanished(wanted)
 
-    async def _forget_vanished(self, wanted: _Wanted) -> None:
+    async def _forget_vanished(self, wanted: Wanted) -> None:
         """Let go of the locations of a breakpoint that has been removed: some may have been found since."""
         if self._wanted.get(wanted.id) is wanted:
             return
         while wanted.locations:
             key, _ = wanted.locations.popitem()
-            await self._release(key, wanted.id)
+            await self.points.release(key, wanted.id)
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off."""
@@ -166,14 +107,7 @@ class NativeBreakpoints:
         wanted.enabled = enabled
         if wanted.spec.kind is BreakpointKind.SIGNAL:
             await self._native.handle_signal(wanted.spec.subject, stops=enabled)
-        for key in list(wanted.locations):
-            point = self._points.get(key)
-            if point is not None:
-                await self._native.enable_breakpoint(point.number, self._is_active(point))
-
-    def _is_active(self, point: _Point) -> bool:
-        owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
-        return not self._held_back and any(wanted.enabled for wanted in owners)
+        await self.points.switch(list(wanted.locations))
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         """Whether it is bound, where, and what there is to say of it. A signal has no place."""
@@ -181,26 +115,6 @@ class NativeBreakpoints:
         bound = wanted.locations or wanted.spec.kind is BreakpointKind.SIGNAL
         state = BreakpointState.VERIFIED if bound else BreakpointState.PENDING
         return state, tuple(wanted.locations.values()), wanted.message
-
-    def owners(self, gdb_number: int) -> list[int]:
-        """The user's enabled breakpoints behind a gdb breakpoint."""
-        for point in self._points.values():
-            if point.number == gdb_number:
-                return sorted(o for o in point.owners if o in self._wanted and self._wanted[o].enabled)
-        return []
-
-    def owners_there(self, gdb_number: int) -> list[int]:
-        """The user's enabled breakpoints at the address of a gdb breakpoint.
-
-        gdb may have several there, and reports only one of them.
-        """
-        key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
-        if key is None or not key.startswith("0x"):
-            return self.owners(gdb_number)
-        place = key.partition(" ")[0]
-        there = (point for other, point in self._points.items() if other.partition(" ")[0] == place)
-        ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
-        return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
 
     # -- the target's changes -------------------------------------------------------------------
 
@@ -280,9 +194,7 @@ class NativeBreakpoints:
             ]
             for key in gone:
                 wanted.locations.pop(key, None)
-                point = self._points.pop(key, None)
-                if point is not None:
-                    await self._native.delete_breakpoint(point.number)
+                await self.points.drop(key)
             unresolved = [place for place in wanted.unresolved if place.module in self.image.modules]
             if gone or unresolved != wanted.unresolved:
                 wanted.unresolved = unresolved
@@ -305,12 +217,12 @@ class NativeBreakpoints:
             wanted.locations.clear()
             wanted.unresolved.clear()
         self._indirect.program_replaced()
-        self._points.clear()
+        self.points.program_replaced()
         return changed
 
     # -- binding --------------------------------------------------------------------------------
 
-    async def _bind(self, wanted: _Wanted, modules: list[Module]) -> None:
+    async def _bind(self, wanted: Wanted, modules: list[Module]) -> None:
         if wanted.spec.kind is BreakpointKind.ADDRESS:
             await self._bind_address(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
@@ -322,33 +234,33 @@ class NativeBreakpoints:
             for place in self._places.wholes(self.image.find(name, modules), inlined):
                 await self._bind_place(wanted, place)
             for one in inlined:
-                await self._insert(wanted, one.address, one.location, one.hides)
+                await self.points.insert(wanted, one.address, one.location, one.hides)
         for place in [one for one in wanted.unresolved if one.module not in modules]:
             await self._bind_place(wanted, place)  # it may have been chosen meanwhile
         for candidate in wanted.candidates:
             for place in places_of(self.image, candidate, modules):
                 await self._bind_place(wanted, place)
 
-    async def _bind_kernels(self, wanted: _Wanted, addresses: Iterable[int]) -> None:
+    async def _bind_kernels(self, wanted: Wanted, addresses: Iterable[int]) -> None:
         for address in addresses:
             function, library = self.image.describe(address)
-            await self._insert(wanted, address, Location(function, library, address))
+            await self.points.insert(wanted, address, Location(function, library, address))
 
-    async def _bind_place(self, wanted: _Wanted, place: Place) -> None:
+    async def _bind_place(self, wanted: Wanted, place: Place) -> None:
         if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
             inlined = await self._cython.of_symbol(place.module, place.symbol)
             for location in inlined:
-                await self._insert(wanted, location.address or 0, location)
+                await self.points.insert(wanted, location.address or 0, location)
             if inlined:
                 return
         if place.symbol.kind == "ifunc":
             await self._bind_indirect(wanted, place)
             return
         at = await self._places.of_place(place)
-        await self._insert(wanted, at.address, at.location, at.hides)
+        await self.points.insert(wanted, at.address, at.location, at.hides)
 
-    async def _bind_indirect(self, wanted: _Wanted, place: Place) -> None:
+    async def _bind_indirect(self, wanted: Wanted, place: Place) -> None:
         """A symbol that is no function: what it stands for is chosen in the process, by the processor it runs on."""
         address = self._indirect.implementation(place)
         if address is not None:
@@ -359,7 +271,7 @@ class NativeBreakpoints:
         left = sorted({one.symbol.linkage_name for one in wanted.unresolved})
         wanted.message = f"the implementation of {', '.join(left)} has not been chosen yet" if left else None
 
-    async def _bind_implementation(self, wanted: _Wanted, place: Place, address: int) -> None:
+    async def _bind_implementation(self, wanted: Wanted, place: Place, address: int) -> None:
         if place in wanted.unresolved:
             wanted.unresolved.remove(place)
         if not wanted.unresolved:
@@ -368,7 +280,7 @@ class NativeBreakpoints:
         at = FunctionAt(Location(function or place.symbol.name, library, address))
         for body in self._places_at(place.module, address):
             at = await self._places.of_place(body)
-        await self._insert(wanted, at.address, at.location, at.hides)
+        await self.points.insert(wanted, at.address, at.location, at.hides)
 
     def _places_at(self, module: Module, address: int) -> list[Place]:
         """The function that begins at an address, where its file can tell."""
@@ -376,7 +288,7 @@ class NativeBreakpoints:
         begins = symbol is not None and symbol.address == address - module.bias
         return [Place(address, symbol, module)] if symbol is not None and begins else []
 
-    async def _bind_address(self, wanted: _Wanted, modules: list[Module]) -> None:
+    async def _bind_address(self, wanted: Wanted, modules: list[Module]) -> None:
         name, plus, offset = wanted.spec.subject.rpartition("+")
         if plus:
             for module in modules:
@@ -388,43 +300,34 @@ class NativeBreakpoints:
         address = int(wanted.spec.subject, 16)
         function, library = self.image.describe(address)
         if library is not None:
-            await self._insert(wanted, address, Location(function, library, address))
+            await self.points.insert(wanted, address, Location(function, library, address))
 
-    async def _bind_offset(self, wanted: _Wanted, module: Module, offset: int) -> None:
+    async def _bind_offset(self, wanted: Wanted, module: Module, offset: int) -> None:
         """Bind to the link-time address ``offset``, as nm and objdump print it."""
         address = module.bias + offset
         function, library = self.image.describe(address)
         if function is None and not module.start <= address < module.end:
             wanted.message = f"{module.path} has nothing at {offset:#x}"
             return
-        await self._insert(wanted, address, Location(function, library, address))
+        await self.points.insert(wanted, address, Location(function, library, address))
 
-    async def _bind_data(self, wanted: _Wanted) -> None:
+    async def _bind_data(self, wanted: Wanted) -> None:
         if wanted.locations:
             return
         place, size, access = wanted.spec.subject.split(":")
         address = int(place, 16)
-        try:
-            number = await self._native.watch(address, int(size), Access(access))
-        except CommandError as error:
-            wanted.message = error.message
-            return
-        if wanted.spec.condition is not None:
-            await self._set_condition(wanted, number, wanted.spec.condition)
-        key = f"data {wanted.spec.subject} {wanted.id}"
-        self._points[key] = _Point(number, {wanted.id})
         _, library = self.image.describe(address)
-        wanted.locations[key] = Location(library=library, address=address)
-        if not self._is_active(self._points[key]):
-            await self._native.enable_breakpoint(number, False)
+        await self.points.watch(
+            wanted, address, int(size), Access(access), Location(library=library, address=address)
+        )
 
-    async def _bind_line(self, wanted: _Wanted, modules: list[Module]) -> None:
+    async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
             for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
-                await self._insert(wanted, location.address or 0, location)
+                await self.points.insert(wanted, location.address or 0, location)
             return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         for place in places:
@@ -432,116 +335,4 @@ class NativeBreakpoints:
             outlined = place.function is not None and "omp_" in place.function
             function = self.image.describe(place.address)[0] if outlined else place.function
             location = Location(function, library, place.address, place.file, place.line)
-            await self._insert(wanted, place.address, location)
-
-    async def _insert(
-        self, wanted: _Wanted, address: int, location: Location, at_function: bool = False
-    ) -> None:
-        """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
-        spec = wanted.spec
-        inlined = location.function if location.inlined_in is not None else None
-        kind = _Kind(at_function, inlined, self._may_be_our_call(location))
-        counts = spec.hits if kind.is_counted(spec) else None
-        # Breakpoints that gdb is to treat alike share one gdb breakpoint.
-        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
-        key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
-        if key in wanted.locations:
-            return
-        point = self._points.get(key)
-        if point is None:
-            try:
-                point = await self._new_point(wanted, address, kind)
-            except CommandError as error:
-                wanted.message = error.message
-                return
-            other = self._points.get(key)  # another breakpoint may have been set there meanwhile
-            if other is not None:
-                await self._native.delete_breakpoint(point.number)
-                point = other
-            self._points[key] = point
-        point.owners.add(wanted.id)
-        wanted.locations[key] = location
-        if not self._is_active(point):
-            await self._native.enable_breakpoint(point.number, False)
-
-    def _may_be_our_call(self, location: Location) -> bool:
-        """Whether debugpy may call this function too: each arrival is looked at then."""
-        return location.library is not None and not is_foreign(location.library)
-
-    async def _new_point(self, wanted: _Wanted, address: int, kind: _Kind) -> _Point:
-        spec = wanted.spec
-        if prints_itself(spec) and not kind.is_looked_at:
-            texts, expressions = split_log(spec.log or "")
-            tid = int(spec.thread) if spec.thread is not None else 0
-            rest = (spec.condition, tid, kind.at_function, kind.inlined)
-            number = await self._native.insert_log_point(address, texts, expressions, *rest)
-            return _Point(number, prints=True)
-        if kind.at_function:
-            number = await self._native.insert_at_function(address, kind.inlined)
-        else:
-            number = await self._native.insert_breakpoint(address)
-        gdb_thread = await self._gdb_thread(spec)
-        condition = spec.condition
-        if condition is not None and not kind.at_function and self.image.language_at(address) == "cython":
-            condition = await self._native.condition_text(address, condition)
-        if condition is not None or gdb_thread is not None:
-            await self._set_condition(wanted, number, condition, gdb_thread)
-        point = _Point(number)
-        if kind.is_counted(spec):
-            await self._ignore_first_hits(wanted, point)
-        return point
-
-    async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
-        """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any
-        case.
-        """
-        if spec.thread is None or not spec.thread.isdigit():
-            return None
-        threads = {tid: number for number, tid in (await self._native.threads()).items()}
-        return threads.get(int(spec.thread))
-
-    async def _set_condition(
-        self, wanted: _Wanted, number: int, condition: str | None, gdb_thread: int | None = None
-    ) -> None:
-        """Give gdb a condition. Where gdb cannot read it, the breakpoint stops once and says why."""
-        try:
-            await self._native.set_condition(number, condition, gdb_thread)
-        except CommandError as error:
-            wanted.message = f"the condition cannot be read: {error.message}"
-
-    async def _ignore_first_hits(self, wanted: _Wanted, point: _Point) -> None:
-        """Let gdb pass over the first hits by itself, but not where several places count together."""
-        assert wanted.spec.hits is not None
-        if not wanted.locations:
-            await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
-            point.ignores = True
-            return
-        for other in self._points_of(wanted):
-            if other.ignores:
-                wanted.passed_over += await self._times(other)
-                other.ignores = False
-                await self._native.ignore_hits(other.number, 0)
-
-    async def hits_before(self, id: int) -> int:
-        """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
-        wanted = self._wanted[id]
-        counted = wanted.passed_over
-        for point in self._points_of(wanted):
-            if point.ignores:
-                counted += await self._times(point) - 1
-        return counted
-
-    def _points_of(self, wanted: _Wanted) -> list[_Point]:
-        return [self._points[key] for key in wanted.locations if key in self._points]
-
-    async def _times(self, point: _Point) -> int:
-        return await self._native.hits(point.number)
-
-    async def _release(self, key: str, owner: int) -> None:
-        point = self._points.get(key)
-        if point is None:
-            return
-        point.owners.discard(owner)
-        if not point.owners:
-            del self._points[key]
-            await self._native.delete_breakpoint(point.number)
+            await self.points.insert(wanted, place.address, location)

@@ -32,9 +32,8 @@ _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code
 _LATER = "takes effect when the program goes on"
 _NO_CONTROL = "waits for Python control"
 _UNSEEN = "no function of that name was found; it stops when one is called"
-_DEADLINE = patient(
-    20.0
-)  # seconds for debugpy to take breakpoints; a slower answer still counts when it comes
+# Seconds for debugpy to take breakpoints; a slower answer still counts when it comes.
+_DEADLINE = patient(20.0)
 
 
 @dataclass
@@ -261,7 +260,7 @@ class PythonBreakpoints:
 
         # ``dualdbg``: see Heard in dualdbg_probe.py
         arguments = {**message.arguments, "dualdbg": number}
-        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle)
+        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle, settled.set)
         waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
         try:
             await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)

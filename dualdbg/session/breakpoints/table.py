@@ -238,11 +238,11 @@ class BreakpointTable:
 
     def hold_back(self) -> None:
         """No native stops before :meth:`release`: the interpreter's start and our bootstrap run first."""
-        self._native.hold_back()
+        self._native.points.hold_back()
 
     async def release(self) -> None:
         """The program begins: native breakpoints stop from now on."""
-        await self._native.release()
+        await self._native.points.release_all()
 
     # -- the target's changes -------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
-        if throw_origins.ID in self._native.owners_there(number):
+        if throw_origins.ID in self._native.points.owners_there(number):
             await self._origins.take(event)
         changed = await self._native.resolver_called(number, thread)
         if changed is None:
@@ -324,11 +324,11 @@ class BreakpointTable:
 
     def native_owners_there(self, gdb_number: int) -> list[int]:
         """The user's breakpoints at the place of a stop. Their suffixes decide whether they stop."""
-        return [id for id in self._native.owners_there(gdb_number) if id in self._rows]
+        return [id for id in self._native.points.owners_there(gdb_number) if id in self._rows]
 
     def native_owners(self, gdb_number: int) -> list[int]:
         """The user's breakpoints behind a gdb breakpoint."""
-        return [id for id in self._native.owners(gdb_number) if id in self._rows]
+        return [id for id in self._native.points.owners(gdb_number) if id in self._rows]
 
     def on_signal(self, name: str) -> list[int]:
         """The user's enabled breakpoints on a signal, which has gdb's name for it."""
@@ -366,7 +366,7 @@ class BreakpointTable:
         """To be called before :meth:`count_hit`: add the hits that only gdb has counted."""
         if id not in self._rows:
             return
-        before = await self._native.hits_before(id)
+        before = await self._native.points.hits_before(id)
         if id in self._rows and before > self._rows[id].hit_count:
             self._rows[id] = replace(self._rows[id], hit_count=before)
 

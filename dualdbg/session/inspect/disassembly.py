@@ -58,7 +58,9 @@ class Code:
     """Reads code while gdb holds the target, or within a short halt."""
 
     def __init__(self, session: Debuggee) -> None:
-        self._session = session
+        self._halting: Halting = session
+        self._pid, self._native, self._threads = session.pid, session.native, session.inspector
+        self._image = session.breakpoints.image
 
     async def around(self, address: int, before: int, after: int) -> list[Instruction]:
         """Up to ``before`` instructions before the one at ``address``, and ``after`` from it on.
@@ -66,13 +68,13 @@ class Code:
         Instructions have no fixed length, so those before are decoded from the start of the function. In code that
         belongs to no function there are none.
         """
-        rows: list[Instruction] = await self._session.interrupted(
+        rows: list[Instruction] = await self._halting.interrupted(
             lambda: self._around(address, before, after)
         )
         return rows
 
     async def _around(self, address: int, before: int, after: int) -> list[Instruction]:
-        native = self._session.native
+        native = self._native
         earlier: list[DecodedInstruction] = []
         start = self._function_start(address)
         if before and start is not None and start < address:
@@ -82,11 +84,11 @@ class Code:
         return [self._instruction(row) for row in [*earlier, *later]]
 
     def _function_start(self, address: int) -> int | None:
-        return self._session.breakpoints.image.function_start(address + 1)
+        return self._image.function_start(address + 1)
 
     def _instruction(self, row: DecodedInstruction) -> Instruction:
         address = row.address
-        function, _ = self._session.breakpoints.image.describe(address)
+        function, _ = self._image.describe(address)
         start = self._function_start(address)
         offset = address - start if start is not None else 0
         return Instruction(
@@ -106,11 +108,10 @@ class Code:
         if match is None:
             return ""
         address = int(match[1], 16)
-        image = self._session.breakpoints.image
-        function, _ = image.describe(address)
+        function, _ = self._image.describe(address)
         if function is None:
             address = self._behind_stub(address)
-            function, _ = image.describe(address)
+            function, _ = self._image.describe(address)
         start = self._function_start(address)
         if function is None or start is None:
             return match[2] or ""
@@ -118,7 +119,7 @@ class Code:
 
     def _behind_stub(self, address: int) -> int:
         """Where an entry of the procedure linkage table leads; ``address`` itself where there is none."""
-        memory = ProcessMemory(self._session.pid, self._session.breakpoints.image.memory_file)
+        memory = ProcessMemory(self._pid, self._image.memory_file)
         try:
             match = _STUB.match(memory.read(address, 16))
             if match is not None:
@@ -132,12 +133,12 @@ class Code:
         """The registers of a frame; ``group`` is one of REGISTER_GROUPS."""
 
         async def read() -> list[Value]:
-            number = await self._session.inspector.gdb_thread(tid)
-            rows = await self._session.native.frame_registers(number, frame.level, group)
+            number = await self._threads.gdb_thread(tid)
+            rows = await self._native.frame_registers(number, frame.level, group)
             return [
                 Value(row.name, "register", row.value, Language.NATIVE, expression=f"${row.name}")
                 for row in rows
             ]
 
-        rows: list[Value] = await self._session.interrupted(read)
+        rows: list[Value] = await self._halting.interrupted(read)
         return rows

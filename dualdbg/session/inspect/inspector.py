@@ -220,7 +220,8 @@ class Inspector:
 
     def _frames_in_memory(self, hold: PythonHold) -> tuple[Sequence[PythonFrame], int]:
         """The Python frames of a thread that debugpy holds, and which of them is that at which it stopped."""
-        frames = next((one.frames for one in self.reader.python_threads() if one.tid == hold.tid), ())
+        thread = self.reader.python_thread(hold.tid) if hold.tid is not None else None
+        frames = thread.frames if thread is not None else ()
         top = hold.top
         return frames, next((at for at, one in enumerate(frames) if top is not None and _same(one, top)), 0)
 
@@ -253,7 +254,7 @@ class Inspector:
 
     async def thread(self, tid: int) -> Thread:
         """A thread, with what is known of its Python side. gdb holds the target."""
-        python = next((one for one in self.reader.python_threads() if one.tid == tid), None)
+        python = self.reader.python_thread(tid)
         return Thread(tid, self.thread_name(tid), holds_gil=python.holds_gil if python else None)
 
     async def threads(self) -> list[Thread]:
@@ -308,7 +309,8 @@ class Inspector:
 
     async def holds_gil(self, tid: int) -> bool:
         """Whether the thread holds the GIL. gdb holds the target."""
-        return any(one.tid == tid and one.holds_gil for one in self.reader.python_threads())
+        python = self.reader.python_thread(tid)
+        return python is not None and python.holds_gil
 
     async def gdb_thread(self, tid: int) -> int:
         """gdb's number of a thread. Raises CommandError when there is no such thread."""
@@ -479,7 +481,11 @@ def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tu
     if not named or named[0].engine_id not in ids:
         return frames
     top = ids.index(named[0].engine_id)
-    return (*(replace(frame, role=Role.PLUMBING) for frame in frames[:top]), *frames[top:])
+    return (*(_folded(frame) for frame in frames[:top]), *frames[top:])
+
+
+def _folded(frame: Frame) -> Frame:
+    return frame if frame.role is Role.PLUMBING else replace(frame, role=Role.PLUMBING)
 
 
 def _same(frame: PythonFrame, named: PythonFrame) -> bool:

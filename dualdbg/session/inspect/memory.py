@@ -33,24 +33,22 @@ class Memory:
     """Works while gdb holds the target, or within a short halt."""
 
     def __init__(self, session: Debuggee) -> None:
-        self._session = session
+        self._halting: Halting = session
+        self._native, self._threads = session.native, session.inspector
+        self._values = session.inspector.values
 
     async def read(self, address: int, length: int) -> bytes:
         """What can be read from ``address`` on: up to ``length`` bytes, fewer before a hole, none within one."""
         if address < 0 or address >= 1 << 64:
             return b""
         length = min(length, MAXIMUM, (1 << 64) - address)
-        data: bytes = await self._session.interrupted(
-            lambda: self._session.native.readable_memory(address, length)
-        )
+        data: bytes = await self._halting.interrupted(lambda: self._native.readable_memory(address, length))
         return data
 
     async def write(self, address: int, data: bytes) -> int:
         """Write all of ``data``. Raises UnreadableMemory when that cannot be done."""
         try:
-            count: int = await self._session.interrupted(
-                lambda: self._session.native.write_memory(address, data)
-            )
+            count: int = await self._halting.interrupted(lambda: self._native.write_memory(address, data))
         except CommandError as error:
             raise UnreadableMemory(
                 f"{len(data)} bytes at {address:#x} cannot be written", error.message
@@ -65,9 +63,9 @@ class Memory:
         """
         handle = self._handle(parent)
         variable = await self._in_frame(
-            tid, lambda number: self._session.native.assign(number, frame.level, handle, name, text)
+            tid, lambda number: self._native.assign(number, frame.level, handle, name, text)
         )
-        return self._session.inspector.values.native_value(variable)
+        return self._values.native_value(variable)
 
     async def place(
         self, tid: int, frame: NativeFrame, parent: int | None, name: str, expression: str | None
@@ -76,7 +74,7 @@ class Memory:
         handle = self._handle(parent)
         place = await self._in_frame(
             tid,
-            lambda number: self._session.native.memory_place(number, frame.level, handle, name, expression),
+            lambda number: self._native.memory_place(number, frame.level, handle, name, expression),
         )
         return place.address, place.size
 
@@ -84,24 +82,24 @@ class Memory:
         """The whole expressions to which gdb would complete ``text``."""
 
         async def ask() -> list[str]:
-            number = await self._session.inspector.gdb_thread(tid)
-            return await self._session.native.completions(number, frame.level, text)
+            number = await self._threads.gdb_thread(tid)
+            return await self._native.completions(number, frame.level, text)
 
-        rows: list[str] = await self._session.interrupted(ask)
+        rows: list[str] = await self._halting.interrupted(ask)
         return rows
 
     def _handle(self, reference: int | None) -> int | None:
-        return None if reference is None else self._session.inspector.values.native_handle(reference)
+        return None if reference is None else self._values.native_handle(reference)
 
     async def _in_frame(self, tid: int, question: Callable[[int], Awaitable[_Answer]]) -> _Answer:
         """The answer to a question about a thread, given as gdb's number of it."""
 
         async def ask() -> _Answer:
-            number = await self._session.inspector.gdb_thread(tid)
+            number = await self._threads.gdb_thread(tid)
             try:
                 return await question(number)
             except CommandError as error:
                 raise EvaluationError(error.message) from error
 
-        answer: _Answer = await self._session.interrupted(ask)
+        answer: _Answer = await self._halting.interrupted(ask)
         return answer

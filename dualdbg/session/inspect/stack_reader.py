@@ -30,6 +30,7 @@ from .symbol_policy import SymbolPolicy
 MOST_FRAMES = 5000  # native frames of a thread that are read
 _INTERPRETER_NAMES = ("libpython", "python")
 _NUMBA = "[abi:v"
+_MANY_NAMES = 20_000  # are kept
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
 
 
@@ -53,15 +54,20 @@ class StackReader:
         self._rules: RoleRules | None = None
         self._frames: dict[int, list[NativeFrame]] = {}
         self._stacks: dict[int, Stack] = {}  # by OS thread id
-        self._python: list[PythonThread] | None = None
-        self._python_trouble: str | None = None
+        self._names: dict[tuple[object, ...], NativeFrame] = {}  # by all that a name depends on
+        self._names_version = 0  # of the mapped files
+        self._all_python: list[PythonThread] | None = None
+        self._python: dict[int, PythonThread | None] = {}  # by OS thread id
+        self._python_troubles: dict[int, str] = {}  # by OS thread id: why its Python side is not known
         self._loops: list[int] | None = None
 
     def forget(self) -> None:
         """The target ran. What was read before is stale."""
         self._frames.clear()
         self._stacks.clear()
-        self._python = None
+        self._all_python = None
+        self._python.clear()
+        self._python_troubles.clear()
         self._loops = None
 
     @property
@@ -77,8 +83,15 @@ class StackReader:
         return self._rules
 
     def load_of(self, module: Module) -> Load:
-        """What the policy says of a module."""
-        return self._policy.decide(module).load
+        """What gdb gets of a module: what the policy says, but of debugpy's, whose frames are hidden, no more than the
+        unwind table.
+        """
+        load = self._policy.decide(module).load
+        return Load.UNWIND if load is Load.WHOLE and self.rules.is_ours(module.path) else load
+
+    def is_prepared(self, module: Module) -> bool:
+        """Whether gdb has what it is given of a module."""
+        return (module.path, module.start) in self._prepared
 
     async def prepare_at(self, address: int) -> bool:
         """:meth:`prepare` the module of an address. False where there is none, or gdb has what it is to be given."""
@@ -94,7 +107,7 @@ class StackReader:
         if key in self._prepared or module.library is None:
             return
         self._prepared[key] = module
-        load = self._policy.decide(module).load
+        load = self.load_of(module)
         if load is Load.WHOLE and not module.library.elf.is_on_disk:
             await self._native.add_symbols(self._as_loaded(module, module.library), module.bias)
         elif load is Load.WHOLE:
@@ -168,6 +181,20 @@ class StackReader:
         return None
 
     def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
+        """The frame with the best name. Most frames of a stack were there at the stop before."""
+        if self._names_version != self._image.version or len(self._names) > _MANY_NAMES:
+            self._names.clear()
+            self._names_version = self._image.version
+        text = frame.function, frame.file, frame.line, frame.source_language
+        key = frame.pc, is_return, frame.inlined, *text
+        if key not in self._names:
+            self._names[key] = self._name(frame, is_return)
+        known = self._names[key]
+        if (known.level, known.sp) == (frame.level, frame.sp):
+            return known
+        return replace(known, level=frame.level, sp=frame.sp)
+
+    def _name(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
         function, library = self._image.describe(frame.pc, is_return=is_return)
         language = self._image.language_at(frame.pc, is_return=is_return)
         if language == "cython" and frame.line is not None:
@@ -196,25 +223,33 @@ class StackReader:
         return replace(frame, function=name.text, source_language="cython", between=begins)
 
     def python_threads(self) -> list[PythonThread]:
-        """The Python side of every thread. Empty when it cannot be read; the note of the stack says why."""
-        if self._python is None:
+        """The Python side of every thread. Empty when it cannot be read."""
+        if self._all_python is None:
             try:
-                self._python = self.python_side.threads()
-                self._python_trouble = None
+                self._all_python = self.python_side.threads()
+            except DualdbgError:
+                self._all_python = []
+            self._python.update((one.tid, one) for one in self._all_python)
+        return self._all_python
+
+    def python_thread(self, tid: int) -> PythonThread | None:
+        """The Python side of a thread. None where it has none or cannot be read; the note of the stack says why."""
+        if tid not in self._python:
+            try:
+                self._python[tid] = self.python_side.thread(tid)
             except DualdbgError as error:
-                self._python = []
-                self._python_trouble = error.message
-        return self._python
+                self._python[tid] = None
+                self._python_troubles[tid] = error.message
+        return self._python[tid]
 
     async def stack(self, tid: int, gdb_thread: int) -> Stack:
         """The merged stack of a thread. It is made once a stop."""
         if tid in self._stacks:
             return self._stacks[tid]
         native = await self.native_frames(gdb_thread)
-        python = self.python_threads()
-        own = next((thread for thread in python if thread.tid == tid), None)
+        own = self.python_thread(tid)
         frames = list(own.frames) if own is not None else []
-        trouble = self._python_trouble if own is None else own.trouble
+        trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
         stack = merge(tid, native, frames, self.rules, trouble)

@@ -16,12 +16,8 @@ from .inspector import Inspector
 from .python_objects import NoVariable
 
 # Begins like a variable of Python, not like a register, a number, a cast or an option.
-_OF_PYTHON = {
-    "dispatch-keys",
-    "py2cpp",
-    "pyobject",
-    "tensor",
-}  # commands to which a variable of Python can be given
+# Commands to which a variable of Python can be given.
+_OF_PYTHON = {"dispatch-keys", "py2cpp", "pyobject", "tensor"}
 _PYTHON_FIRST = {"py2cpp"}  # in native frames too, where it means the Python frame below
 _PYTHON = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*|\[(?:-?\d+|'[^']*'|\"[^\"]*\")\])*")
 
@@ -43,7 +39,10 @@ class HelperWords:
     """
 
     def __init__(self, session: Debuggee) -> None:
-        self._session = session
+        self._halting: Halting = session
+        self._emit = session.emit
+        self._native, self._threads = session.native, session.inspector
+        self._reader, self._variables = session.inspector.reader, session.inspector.values.memory
 
     async def run(self, word: str, argument: str, tid: int | None, frame: Frame | None) -> Value:
         """The answer as a value: ``value`` is the text for people, ``children`` and ``data`` its structure.
@@ -55,19 +54,19 @@ class HelperWords:
 
         async def ask() -> HelperAnswer:
             level = frame.level if isinstance(frame, NativeFrame) else 0
-            number = None if tid is None else await self._session.inspector.gdb_thread(tid)
+            number = None if tid is None else await self._threads.gdb_thread(tid)
             expression = argument
             if isinstance(frame, PythonFrame) and tid is not None and word in _OF_PYTHON:
                 expression = await self._without_variables(argument, tid, frame)
             elif isinstance(frame, NativeFrame) and tid is not None and word in _PYTHON_FIRST:
                 expression = await self._of_caller(argument, tid, frame)
-            found = await self._session.native.word(number, level, word, expression)
+            found = await self._native.word(number, level, word, expression)
             if await self._reads_more(found):
-                found = await self._session.native.word(number, level, word, expression)
+                found = await self._native.word(number, level, word, expression)
             return found
 
-        async with progress(self._session.emit, f"reading memory for {word}"):
-            answer: HelperAnswer = await self._session.interrupted(ask)
+        async with progress(self._emit, f"reading memory for {word}"):
+            answer: HelperAnswer = await self._halting.interrupted(ask)
         if answer.value is None:
             raise EvaluationError(answer.error, answer.hint)
         return replace(_value(answer.value), name=argument or word)
@@ -76,15 +75,15 @@ class HelperWords:
         """Where gdb lacks the type of an object: have it read the library of that type, if it has not yet."""
         row = found.value
         place = int(str((row.data or {}).get("type_info", "0")), 16) if row is not None else 0
-        return bool(place) and await self._session.inspector.reader.prepare_at(place)
+        return bool(place) and await self._reader.prepare_at(place)
 
     async def load(self) -> None:
         """Load the helpers' settings and commands into gdb itself."""
-        await self._session.native.load_helpers()
+        await self._native.load_helpers()
 
     async def _of_caller(self, argument: str, tid: int, frame: NativeFrame) -> str:
         """As :meth:`_without_variables`, in the nearest Python frame below. C++ where that has no such variable."""
-        frames = (await self._session.inspector.stack_while_held(tid)).visible()
+        frames = (await self._threads.stack_while_held(tid)).visible()
         below = frames[frames.index(frame) + 1 :] if frame in frames else frames
         caller = next((one for one in below if isinstance(one, PythonFrame)), None)
         if caller is None:
@@ -98,7 +97,7 @@ class HelperWords:
         match = _PYTHON.match(argument)
         if match is None or argument[match.end() : match.end() + 2] == "::":
             return argument
-        address = await self._session.inspector.values.memory.address(match[0], tid, frame)
+        address = await self._variables.address(match[0], tid, frame)
         return f"{address:#x}{argument[match.end() :]}"
 
 

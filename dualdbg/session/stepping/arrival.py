@@ -11,10 +11,11 @@ from enum import Enum
 
 from ...backends import events as engine
 from ...backends.events import StopCause
+from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ..stops.facts import UNREAD, Unread
 from .places import NOWHERE, FunctionCalls, Momentary, Pad, Places
-from .step import CONTINUE, Step
+from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
     calls_operators,
     handler_frame,
@@ -86,22 +87,20 @@ class Outcome:
     """What a stop means for the step under way.
 
     ``ends``: whether the step ends here; None when the stop has nothing to do with the step. ``places``: what is set
-    before the target runs on. ``steps_again``: gdb's source step begins again here, on the rest of the line.
-    ``is_there``: a thread that just continues has reached the place where it has something
-    to do. ``again``: gdb makes the same move once more.
+    before the target runs on. ``is_there``: a thread that just continues has reached the place where it has something
+    to do. ``again``: the step that gdb makes from here, for a stop that is passed over ends gdb's own.
     """
 
     ends: bool | None
     places: Places = NOWHERE
     is_there: bool = False
-    again: bool = False
-    steps_again: bool = False
+    again: Move | None = None
 
 
 UNRELATED = Outcome(None)
 GOES_ON = Outcome(False)
 ENDS = Outcome(True)
-AGAIN = Outcome(False, again=True)
+THE_REST = Outcome(False, again=Move.STEP)  # of the line
 
 
 def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
@@ -214,7 +213,7 @@ def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top = arrival.top
-    return ENDS if top is None or top.line != line else Outcome(False, steps_again=True)
+    return ENDS if top is None or top.line != line else THE_REST
 
 
 def _caught(arrival: Arrival, pad: Pad) -> Outcome | ArrivalFact:
@@ -260,7 +259,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
     if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
-        return AGAIN
+        return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is None or _is_there(top, step, momentary):
         return ENDS
     if step.kind == "step" and step.top is not None:
@@ -289,5 +288,5 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
     if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
         return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:
-        return Outcome(False, steps_again=True)
+        return THE_REST
     return Outcome(False, Places(detour=back, bodies=None if arrival.momentary.has_bodies else back.pc))

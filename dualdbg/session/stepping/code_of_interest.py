@@ -37,9 +37,17 @@ class CodeOfInterest:
         self.step_into = Layer.BINDING  # of an operator of PyTorch
         self.behind_binding: Behind = lambda address, layer: ()
         self._bodies: dict[tuple[str, int], int] = {}  # by file and entry: the user's code behind a wrapper
+        self._functions: dict[str, list[int]] = {}  # by the identity of a file, as the file has them
+        self._modules: list[Module] = []
+        self._version = -1  # of the mapped files from which they were chosen
 
     def modules(self) -> list[Module]:
         """The modules whose code a step enters."""
+        if self._version != self.image.version:
+            self._version, self._modules = self.image.version, self._chosen()
+        return self._modules
+
+    def _chosen(self) -> list[Module]:
         rules = self._reader.rules
         return [
             module
@@ -123,15 +131,19 @@ class CodeOfInterest:
 
     def functions(self, module: Module) -> list[int]:
         """All functions of an extension's own code. Empty where there are too many."""
-        if module.library is None:
+        library = module.library
+        if library is None:
             return []
-        addresses = {
-            entry.value + module.bias
-            for table in module.library.tables
-            for entry in table.functions()
-            if not is_library_code(table.name(entry)) and not is_pytorch_code(table.name(entry))
-        }
-        return sorted(addresses) if len(addresses) <= _MANY_BODIES else []
+        if library.identity not in self._functions:
+            addresses = {
+                entry.value
+                for table in library.tables
+                for entry in table.functions()
+                if not is_library_code(table.name(entry)) and not is_pytorch_code(table.name(entry))
+            }
+            few = len(addresses) <= _MANY_BODIES
+            self._functions[library.identity] = sorted(addresses) if few else []
+        return [address + module.bias for address in self._functions[library.identity]]
 
     # -- calls ------------------------------------------------------------------------------------
 

@@ -32,9 +32,8 @@ class HandlerFinder:
         self._image = image
         self._code = code
         self._known: dict[tuple[str, int], Handlers] = {}  # by file and function
-        self._personalities: dict[
-            tuple[str, int], bool
-        ] = {}  # by file and address: whether it is that of C++
+        # By file and address: whether it is that of C++.
+        self._personalities: dict[tuple[str, int], bool] = {}
 
     async def pads(self, frames: Sequence[NativeFrame], rules: RoleRules) -> tuple[Pad, ...]:
         """The landing pads of the user's handlers above the innermost Python function; ``frames`` is innermost first.

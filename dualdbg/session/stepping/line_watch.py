@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...backends import python as debugpy
@@ -30,12 +31,24 @@ class LineWatch:
     functions that the line may reach without a call. ``calls_operator``: the line may call one of torch.ops.
     """
 
-    def __init__(self, loop: Loop, native: NativeEngine, python: AskingPython, code: CodeOfInterest) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        native: NativeEngine,
+        python: AskingPython,
+        code: CodeOfInterest,
+        learn_mailbox: Callable[[int], None],
+    ) -> None:
         self._loop = loop
         self._native = native
         self._python = python
         self._code = code
+        self._learn_mailbox = learn_mailbox
         self.beacon: int | None = None
+        self._place: tuple[int, int | None] = (
+            -1,
+            None,
+        )  # the version of the mapped files, and an address in them
         self.entries: list[int] = []
         self.calls_operator = False
         self._watching: PythonHold | None = None
@@ -52,8 +65,24 @@ class LineWatch:
         await self._set_beacon()
         answer = await self._ask(f"begin_step({top.line}, {ranges})", hold)
         self._watching = hold
-        self.calls_operator, self.entries = json.loads(ast.literal_eval(answer)) if answer else (False, [])
+        told = json.loads(ast.literal_eval(answer)) if answer else (False, [], 0)
+        self.calls_operator, self.entries, mailbox = told
+        self._learn_mailbox(mailbox)
         return self.entries
+
+    async def named_entries(self, hold: PythonHold) -> list[int]:
+        """Where the native code begins that a thread's current line calls by name, as far as its variables tell."""
+        top, ranges = hold.top, self._code.ranges()
+        if top is None or not ranges:
+            return []
+        answer = await self._ask(f"named_entries({top.line}, {ranges})", hold)
+        return list(json.loads(ast.literal_eval(answer))) if answer else []
+
+    async def foresee(self) -> None:
+        """Have gdb read what the watch will need: the debug info of the C library, where there is some."""
+        place = self._place_of_beacon()
+        if place is not None:
+            await self._native.function_bodies([place])
 
     async def end(self) -> None:
         """Stop watching."""
@@ -86,18 +115,27 @@ class LineWatch:
     async def _remove_beacon(self) -> None:
         if self.beacon is not None:
             number, self.beacon = self.beacon, None
-            await self._native.delete_breakpoint(number)
+            await self._native.delete_breakpoints([number])
 
     async def _set_beacon(self) -> None:
-        if self.beacon is not None:
-            return
-        native, image = self._native, self._code.image
+        place = self._place_of_beacon() if self.beacon is None else None
+        if place is not None:
+            register = _FIRST_ARGUMENT[await self._native.architecture()]
+            self.beacon = await self._native.insert_cue(place, register, -1)
+
+    def _place_of_beacon(self) -> int | None:
+        """The address of the cue. It is looked up once in the files that are mapped."""
+        if self._place[0] != self._code.image.version:
+            self._place = self._code.image.version, self._find_beacon()
+        return self._place[1]
+
+    def _find_beacon(self) -> int | None:
+        libraries = [module for module in self._code.image.modules if is_c_library(module.path)]
         for name in BEACONS:
-            places = [place for place in image.find(name) if is_c_library(place.module.path)]
+            places = self._code.image.find(name, libraries)
             if places:
-                self.beacon = await native.insert_breakpoint(places[0].address)
-                await native.require_register(self.beacon, _FIRST_ARGUMENT[await native.architecture()], -1)
-                return
+                return places[0].address
+        return None
 
     async def _ask(self, call: str, hold: PythonHold) -> str:
         if not hold.frames:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from ...shared.libraries import is_c_library
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ..engines import NativeEngine
@@ -13,6 +14,9 @@ from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
 from .places import Momentary, Places
+
+_FEW = 200  # functions; gdb takes half a millisecond for each
+_SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
 
 
 class MomentaryBreakpoints:
@@ -35,6 +39,7 @@ class MomentaryBreakpoints:
         self._code = code
         self._handlers = handlers
         self.now = Momentary()
+        self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
     async def set(self, places: Places, gdb_thread: int, momentary: Momentary, is_held: bool = False) -> None:
         """Set what is wanted for a thread. The numbers are added to ``momentary``.
@@ -47,7 +52,8 @@ class MomentaryBreakpoints:
             work = partial(self._set_ends, places, gdb_thread, momentary)
             await (work() if is_held else self._halting.interrupted(work))
         if places.detour is not None:
-            await self._native.delete_breakpoints(list(momentary.detours))
+            if momentary.detours:
+                await self._native.delete_breakpoints(list(momentary.detours))
             place = (places.detour.pc, places.detour.sp or 0)
             numbers = await self._native.insert_step_ends(gdb_thread, (place,), (), ())
             momentary.detours = dict.fromkeys(numbers.returns, places.detour.line)
@@ -59,9 +65,8 @@ class MomentaryBreakpoints:
         inlined = [body for body in map(code.inlined_body, entries) if body is not None]
         if inlined:
             visits = await self._native.function_visits(inlined)
-            for (
-                visit
-            ) in visits:  # at one that gdb does not take for the user's it hides what is inlined there
+            # At one that gdb does not take for the user's it hides what is inlined there.
+            for visit in visits:
                 number = await self._native.insert_breakpoint(visit.address, gdb_thread)
                 momentary.entries[number] = visit.address
             around = {start for start, _, _ in inlined} if visits else set()
@@ -79,6 +84,34 @@ class MomentaryBreakpoints:
             momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
         if places.chosen is not None:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
+
+    async def foresee(self, entries: Iterable[int]) -> None:
+        """Have gdb read what breakpoints at these entries and the stack there will need, where that is soon done."""
+        places = [(address, self._code.module_at(address)) for address in entries]
+        soon = [
+            (address, module)
+            for address, module in places
+            if module is not None and self._is_soon_read(module)
+        ]
+        for module in self._code.image.modules if soon else ():
+            if is_c_library(module.path) or self._is_below(module.path):
+                await self._reader.prepare(module)
+        await self._bodies([await self._entry(address) for address, _ in soon])
+        for module in {module.path: module for _, module in soon}.values():
+            functions = self._code.functions(module)
+            await self._bodies(functions if len(functions) <= _FEW else [])
+
+    def _is_below(self, path: str) -> bool:
+        """Whether each stack has code of this file: the interpreter's or debugpy's."""
+        rules = self._reader.rules
+        return path in rules.interpreter_libraries or rules.is_ours(path)
+
+    def _is_soon_read(self, module: Module) -> bool:
+        if module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+            return False
+        debug_file = module.library.debug_file
+        size = debug_file.stat().st_size if debug_file is not None else module.library.size
+        return size <= _SOON_READ
 
     async def take_back(self) -> None:
         """The step under way is over. Its breakpoints are removed."""
@@ -129,7 +162,28 @@ class MomentaryBreakpoints:
         """Breakpoints at functions, behind the prologue where there is debug info. Returns addresses by gdb's
         numbers.
         """
-        return await self._at(await self._native.function_bodies(functions), gdb_thread) if functions else {}
+        return await self._at(await self._bodies(functions), gdb_thread)
+
+    async def _bodies(self, functions: list[int]) -> list[int]:
+        """Where breakpoints on functions belong. It is asked once of each, when gdb has what it gets of its file."""
+        found = {}
+        for one in functions:
+            if (key := self._key(one)) in self._known_bodies:
+                found[one] = one + self._known_bodies[key]
+        unknown = [one for one in functions if one not in found]
+        bodies = await self._native.function_bodies(unknown) if unknown else []
+        for one, body in zip(unknown, bodies, strict=True):
+            found[one] = body
+            if (key := self._key(one)) is not None:
+                self._known_bodies[key] = body - one
+        return list(found.values())
+
+    def _key(self, function: int) -> tuple[str, int] | None:
+        """Names a function of a file that gdb has; None where it may yet get that."""
+        module = self._code.module_at(function)
+        if module is None or module.library is None or not self._reader.is_prepared(module):
+            return None
+        return module.library.identity, function - module.bias
 
     async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
         """Breakpoints at these very addresses. Returns the addresses by gdb's numbers."""

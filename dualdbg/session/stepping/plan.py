@@ -14,11 +14,10 @@ from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ..stops.facts import UNREAD, PythonHold, Unread
 from .places import NOWHERE, FunctionCalls, Pad, Places
-from .step import CONTINUE, Step
+from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import direct_caller, frames_with_native_callers, innermost_native, native_caller
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
-NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
 
 

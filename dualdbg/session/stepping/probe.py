@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...backends.native import PROBE_FUNCTIONS
 from ...errors import CommandError
 from ...patience import patient
+from ...shared.libraries import is_c_library, is_interpreter, is_standard_module
 from ...symbols.address_space import AddressSpace
 from ..engines import CallingTarget
 from ..ports import AskingPython
@@ -21,6 +22,15 @@ class Probe:
         self._python = python
         self._image = image
         self._functions: dict[str, int] = {}
+        self._mailbox = 0  # its address, once the probe has told it
+
+    def learn_mailbox(self, address: int) -> None:
+        """Where the probe has its mailbox, by which a call of it is fast."""
+        self._mailbox = address
+
+    def foresee(self) -> None:
+        """Find what :meth:`arm` will need."""
+        self._find_functions()
 
     async def arm(self, gdb_thread: int, command: str) -> int:
         """Make debugpy stop the thread as after this command. Returns how many frames debugpy would show now; 0 when
@@ -28,14 +38,13 @@ class Probe:
         """
         if not self._python.hears_python or not self._find_functions():
             return 0
-        return await self._native.call_probe(gdb_thread, self._functions, "arm", command)
+        return await self._call(gdb_thread, "arm", command)
 
     async def hear(self, gdb_thread: int, number: int) -> bool:
         """Let the thread wait until debugpy has taken the message of this number. False when it cannot."""
         if not self._python.hears_python or not self._find_functions():
             return False
-        heard = await self._native.call_probe(gdb_thread, self._functions, "hear", f"{number} {_TO_HEAR:g}")
-        return bool(heard)
+        return bool(await self._call(gdb_thread, "hear", f"{number} {_TO_HEAR:g}"))
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns within ``deadline`` seconds. Raises CommandError."""
@@ -44,11 +53,17 @@ class Probe:
         words = (gdb_thread, self._functions, method, argument)
         return await self._native.probe_text(*words, deadline=deadline)
 
+    async def _call(self, gdb_thread: int, method: str, argument: str) -> int:
+        return await self._native.call_probe(gdb_thread, self._functions, method, argument, self._mailbox)
+
     def _find_functions(self) -> bool:
-        """Whether the interpreter's functions by which gdb calls are known."""
+        """Whether the functions by which gdb calls are known: the interpreter's, and one of the C library's."""
         if not self._functions:
+            files = self._image.modules
+            likely = [one for one in files if is_interpreter(one.path) and not is_standard_module(one.path)]
             for name in PROBE_FUNCTIONS:
-                places = self._image.find(name)
+                c_library = [one for one in files if is_c_library(one.path)] if name.startswith("__") else []
+                places = self._image.find(name, c_library or likely) or self._image.find(name)
                 if places:
                     self._functions[name] = places[0].address
         return len(self._functions) == len(PROBE_FUNCTIONS)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame
 
+NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
 _REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
 CONTINUE = "continue"  # the kind of a thread that just continues, and has something to do on its way
 

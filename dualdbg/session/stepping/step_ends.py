@@ -135,25 +135,16 @@ class StepEnds:
         self._breakpoints = breakpoints
         self._watch = watch
         self._probe = probe
-        self._repeats: Step | None = None
 
     async def ends_at(self, stop: engine.NativeStopped) -> Outcome:
         """What a native stop means for the step under way; what it sets is set then."""
         step, momentary = self._loop.state.step, self._breakpoints.now
-        self._repeats = None
         found = await self._decided(outcome, Arrival(stop, step, momentary, self._watch.beacon))
         if step is not None:
             await self._breakpoints.set(found.places, step.gdb_thread, momentary, is_held=True)
             if found.is_there:
                 await self._hear(step)
-            if found.again:
-                self._repeats = step
         return found
-
-    def take_repeated(self) -> Step | None:
-        """The step whose move gdb is to make once more, instead of letting the target run on; once."""
-        step, self._repeats = self._repeats, None
-        return step if step is self._loop.state.step else None
 
     async def stopped_natively(self, step: Step | None, reason: Reason, stop: engine.NativeStopped) -> bool:
         """A native stop is about to be shown: take back what the step had set.

@@ -119,6 +119,8 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
         return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}{where}")
     if stop.cause is StopCause.WATCHPOINT_GONE:
         return Show(Reason.BREAKPOINT, (), _GONE)
+    if stop.cause is StopCause.OTHER:  # what the user has had gdb catch, such as a fork
+        return Show(Reason.BREAKPOINT, (), stop.words or None)
     return Show(Reason.PAUSE, (), None if stop.signal == "0" else stop.words or None)
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Union
 
 from ...backends import events as engine
+from ...backends.native import Move
 from ...backends.python import StackFrame
 from ...model import Frame, PythonFrame, Reason, Thread
 from ..stepping.step import Step
@@ -52,17 +53,17 @@ class NativeFacts:
     """A native stop, and what has been read about it so far. Each new fact makes a new one.
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
-    the stop has nothing to do with a step. ``steps_again``: the rest of its line is stepped. ``met``: the user's
-    breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or SIGBUS is
-    about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``:
-    whose stop it is for the user, by gdb's number and the OS thread id.
+    the stop has nothing to do with a step. ``again``: the step that gdb makes from here, for that one. ``met``: the
+    user's breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or
+    SIGBUS is about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it.
+    ``thread``: whose stop it is for the user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
     done: bool = False
     sender: Sender | Unread = UNREAD
     ends_step: bool | Unread | None = UNREAD
-    steps_again: bool = False
+    again: Move | None = None
     met: Met | Unread = UNREAD
     asked: bool = False
     fault: int | None = None

@@ -64,7 +64,7 @@ class NativeStops:
 
     async def _step(self, facts: NativeFacts) -> NativeFacts:
         found = await self.steps.ends_at(facts.stop)
-        return replace(facts, ends_step=found.ends, steps_again=found.steps_again)
+        return replace(facts, ends_step=found.ends, again=found.again)
 
     async def _met(self, facts: NativeFacts) -> NativeFacts:
         return replace(facts, met=await self.hits.at_breakpoint(facts.stop))

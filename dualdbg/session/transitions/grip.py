@@ -13,8 +13,10 @@ def let_run(state: TargetState) -> Effects:
     """Nobody needs the target to stand still. It gets the SIGINT that it is owed."""
     state.grip, state.prepared = Grip.FREE, None
     signal, state.signal_owed = state.signal_owed, False
-    again = state.step.gdb_thread if state.steps_again and state.step is not None else None
-    state.steps_again = False
+    again = (
+        (state.again, state.step.gdb_thread) if state.again is not None and state.step is not None else None
+    )
+    state.again, state.gdb_steps = None, again is not None  # each stop ends gdb's own step
     return [Resume(signal, again=again), *interrupt_for_wishes(state), *next_python_stop(state)]
 
 

@@ -73,11 +73,12 @@ def decide_native(state: TargetState, facts: NativeFacts) -> Effects:
     if isinstance(verdict, Need):
         return [ReadNative(facts, verdict)]
     state.signal_owed = state.signal_owed or verdict.signal
-    state.steps_again = isinstance(verdict, PassOver) and facts.steps_again
     if isinstance(verdict, Show):
         return _show_natively(state, facts, verdict)
     if isinstance(verdict, PauseInPython):
         return _pause_in_python(state)
+    if facts.again is not None:
+        state.again = facts.again
     return _pass_over(state, verdict)
 
 
@@ -91,9 +92,8 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
     if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
         state.grip = Grip.SHOWN
         return []
-    if (
-        state.prepared is not None
-    ):  # it came in a call of the user's, before the stop that is to be shown was told
+    # It came in a call of the user's, before the stop that is to be shown was told.
+    if state.prepared is not None:
         state.grip, state.facts = Grip.SHOWN, state.prepared.facts
         return [state.prepared]
     if state.holder is not None:  # the stop came in the middle of work of ours

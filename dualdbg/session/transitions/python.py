@@ -75,6 +75,12 @@ def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effe
     return _enter_python(state, hold, hold.verdict, picture)
 
 
+def library_passed_over(state: TargetState) -> Effects:
+    """debugpy has stepped over code of a library. It is told when the step ends: with any other stop it is no news."""
+    state.passed_over = True
+    return []
+
+
 def answer_owed(state: TargetState) -> Effects:
     """A native stop came before debugpy's answer to a request. The answer comes when the target runs again."""
     state.owed += 1

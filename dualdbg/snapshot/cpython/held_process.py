@@ -45,6 +45,15 @@ class PythonSide:
             for tid, thread in states.items()
         ]
 
+    def thread(self, tid: int) -> PythonThread | None:
+        """One Python thread, for the price of one; None for a thread that runs no Python."""
+        reader = self._reader()
+        state, states = self._read(reader, with_frames=False)
+        if tid not in states:
+            return None
+        thread = reader.with_frames(states[tid])
+        return PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
+
     def loops(self) -> list[int]:
         """Of each evaluation loop of every thread an address in its C frame."""
         return self._reader().loops()
@@ -74,9 +83,11 @@ class PythonSide:
         reader = self._reader()
         return reader, ObjectText(reader.memory, MemoryMap.read(self._pid), with_values=False)
 
-    def _read(self, reader: PythonReader) -> tuple[PythonState, dict[int, PythonThreadState]]:
+    def _read(
+        self, reader: PythonReader, with_frames: bool = True
+    ) -> tuple[PythonState, dict[int, PythonThreadState]]:
         try:
-            state = reader.read()
+            state = reader.read(with_frames)
         except UnreadableMemory as error:
             raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
         return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))

@@ -6,9 +6,12 @@ Objects/locations.md (co_linetable, PEP 657).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..cursor import Cursor
 
 
+@lru_cache(maxsize=4096)  # most frames of a stack stand where they stood at the stop before
 def line_at(version: tuple[int, int], table: bytes, first_line: int, offset: int) -> int | None:
     """The line of the instruction at byte ``offset`` of the code; None where the compiler gave it none."""
     if version >= (3, 11):

@@ -73,10 +73,8 @@ class LockReader:
 
     def _semaphore(self, lock: int) -> int | None:
         assert self._reader is not None
-        if self._reader.layout.version >= (
-            3,
-            14,
-        ):  # a byte inside the object; its waiters are parked elsewhere
+        # A byte inside the object; its waiters are parked elsewhere.
+        if self._reader.layout.version >= (3, 14):
             return None
         return self._reader.memory.u64(lock + self._reader.layout.head)
 

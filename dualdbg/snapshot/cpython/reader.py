@@ -112,21 +112,21 @@ class PythonReader:
         self._codes: dict[int, CodeInfo] = {}
         self._lines: dict[tuple[int, int], int | None] = {}
 
-    def read(self) -> PythonState:
-        """Every thread of every interpreter state, with its frames."""
+    def read(self, with_frames: bool = True) -> PythonState:
+        """Every thread of every interpreter state, with its frames; or without, for :meth:`with_frames`."""
         layout, memory = self.layout, self.memory
         state = PythonState(layout)
         interpreter = memory.u64(self._runtime + layout.interpreters_head)
         while interpreter and len(state.threads) < _MOST_THREADS:
             try:
-                self._read_interpreter(interpreter, state)
+                self._read_interpreter(interpreter, state, with_frames)
                 interpreter = memory.u64(interpreter + layout.interpreter_next)
             except UnreadableMemory as error:
                 state.trouble = f"the interpreter's list of threads cannot be followed: {error.message}"
                 break
         return state
 
-    def _read_interpreter(self, interpreter: int, state: PythonState) -> None:
+    def _read_interpreter(self, interpreter: int, state: PythonState, with_frames: bool) -> None:
         layout, memory = self.layout, self.memory
         if layout.has_gil:
             gil = self._runtime + layout.gil
@@ -137,7 +137,8 @@ class PythonReader:
         for thread in self._threads(interpreter):
             if len(state.threads) == _MOST_THREADS:
                 break
-            state.threads.append(self._read_thread(thread))
+            found = self._read_thread(thread)
+            state.threads.append(self.with_frames(found) if with_frames else found)
 
     def _threads(self, interpreter: int) -> Iterator[int]:
         """The addresses of the thread states of an interpreter state."""
@@ -183,13 +184,17 @@ class PythonReader:
         tid = None
         if layout.native_thread_id is not None:
             tid = memory.u64(thread + layout.native_thread_id)
+        return PythonThreadState(thread, tid, memory.u64(thread + layout.thread_id), ())
+
+    def with_frames(self, thread: PythonThreadState) -> PythonThreadState:
+        """The same thread with its frames."""
         frames: list[PythonFrame] = []
         trouble = None
         try:
-            self._read_frames(thread, frames)
+            self._read_frames(thread.address, frames)
         except UnreadableMemory as error:
             trouble = f"the Python frames end early: {error.message}"
-        return PythonThreadState(thread, tid, memory.u64(thread + layout.thread_id), tuple(frames), trouble)
+        return replace(thread, frames=tuple(frames), trouble=trouble)
 
     def _read_frames(self, thread: int, frames: list[PythonFrame]) -> None:
         for frame in self._frame_addresses(thread):

@@ -52,9 +52,8 @@ class PythonSlots:
     def globals(self, frame: int) -> int:
         """The address of the dict with the variables of the module that the frame's code belongs to."""
         layout = self._reader.layout
-        back = (
-            8 if layout.has_frame_objects else 16
-        )  # f_builtins, f_globals, f_locals; from 3.11 on the first two are swapped
+        # f_builtins, f_globals, f_locals; from 3.11 on the first two are swapped.
+        back = 8 if layout.has_frame_objects else 16
         return self._reader.memory.u64(frame + layout.frame_namespace - back) & ~_TAG_BITS
 
     def all_objects(self, frame: int) -> list[int]:

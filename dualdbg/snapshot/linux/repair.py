@@ -86,9 +86,8 @@ def _written(memory_file: int, traps: list[Trap]) -> bool:
     try:
         for trap in traps:
             os.pwrite(memory_file, trap.original, trap.address)
-    except (
-        OSError
-    ):  # proc_mem.force_override (Documentation/admin-guide/kernel-parameters.txt), or it is gone
+    # proc_mem.force_override (Documentation/admin-guide/kernel-parameters.txt), or it is gone.
+    except OSError:
         return False
     return True
 

@@ -46,10 +46,8 @@ _COLLECTIVE_FILE = "/torch/distributed/distributed_c10d.py"
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
-_IDLE = {
-    ("queues.py", "Queue._feed"),
-    ("queues.py", "_feed"),
-}  # a thread of multiprocessing, with nothing to send
+# A thread of multiprocessing, with nothing to send.
+_IDLE = {("queues.py", "Queue._feed"), ("queues.py", "_feed")}
 _NOTIFICATIONS = {
     ("threading.py", "Event.wait"): "an Event to be set",
     ("threading.py", "Condition.wait"): "a Condition to be notified",

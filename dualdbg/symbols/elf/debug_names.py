@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ...shared.elf import SHF_COMPRESSED
 from .elf_file import ElfFile
 
-_SHF_COMPRESSED = 0x800  # gABI, section flags
 _LONGEST_INLINE = 16  # bytes; compilers write short names into .debug_info itself
 
 
@@ -16,7 +16,7 @@ def may_name(elf: ElfFile, identifier: str) -> bool:
     if not elf.has_debug_info:
         return False
     info, strings = elf.section(".debug_info"), elf.section(".debug_str")
-    if info is None or any(part is not None and part.flags & _SHF_COMPRESSED for part in (info, strings)):
+    if info is None or any(part is not None and part.flags & SHF_COMPRESSED for part in (info, strings)):
         return True
     if elf.section(".gnu_debugaltlink") is not None or elf.section(".debug_addr") is not None:
         return True

@@ -112,9 +112,8 @@ def _tensor(kind: Any, value: Any) -> Optional[str]:
     guard = offered("torch._C", "DisableTorchFunction")
     if core is None or writer is None or guard is None:
         return None
-    with (
-        guard()
-    ):  # no mode of the program's sees what is read; the modes below that the writer turns off itself
+    # No mode of the program's sees what is read; the modes below that the writer turns off itself.
+    with guard():
         written = writer._str(value)
     return written if kind.name == "Tensor" else "%s containing:\n%s" % (kind.name, written)
 

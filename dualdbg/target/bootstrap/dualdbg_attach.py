@@ -170,9 +170,8 @@ def connect() -> None:
     functions = bootstrap()
     pydevd = pydevd_of(functions)
     functions.load_probe(pydevd)
-    connection = open_connection(
-        functions
-    )  # first: a session that has gone leaves no half of a debugger here
+    # First: a session that has gone leaves no half of a debugger here.
+    connection = open_connection(functions)
     pydevd.start_client = lambda host, port: connection
     pydevd.PyDB = attached(pydevd, functions)
     pydevd.settrace(

@@ -51,9 +51,8 @@ TYPE_TABLES = {7: 4, 9: 36, 10: 10, 11: 3}
 # has the Python function's own ``def`` at its place. Where neither has, the layout is not believed.
 RECORD_SIGNATURE, RECORD_IMPL, RECORD_DATA = 2, 6, 7
 RECORD_DEFS, RECORD_NEXT_BEHIND_DEF = (12, 13), 3
-RECORD_OWNER = (
-    "pybind11_detail_function_record"  # the type of the object that holds the record, pybind11 3.0 and later
-)
+# The type of the object that holds the record, pybind11 3.0 and later.
+RECORD_OWNER = "pybind11_detail_function_record"
 MAX_OVERLOADS = 200
 
 # nanobind: an nb_func is as large as its type says, then comes a func_data for each overload, whose size is the

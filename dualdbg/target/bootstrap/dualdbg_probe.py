@@ -144,9 +144,36 @@ class Heard:
 heard = Heard()
 
 
+class Mailbox(bytes):
+    """Where gdb writes the name of a function of this module, and its argument: ``len()`` calls it.
+
+    Its length is what the function returns, so that a call is one call of a C function for gdb, ``PyObject_Size``, and
+    no object is left over. It begins with a mark by which gdb knows it again. It never changes but by gdb.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        name, argument, _ = self[len(MARK) + ROOM_OF_EXCEPTION :].split(b"\0", 2)
+        return int(globals()[name.decode()](argument.decode()))
+
+
+MARK = b"dualdbg mailbox\0"  # gdb_scripts/dualdbg_engine/inferior_evaluation.py
+ROOM_OF_EXCEPTION = 24  # bytes behind the mark, in which gdb keeps an exception of the thread
+MAILBOX = Mailbox(MARK + bytes(1008))
+_earlier_mailboxes: Any = None  # of previous probes: a gdb may know them still
+
+
+def mailbox(argument: str = "") -> int:
+    """The address of the mailbox."""
+    return id(MAILBOX)
+
+
 def listen(earlier: Any) -> None:
     """Begin, before the session's first message. The notes of ``earlier``, the previous probe, are carried on."""
-    global heard
+    global heard, _earlier_mailboxes
+    if hasattr(earlier, "MAILBOX"):
+        _earlier_mailboxes = (earlier.MAILBOX, earlier._earlier_mailboxes)
     if earlier is not None and hasattr(earlier, "heard"):
         heard = earlier.heard
     else:
@@ -254,18 +281,33 @@ _watch: Watch | None = None
 def begin_step(line: int, ranges: list[tuple[int, int]]) -> str:
     """Watch the calls of the line.
 
-    Returns JSON: whether the line may call an operator of ``torch.ops``, and the entries of what it may reach without
-    a call. ``ranges`` are the address ranges of the native code that the user wants to enter.
+    Returns JSON: whether the line may call an operator of ``torch.ops``, the entries of what it may reach without a
+    call, and the address of the mailbox. ``ranges`` are the address ranges of the native code that the user wants to
+    enter.
     """
     global _watch
     end_step()
     frame = users_frame(sys._getframe(1))
     if frame is None or frame.f_lineno != line:
-        return json.dumps([False, []])
+        return json.dumps([False, [], mailbox()])
     _watch = Watch(frame, ranges)
     found = sorted({address for address in slot_entries(frame) if _watch.covers(address)})
     _watch.begin()
-    return json.dumps([calls_operator(frame), found])
+    return json.dumps([calls_operator(frame), found, mailbox()])
+
+
+def named_entries(line: int, ranges: list[tuple[int, int]]) -> str:
+    """JSON: where the native code begins that the line may call, as far as the values of its names tell."""
+    global _watch
+    frame = users_frame(sys._getframe(1))
+    if frame is None or frame.f_lineno != line or _watch is not None:
+        return json.dumps([])
+    _watch = Watch(frame, ranges)
+    try:
+        named = {entry for value in values_of(frame, *names_on_line(frame)) for entry in entries_of(value)}
+        return json.dumps(sorted(filter(covers, named.union(slot_entries(frame)))))
+    finally:
+        _watch = None
 
 
 def end_step() -> None:
@@ -321,9 +363,8 @@ def entries_of(function: Any) -> list[int]:
         native = callables.native_of(function, covers)
     except callables.UnknownCallable:
         return []
-    if (
-        native.kind == callables.NANOBIND_FUNCTION
-    ):  # its captured values may be stale, so only the dispatcher is certain
+    # Its captured values may be stale, so only the dispatcher is certain.
+    if native.kind == callables.NANOBIND_FUNCTION:
         return [entry.address for entry in native.entries if entry.role == "dispatcher"]
     found: list[int] = []
     previous = None

@@ -223,9 +223,8 @@ def open_connection(settings: dict[str, Any]) -> Any:
         descriptor = first.detach()
     connection = Connection(fileno=descriptor)
     connection.settimeout(None)
-    connection.setsockopt(
-        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-    )  # else a small message may wait for 40 ms
+    # Else a small message may wait for 40 ms.
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.sendall(json.dumps({"token": settings["target_token"]}).encode() + b"\n")
     return connection
 
@@ -248,8 +247,9 @@ def quick(pydevd: Any) -> type:
 
     class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
         def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
-            pydevd.dualdbg_presentation.runs = request.arguments.kwargs.get("reprs") == "run"
-            pydevd.dualdbg_presentation.limit = request.arguments.kwargs.get("dualdbgLimit", 5.0)
+            shown, given = pydevd.dualdbg_presentation, request.arguments.kwargs
+            shown.runs = given.get("reprs") == "run"
+            shown.limit = given.get("dualdbgLimit", shown.limit)
             return super()._handle_launch_or_attach_request(py_db, request, start_reason)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]

@@ -57,10 +57,8 @@ def _array_elements(objects, kind, address):
 # -- memoryview ------------------------------------------------------------------------------------
 
 _RELEASED = 1  # flags
-_FLAGS, _VIEW = (
-    16,
-    32,
-)  # behind the head of an object of variable size: managed buffer, hash, flags, exports, view
+# Behind the head of an object of variable size: managed buffer, hash, flags, exports, view.
+_FLAGS, _VIEW = 16, 32
 
 
 def _memoryview(objects, kind, address, depth):

@@ -20,9 +20,8 @@ BASE = "pybind11_object"
 _INTERNALS = re.compile(r"__pybind11_internals_v(\d+)")
 _OLDEST, _NEWEST = 4, 12
 _MAP = 56  # bytes of a std::unordered_map
-_STATE = (
-    1 << 14
-)  # bytes of a PyInterpreterState that are looked through: its dictionaries are in the first 9,000
+# Bytes of a PyInterpreterState that are looked through: its dictionaries are in the first 9,000.
+_STATE = 1 << 14
 _MANY = 10000  # nodes in one bucket, classes of one type: more is garbage
 _SIMPLE, _REGISTERED = 2, 8  # flags of an instance
 

@@ -50,9 +50,8 @@ class Strings:
     def bytearray_part(self, address, limit):
         length = self._size(address)
         count = min(length, limit) if limit else length
-        start = self._memory.pointer(
-            address + self._layout.var_head + 16
-        )  # ob_start, after ob_alloc and ob_bytes
+        # ob_start, after ob_alloc and ob_bytes.
+        start = self._memory.pointer(address + self._layout.var_head + 16)
         return self._memory.read(start, count) if count else b"", length
 
     def _size(self, address):
@@ -65,9 +64,8 @@ class Strings:
         """The value of the ``int`` at ``address``; raises :class:`Implausible` when it is too long to be true."""
         memory, layout = self._memory, self._layout
         head = memory.i64(address + layout.head)
-        if (
-            layout.minor >= 12
-        ):  # lv_tag: 2 bits of sign (0 positive, 1 zero, 2 negative), 1 bit, number of digits
+        # lv_tag: 2 bits of sign (0 positive, 1 zero, 2 negative), 1 bit, number of digits.
+        if layout.minor >= 12:
             count, sign = head >> 3, (1, 0, -1, 0)[head & 3]
         else:
             count, sign = abs(head), (head > 0) - (head < 0)

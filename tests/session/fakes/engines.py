@@ -190,6 +190,7 @@ class FakeDebugpy:
         request: PythonRequest[Any],
         on_refused: Callable[[Any], None] | None = None,
         on_answer: Callable[[Any], None] | None = None,
+        on_lost: Callable[[], None] | None = None,
     ) -> None:
         if request.command != "disconnect":
             self._check(request)
@@ -201,7 +202,8 @@ class FakeDebugpy:
                 if on_refused is not None:
                     on_refused(error)
             except EngineLost:
-                return
+                if on_lost is not None:
+                    on_lost()
             else:
                 if on_answer is not None:
                     on_answer(answer)

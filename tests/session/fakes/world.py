@@ -24,6 +24,7 @@ from dualdbg.errors import CommandError
 PID = 1000
 USERS = 7  # gdb's number of the user's breakpoint
 INTERNAL = 8  # of one that nobody is to see
+WATCH_GRACE = 2.0  # seconds until the watcher tells an end of which gdb says nothing
 MAIN = 1  # gdb's number of the main thread, and debugpy's
 
 
@@ -48,6 +49,7 @@ class World:
     mark_told: bool = True
     python: dict[int, Held] = field(default_factory=dict)
     alive: bool = True
+    watched: bool = False  # it was forked off a program that is followed: its end is told by a watcher too
     killed: bool = False  # by somebody else, while gdb holds it: gdb does not know yet
     takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
     pause_owed: bool = False  # the user wants a stop, and has not got one since
@@ -110,6 +112,11 @@ class World:
         """A library comes or goes, or the program replaces itself with another."""
         self.stop_natively(NativeStopped(cause, PID, MAIN))
 
+    def fork(self) -> None:
+        """The program forks, and the user has told gdb to catch that (``gdb catch fork``)."""
+        mark = self.new_mark("fork")
+        self.stop_natively(NativeStopped(StopCause.OTHER, PID, MAIN, 0x100, words=mark), mark)
+
     def call(self, held: NativeStopped | None, number: int | None) -> None:
         """A function of the program is run by gdb at the stop ``held``, and meets a breakpoint or nothing."""
         if held is None or self.held is not held or self.killed:
@@ -125,6 +132,8 @@ class World:
             self.exit()
         else:
             self.killed, self.python = True, {}
+            if self.watched:
+                asyncio.get_running_loop().call_later(WATCH_GRACE, self._tell_its_end)
 
     def end_native_step(self) -> None:
         self.stop_natively(NativeStopped(StopCause.STEPPED, PID, MAIN, 0x200))
@@ -163,7 +172,19 @@ class World:
         self.alive = False
         self.held, self.python = None, {}
         self.thawed.set()
-        self.report(NativeExited(0))
+        reports = [self.report_exit, self._tell_its_end] if self.watched else [self.report_exit]
+        self.chance.shuffle(reports)
+        for report in reports:
+            asyncio.get_running_loop().call_later(self.delay(), report)
+
+    def report_exit(self) -> None:
+        """gdb says how the program ended."""
+        if self.gdb_alive:
+            self.report(NativeExited(0))
+
+    def _tell_its_end(self) -> None:
+        """As ``target/child.py`` does, which has a pidfd of it and waits a moment for gdb."""
+        self.report(NativeExited(None, "SIGKILL" if self.killed else None))
 
     # -- gdb ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,252 @@
+"""gdb's breakpoints: one for all breakpoints of the user at an address that gdb is to treat alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ...backends.native import Access
+from ...errors import CommandError
+from ...model import BreakpointSpec, Location
+from ...shared.libraries import is_foreign
+from ...symbols.address_space import AddressSpace, Place
+from ...symbols.torch.operators import Candidate
+from ..engines import NativeEngine
+from ..log_text import split_log
+from .native_suffixes import is_counted_by_gdb, prints_itself
+
+
+@dataclass
+class _Point:
+    """A gdb breakpoint, and the user's breakpoints that share it."""
+
+    number: int
+    owners: set[int] = field(default_factory=set)
+    prints: bool = False  # gdb prints its text by itself, and does not stop
+    ignores: bool = False  # gdb passes over the first hits by itself, and counts them
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How gdb is to treat a breakpoint: see :meth:`Points.insert`.
+
+    ``is_looked_at``: gdb neither counts nor prints by itself, for an arrival may be the debugger's own.
+    """
+
+    at_function: bool
+    inlined: str | None  # the function's name where it was inlined
+    is_looked_at: bool
+
+    def is_counted(self, spec: BreakpointSpec) -> bool:
+        """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
+        if self.is_looked_at or (self.at_function and spec.condition is not None):
+            return False
+        return is_counted_by_gdb(spec)
+
+
+@dataclass
+class Wanted:
+    """A native breakpoint of the user: what to look for, and where it was found."""
+
+    id: int
+    spec: BreakpointSpec
+    names: tuple[str, ...]
+    candidates: tuple[Candidate, ...] = ()
+    operator: str | None = None  # of an extension: its kernels are in the registry of the process
+    enabled: bool = True
+    locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
+    message: str | None = None
+    unresolved: list[Place] = field(default_factory=list)  # indirect functions whose resolver has not run
+    passed_over: int = 0  # hits that gdb counted at places where it does not count any more
+
+
+class Points:
+    """The breakpoints of gdb. ``wanted`` has those of the user by their numbers; that they are bound is noted there."""
+
+    def __init__(self, native: NativeEngine, image: AddressSpace, wanted: Mapping[int, Wanted]) -> None:
+        self._native = native
+        self._image = image
+        self._wanted = wanted
+        self._points: dict[str, _Point] = {}
+        self._held_back = False
+
+    def hold_back(self) -> None:
+        """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
+        self._held_back = True
+
+    async def release_all(self) -> None:
+        """The program begins: breakpoints stop from now on."""
+        self._held_back = False
+        for key, point in list(self._points.items()):
+            if self._points.get(key) is point and self._is_active(point):
+                await self._native.enable_breakpoint(point.number, True)
+
+    async def switch(self, keys: Iterable[str]) -> None:
+        """Switch these on or off, as those of the user say."""
+        for key in keys:
+            point = self._points.get(key)
+            if point is not None:
+                await self._native.enable_breakpoint(point.number, self._is_active(point))
+
+    def owners(self, gdb_number: int) -> list[int]:
+        """The user's enabled breakpoints behind a gdb breakpoint."""
+        for point in self._points.values():
+            if point.number == gdb_number:
+                return sorted(o for o in point.owners if o in self._wanted and self._wanted[o].enabled)
+        return []
+
+    def owners_there(self, gdb_number: int) -> list[int]:
+        """The user's enabled breakpoints at the address of a gdb breakpoint.
+
+        gdb may have several there, and reports only one of them.
+        """
+        key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
+        if key is None or not key.startswith("0x"):
+            return self.owners(gdb_number)
+        place = key.partition(" ")[0]
+        there = (point for other, point in self._points.items() if other.partition(" ")[0] == place)
+        ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
+        return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
+
+    async def hits_before(self, id: int) -> int:
+        """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
+        wanted = self._wanted[id]
+        counted = wanted.passed_over
+        for point in self._points_of(wanted):
+            if point.ignores:
+                counted += await self._times(point) - 1
+        return counted
+
+    async def insert(
+        self, wanted: Wanted, address: int, location: Location, at_function: bool = False
+    ) -> None:
+        """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
+        spec = wanted.spec
+        inlined = location.function if location.inlined_in is not None else None
+        kind = _Kind(at_function, inlined, self._may_be_our_call(location))
+        counts = spec.hits if kind.is_counted(spec) else None
+        # Breakpoints that gdb is to treat alike share one gdb breakpoint.
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
+        key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
+        if key in wanted.locations:
+            return
+        point = self._points.get(key)
+        if point is None:
+            try:
+                point = await self._new_point(wanted, address, kind)
+            except CommandError as error:
+                wanted.message = error.message
+                return
+            other = self._points.get(key)  # another breakpoint may have been set there meanwhile
+            if other is not None:
+                await self._native.delete_breakpoint(point.number)
+                point = other
+            self._points[key] = point
+        point.owners.add(wanted.id)
+        wanted.locations[key] = location
+        if not self._is_active(point):
+            await self._native.enable_breakpoint(point.number, False)
+
+    async def watch(
+        self, wanted: Wanted, address: int, size: int, access: Access, location: Location
+    ) -> None:
+        """Watch memory. It is shared with no other."""
+        try:
+            number = await self._native.watch(address, size, access)
+        except CommandError as error:
+            wanted.message = error.message
+            return
+        if wanted.spec.condition is not None:
+            await self._set_condition(wanted, number, wanted.spec.condition)
+        key = f"data {wanted.spec.subject} {wanted.id}"
+        point = self._points[key] = _Point(number, {wanted.id})
+        wanted.locations[key] = location
+        if not self._is_active(point):
+            await self._native.enable_breakpoint(number, False)
+
+    async def release(self, key: str, owner: int) -> None:
+        """A breakpoint of the user does not need gdb's any more."""
+        point = self._points.get(key)
+        if point is None:
+            return
+        point.owners.discard(owner)
+        if not point.owners:
+            await self.drop(key)
+
+    async def drop(self, key: str) -> None:
+        """Nobody needs gdb's breakpoint any more."""
+        point = self._points.pop(key, None)
+        if point is not None:
+            await self._native.delete_breakpoint(point.number)
+
+    def program_replaced(self) -> None:
+        """The process runs another program (exec): gdb has none of them any more."""
+        self._points.clear()
+
+    def _is_active(self, point: _Point) -> bool:
+        owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
+        return not self._held_back and any(wanted.enabled for wanted in owners)
+
+    def _may_be_our_call(self, location: Location) -> bool:
+        """Whether debugpy may call this function too: each arrival is looked at then."""
+        return location.library is not None and not is_foreign(location.library)
+
+    async def _new_point(self, wanted: Wanted, address: int, kind: _Kind) -> _Point:
+        spec = wanted.spec
+        if prints_itself(spec) and not kind.is_looked_at:
+            texts, expressions = split_log(spec.log or "")
+            tid = int(spec.thread) if spec.thread is not None else 0
+            rest = (spec.condition, tid, kind.at_function, kind.inlined)
+            number = await self._native.insert_log_point(address, texts, expressions, *rest)
+            return _Point(number, prints=True)
+        if kind.at_function:
+            number = await self._native.insert_at_function(address, kind.inlined)
+        else:
+            number = await self._native.insert_breakpoint(address)
+        gdb_thread = await self._gdb_thread(spec)
+        condition = spec.condition
+        if condition is not None and not kind.at_function and self._image.language_at(address) == "cython":
+            condition = await self._native.condition_text(address, condition)
+        if condition is not None or gdb_thread is not None:
+            await self._set_condition(wanted, number, condition, gdb_thread)
+        point = _Point(number)
+        if kind.is_counted(spec):
+            await self._ignore_first_hits(wanted, point)
+        return point
+
+    async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
+        """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any
+        case.
+        """
+        if spec.thread is None or not spec.thread.isdigit():
+            return None
+        threads = {tid: number for number, tid in (await self._native.threads()).items()}
+        return threads.get(int(spec.thread))
+
+    async def _set_condition(
+        self, wanted: Wanted, number: int, condition: str | None, gdb_thread: int | None = None
+    ) -> None:
+        """Give gdb a condition. Where gdb cannot read it, the breakpoint stops once and says why."""
+        try:
+            await self._native.set_condition(number, condition, gdb_thread)
+        except CommandError as error:
+            wanted.message = f"the condition cannot be read: {error.message}"
+
+    async def _ignore_first_hits(self, wanted: Wanted, point: _Point) -> None:
+        """Let gdb pass over the first hits by itself, but not where several places count together."""
+        assert wanted.spec.hits is not None
+        if not wanted.locations:
+            await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
+            point.ignores = True
+            return
+        for other in self._points_of(wanted):
+            if other.ignores:
+                wanted.passed_over += await self._times(other)
+                other.ignores = False
+                await self._native.ignore_hits(other.number, 0)
+
+    def _points_of(self, wanted: Wanted) -> list[_Point]:
+        return [self._points[key] for key in wanted.locations if key in self._points]
+
+    async def _times(self, point: _Point) -> int:
+        return await self._native.hits(point.number)

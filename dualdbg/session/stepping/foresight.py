@@ -1,0 +1,69 @@
+"""While the user looks at a Python line, gdb reads what a step into the native code that the line names will need.
+
+The debug info of one source file of an extension takes gdb a quarter of a second: as long as all the rest of the first
+step into it ten times over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError, WrongState
+from ...model import State
+from ..loop import Loop
+from .code_of_interest import CodeOfInterest
+from .line_watch import LineWatch
+from .momentary_breakpoints import MomentaryBreakpoints
+from .probe import Probe
+
+if TYPE_CHECKING:
+    from ..stops.facts import PythonHold
+
+_LOOK = 0.05  # seconds at a line; whoever steps on before does not wait for gdb
+
+
+class Foresight:
+    """Looks at each Python line once."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        code: CodeOfInterest,
+        watch: LineWatch,
+        breakpoints: MomentaryBreakpoints,
+        probe: Probe,
+        has_command: Callable[[], bool],
+    ) -> None:
+        self._loop = loop
+        self._code = code
+        self._watch = watch
+        self._breakpoints = breakpoints
+        self._probe = probe
+        self._has_command = has_command
+        self._seen: set[tuple[str | None, int | None]] = set()
+
+    def look(self) -> None:
+        """The target has stopped."""
+        state = self._loop.state
+        if state.phase is not State.PYTHON_STOPPED or not state.python_holds or not self._code.modules():
+            return
+        hold = next(iter(state.python_holds.values()))
+        if hold.top is not None and (hold.top.file, hold.top.line) not in self._seen:
+            self._loop.background(self._read(hold, state.epoch))
+
+    async def _read(self, hold: PythonHold, epoch: int) -> None:
+        await asyncio.sleep(_LOOK)
+        state = self._loop.state
+        if hold.top is None or state.epoch != epoch or state.is_mute or self._has_command():
+            return
+        self._seen.add((hold.top.file, hold.top.line))
+        try:
+            entries = await self._watch.named_entries(hold)
+        except (CommandError, WrongState):
+            return  # the user went on: the step asks for what it meets
+        if entries:
+            await self._breakpoints.foresee(entries)
+            await self._watch.foresee()
+            self._probe.foresee()

@@ -1,0 +1,17 @@
+"""What a user has set for gdb, in gdb's own words. Pure."""
+
+from __future__ import annotations
+
+from dualdbg.backends.gdb_settings import in_gdbs_words
+
+
+def test_settings_in_gdbs_words() -> None:
+    maps = [("/build/a b", '/here/"x"'), ("/usr/src", "/else\\where")]
+    commands = ["-enable-pretty-printing", "-gdb-set a b", '-x "y"', "print 1 - 2"]
+    assert list(in_gdbs_words(maps, commands)) == [
+        'set substitute-path "/build/a b" "/here/\\"x\\""',
+        'set substitute-path "/usr/src" "/else\\\\where"',
+        "set a b",
+        'interpreter-exec mi "-x \\"y\\""',
+        "print 1 - 2",
+    ]
