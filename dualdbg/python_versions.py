@@ -8,7 +8,7 @@ from __future__ import annotations
 
 Version = tuple[int, int]
 
-KNOWN: tuple[Version, ...] = ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14))
+KNOWN: tuple[Version, ...] = ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 OLDEST, NEWEST = KNOWN[0], KNOWN[-1]
 
 

@@ -16,8 +16,9 @@ from ..shortage import shortage
 from ..target.doctor import Finding, Status
 from ..target.launcher import Launch
 
-_PROGRAM = "import os\nos.fspath('.')\n"
-_FUNCTION = "PyOS_FSPath"  # what os.fspath runs in every CPython; part of the C API, so it has a symbol
+# A function of the C library that nothing else calls here: the interpreter's own may be inlined where they are called.
+_PROGRAM = "import os\nos.getsid(0)\n"
+_FUNCTION = "getsid"
 _DEADLINE = patient(60.0)  # seconds; a cold machine reads gdb and the interpreter from disk first
 
 
@@ -31,7 +32,12 @@ async def try_session(python: str, gdb: str | None) -> Finding:
         return Finding("session", Status.ERROR, error.message, error.hint)
     except asyncio.TimeoutError:
         text = f"a session did not come to its stop within {_DEADLINE:g} s"
-        return Finding("session", Status.ERROR, text, "dualdbg run --log-dir DIR shows where it waits")
+        return Finding(
+            "session",
+            Status.ERROR,
+            text,
+            "DUALDBG_PATIENCE=5 waits longer; dualdbg run --log-dir DIR shows for what",
+        )
     except OSError as error:
         if (known := shortage(error)) is None:
             raise

@@ -41,7 +41,9 @@ class NativeFrame:
     ``inlined`` is true for a frame that debug info reconstructs inside the next outer one;
     ``source_language`` is what its source is written in, where debug info or the linkage name tells: gdb's names
     (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``;
-    ``between`` is true for code that the compiler put between the author's lines, at which no step ends.
+    ``between`` is true for code that the compiler put between the author's lines, at which no step ends;
+    ``evaluates`` says whether it is the interpreter's evaluation loop, where the loop's own record on the stack has
+    told; None leaves it to the name.
     """
 
     level: int
@@ -55,6 +57,7 @@ class NativeFrame:
     source_language: str | None = None
     between: bool = False
     role: Role = Role.USER
+    evaluates: bool | None = None
 
     @property
     def language(self) -> Language:
@@ -68,7 +71,8 @@ class PythonFrame:
     ``entry`` is true for the first Python frame of an evaluation loop's C frame (3.11 and later
     run many Python frames in one C frame; in 3.10 and earlier every frame is an entry frame);
     ``address`` is the interpreter's frame object in the target, where it was read from memory;
-    ``engine_id`` is debugpy's frame id, where debugpy named it.
+    ``engine_id`` is debugpy's frame id, where debugpy named it;
+    ``loop`` is, of an entry frame, an address within the C frame of its loop (3.12 and later).
     """
 
     function: str
@@ -78,6 +82,7 @@ class PythonFrame:
     address: int | None = None
     engine_id: int | None = None
     role: Role = Role.USER
+    loop: int | None = None
 
     @property
     def language(self) -> Language:

@@ -2,12 +2,16 @@
 
 An evaluation-loop frame of the interpreter stands for one run of Python frames: in CPython 3.11 and later a loop runs
 many Python frames and the outermost of them is its entry frame (Include/internal/pycore_frame.h); in 3.10 and earlier
-each Python frame has a loop of its own. Where both sides have the same number of runs, they belong together in order.
+each Python frame has a loop of its own. Where the address of a loop's own frame is known (``loops``), it says which
+native frame a run belongs to; else both sides belong together in order, if they have the same number of runs.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from ..model import Frame, NativeFrame, PythonFrame, Quality, Stack
+from .loops import bytecode_of, frame_around
 from .roles import RoleRules, assign_roles, is_base, is_evaluation_loop
 
 
@@ -51,38 +55,87 @@ def _runs(python: list[PythonFrame]) -> list[list[PythonFrame]]:
     return runs
 
 
+@dataclass
+class _Meeting:
+    """Where the two sides meet: frames that take the place of a native one, or go before one, by its position.
+
+    ``note`` says what is not sure.
+    """
+
+    instead: dict[int, list[PythonFrame]] = field(default_factory=dict)
+    before: dict[int, list[PythonFrame]] = field(default_factory=dict)
+    note: str | None = None
+
+
 def _interleave(native: list[NativeFrame], runs: list[list[PythonFrame]]) -> tuple[list[Frame], str | None]:
-    loops = [index for index, frame in enumerate(native) if is_evaluation_loop(frame)]
-    difference = len(loops) - len(runs)
-    note = None
-    if difference == 0:
-        pairs = dict(zip(loops, runs, strict=True))
-        leftover: list[list[PythonFrame]] = []
-    elif any(is_base(frame) for frame in native[-3:]):
-        # The native stack is whole: count from the outermost frame. A loop without a run has not made its first frame
-        # yet, or has just left it.
-        count = min(len(loops), len(runs))
-        pairs = dict(zip(loops[len(loops) - count :], runs[len(runs) - count :], strict=True))
-        leftover = runs[: len(runs) - count]
-        note = _note(difference)
-    else:
-        # The native stack was cut short at its outer end: count from the innermost frame.
-        count = min(len(loops), len(runs))
-        pairs = dict(zip(loops[:count], runs[:count], strict=True))
-        leftover = runs[count:]
-        note = f"the native stack ends early, in {_name(native[-1])}: " + _note(difference)
+    meeting = _by_address(native, runs) or _by_count(native, runs)
+    bytecodes = {bytecode_of(native, at) for at in meeting.instead}
     merged: list[Frame] = []
-    at_innermost = note is not None and not note.startswith("the native stack ends")
-    if at_innermost:
-        merged += [frame for run in leftover for frame in run]
-    for index, frame in enumerate(native):
-        if index in pairs:
-            merged += pairs[index]
-        else:
-            merged.append(frame)
-    if not at_innermost:
-        merged += [frame for run in leftover for frame in run]
-    return merged, note
+    for at in range(len(native) + 1):
+        merged += meeting.before.get(at, ())
+        if at in meeting.instead:
+            merged += meeting.instead[at]
+        elif at < len(native) and at not in bytecodes:
+            merged.append(native[at])
+    return merged, meeting.note
+
+
+def _by_address(native: list[NativeFrame], runs: list[list[PythonFrame]]) -> _Meeting | None:
+    """None where the address of no run's loop is known, or the native frames are not those in which the loops are."""
+    meeting = _Meeting()
+    waiting: list[list[PythonFrame]] = []
+    missing = 0
+    for run in runs:
+        loop = run[-1].loop
+        at = frame_around(native, loop) if loop is not None else None
+        if at is None:
+            waiting.append(run)
+            missing += 1
+            continue
+        meeting.before.setdefault(at, []).extend(frame for one in waiting for frame in one)
+        meeting.instead.setdefault(at, []).extend(run)
+        waiting = []
+    if not meeting.instead:
+        return None
+    if waiting:
+        meeting.before[len(native)] = [frame for run in waiting for frame in run]
+    more = len(_loops(native) - meeting.instead.keys())
+    if missing and waiting and not _is_whole(native):
+        meeting.note = _ends_early(native) + _note(-missing)
+    elif missing or more:
+        meeting.note = _note(-missing or more)
+    return meeting
+
+
+def _by_count(native: list[NativeFrame], runs: list[list[PythonFrame]]) -> _Meeting:
+    loops = sorted(_loops(native))
+    difference = len(loops) - len(runs)
+    count = min(len(loops), len(runs))
+    if difference == 0:
+        return _Meeting(dict(zip(loops, runs, strict=True)))
+    if _is_whole(native):
+        # Count from the outermost frame. A loop without a run has not made its first frame yet, or has just left it.
+        pairs = dict(zip(loops[len(loops) - count :], runs[len(runs) - count :], strict=True))
+        left = [frame for run in runs[: len(runs) - count] for frame in run]
+        return _Meeting(pairs, {0: left}, _note(difference))
+    # The native stack was cut short at its outer end: count from the innermost frame.
+    pairs = dict(zip(loops[:count], runs[:count], strict=True))
+    left = [frame for run in runs[count:] for frame in run]
+    return _Meeting(pairs, {len(native): left}, _ends_early(native) + _note(difference))
+
+
+def _loops(native: list[NativeFrame]) -> set[int]:
+    """The positions of the loops, without the frames in which tail-calling ones run their bytecodes."""
+    loops = {at for at, frame in enumerate(native) if is_evaluation_loop(frame)}
+    return loops - {bytecode_of(native, at) for at in loops}
+
+
+def _is_whole(native: list[NativeFrame]) -> bool:
+    return any(is_base(frame) for frame in native[-3:])
+
+
+def _ends_early(native: list[NativeFrame]) -> str:
+    return f"the native stack ends early, in {_name(native[-1])}: "
 
 
 def _note(difference: int) -> str:

@@ -14,8 +14,10 @@ from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import is_runtime, is_system
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
-# (.cold, .lto_priv.0); 3.14's tail-call builds run the bytecodes in functions of their own.
-EVALUATION_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)\b")
+# (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the
+# loop calls and which follow each other in one frame.
+_LOOP = re.compile(r"^_PyEval_EvalFrameDefault\b")
+_BYTECODE = re.compile(r"^_TAIL_CALL_\w+")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
 # What the C++ library's functions are in.
@@ -64,7 +66,19 @@ class RoleRules:
 
 def is_evaluation_loop(frame: NativeFrame) -> bool:
     """Whether the frame is the interpreter's evaluation loop, which runs Python frames."""
-    return frame.function is not None and EVALUATION_LOOP.match(frame.function) is not None
+    if frame.evaluates is not None:
+        return frame.evaluates
+    return is_loop_function(frame) or is_bytecode(frame)
+
+
+def is_loop_function(frame: NativeFrame) -> bool:
+    """Whether the function has the name of the evaluation loop."""
+    return frame.function is not None and _LOOP.match(frame.function) is not None
+
+
+def is_bytecode(frame: NativeFrame) -> bool:
+    """Whether the function has the name of a bytecode of a tail-calling interpreter."""
+    return frame.function is not None and _BYTECODE.match(frame.function) is not None
 
 
 def is_base(frame: NativeFrame) -> bool:

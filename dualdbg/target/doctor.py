@@ -73,13 +73,20 @@ def examine(python: str | None, gdb: str | None, cache: Path, section_names: Sec
     return [*findings, *check_disk(cache)]
 
 
-def _why(error: Exception) -> str:
+def _not_run(path: str, error: Exception, other: str) -> tuple[str, str]:
+    """Why a program gave no answer, and what mends that; ``other`` where it is the program's fault."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return (
+            f"{path} did not answer within {SECONDS:g} s",
+            "on a slow machine, DUALDBG_PATIENCE=5 dualdbg doctor waits five times as long",
+        )
     if isinstance(error, DualdbgError):
-        return error.message
+        return f"{path} does not run: {error.message}", error.hint or other
     known = shortage(error)
     if known is not None:
-        return known.message
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        return f"{path} does not run: {known.message}", known.hint
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"{path} does not run: {reason or error}", other
 
 
 def check_gdb(chosen: str | None) -> list[Finding]:
@@ -92,11 +99,8 @@ def check_gdb(chosen: str | None) -> list[Finding]:
         script = "import gdb, sys; print('dualdbg', *sys.version_info[:2])"
         scripted = _output([path, "-nx", "-nh", "-batch", "-ex", f"python {script}"])
     except _NOT_RUN as error:
-        return [
-            Finding(
-                "gdb", Status.ERROR, f"{path} does not run: {_why(error)}", "apt-get install --reinstall gdb"
-            )
-        ]
+        other = "apt-get install --reinstall gdb, or name another with --gdb PATH"
+        return [Finding("gdb", Status.ERROR, *_not_run(path, error, other))]
     version = re.search(r"^GNU gdb.* ((\d+)\.\d+\S*)$", shown.partition("\n")[0])
     python = re.search(r"^dualdbg (\d+) (\d+)$", scripted, re.MULTILINE)
     other = f"install gdb {OLDEST} or later, or name one with --gdb PATH"
@@ -215,17 +219,19 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
     else:
         fix = "use a wheel or a build that was not stripped"
         findings.append(Finding("torch", Status.ERROR, f"{text}: operators cannot be found by name", fix))
-    return findings + [
-        Finding("torch", Status.ERROR, line, _remedy(line))
-        for line in missing_libraries(interpreter, extension)
-    ]
+    try:
+        missing = missing_libraries(interpreter, extension)
+    except _NOT_RUN as error:
+        other = "name another interpreter with --python PATH"
+        return [*findings, Finding("torch", Status.ERROR, *_not_run(interpreter.executable, error, other))]
+    return findings + [Finding("torch", Status.ERROR, line, _remedy(line)) for line in missing]
 
 
 def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
     """What the dynamic loader does not find when the interpreter loads ``extension``, in the loader's words.
 
     The loader itself is asked, as by ldd(1), but in the interpreter's process, because the interpreter's RPATH counts
-    too.
+    too. Raises OSError or subprocess.TimeoutExpired where the interpreter gives no answer.
     """
     env = {
         **for_questions(os.environ),
@@ -233,17 +239,14 @@ def missing_libraries(interpreter: Interpreter, extension: Path) -> list[str]:
         "LD_WARN": "1",
         "LD_PRELOAD": f"./{extension.name}",
     }
-    try:
-        done = run(
-            [interpreter.executable, "-I", "-c", ""],  # for a loader that runs the program all the same
-            cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=SECONDS,
-        )
-    except _NOT_RUN as error:
-        return [f"{interpreter.executable} does not run: {_why(error)}"]
+    done = run(
+        [interpreter.executable, "-I", "-c", ""],  # for a loader that runs the program all the same
+        cwd=extension.parent,  # the names in LD_PRELOAD end at a space or a colon: paths may have those
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=SECONDS,
+    )
     said = (done.stdout + done.stderr).decode(errors="replace")
     lines = (" ".join(line.split()) for line in said.splitlines())
     return list(dict.fromkeys(line for line in lines if "not found" in line or "cannot be preloaded" in line))

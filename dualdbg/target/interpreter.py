@@ -69,6 +69,8 @@ def find(name):
 QUESTION = """
 get = sysconfig.get_config_var
 torch = find("torch")
+# Distributions build a shared library too, and their interpreter does not use it.
+mapped = [line.split(None, 5)[5].rstrip() for line in open("/proc/self/maps") if "/libpython" in line]
 print("\\ndualdbg:" + json.dumps({
     "implementation": getattr(getattr(sys, "implementation", None), "name", "cpython"),
     "version": list(sys.version_info[:3]),
@@ -77,8 +79,7 @@ print("\\ndualdbg:" + json.dumps({
     "prefix": sys.prefix,
     "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "search_path": search_path,
-    "libpython": get("LDLIBRARY") if get("Py_ENABLE_SHARED") else None,
-    "libpython_folder": get("LIBDIR"),
+    "libpython": next((path for path in mapped if not path.endswith("/libpython3.so")), None),
     "debug_build": bool(get("Py_DEBUG")),
     "free_threaded": bool(get("Py_GIL_DISABLED")),
     "torch": torch.origin.rsplit("/", 1)[0] if torch and torch.origin else None,
@@ -93,8 +94,8 @@ class Interpreter:
     ``path`` is what to execute (a venv's link, not what it points to, or a wrapper); ``executable`` the program
     that runs then; ``search_path`` its sys.path without the script's folder; ``extension_suffix`` how the names
     of its extension modules end (``.cpython-311-x86_64-linux-gnu.so``); ``libpython`` the shared library that
-    holds the interpreter, or None when the executable itself does; ``torch`` the folder of the package, found
-    without importing it.
+    is loaded and holds the interpreter, or None when the executable itself does; ``torch`` the folder of the
+    package, found without importing it.
     """
 
     path: str
@@ -270,7 +271,7 @@ def _read_facts(path: str, facts: dict[str, Any]) -> Interpreter:
         extension_suffix=facts["extension_suffix"],
         prefix=facts["prefix"],
         search_path=tuple(facts["search_path"]),
-        libpython=_libpython(facts),
+        libpython=facts["libpython"],
         debug_build=facts["debug_build"],
         free_threaded=facts["free_threaded"],
         torch=facts["torch"],
@@ -280,17 +281,6 @@ def _read_facts(path: str, facts: dict[str, Any]) -> Interpreter:
 def _check_version(path: str, version: tuple[int, ...]) -> None:
     if version[:2] < OLDEST:  # a version newer than the known ones is tried
         raise UsageError(f"{path} is Python {'.'.join(map(str, version))}.", _KNOWN)
-
-
-def _libpython(facts: dict[str, Any]) -> str | None:
-    """The path of the shared libpython. An interpreter that was moved after it was built names its old folder."""
-    name = facts["libpython"]
-    if not name:
-        return None
-    for folder in (facts["libpython_folder"], f"{facts['base_prefix']}/lib"):
-        if folder and Path(folder, name).exists():
-            return str(Path(folder, name))
-    return str(name)
 
 
 def _stamps(path: str, facts: dict[str, Any]) -> dict[str, int]:

@@ -53,8 +53,8 @@ class ObjectLayout:
         self.tp_dict = base + 264
         self.tp_dictoffset = base + 288
         self.tp_mro = base + 344
-        # 3.8 still has tp_print at the end; 3.12 added tp_watched
-        type_size = base + (416 if minor == 8 or minor >= 12 else 408)
+        # 3.8 still has tp_print at the end; 3.12 added tp_watched, 3.15 _tp_iteritem
+        type_size = base + _by_version(minor, {8: 416, 9: 408, 12: 416, 15: 424})
         as_async = 24 if minor < 10 else 32  # am_send
         # as_number 36 slots, as_mapping 3, as_sequence 10, as_buffer 2
         self.ht_name = type_size + as_async + 288 + 24 + 80 + 16

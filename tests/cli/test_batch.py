@@ -21,7 +21,7 @@ def total(numbers, start=0):
         result += number
     return result
 
-name = os.fspath("x")
+name = os.getsid(0)
 print("total", total([1, 2, 3], start=4), flush=True)
 print("done", file=sys.stderr)
 """
@@ -58,15 +58,15 @@ def test_commands_run_in_order_and_each_waits_for_its_stop(program: Path) -> Non
 @pytest.mark.smoke
 def test_a_native_stop_and_a_python_stop_in_one_stack(program: Path) -> None:
     done = dualdbg(
-        "run", "--batch", "--json", "--stop-on-entry", "-x", "tbreak PyOS_FSPath", "-x", "continue", "-x", "bt",
+        "run", "--batch", "--json", "--stop-on-entry", "-x", "tbreak getsid", "-x", "continue", "-x", "bt",
         "-x", "bt --all", "-x", "info registers rip", "-x", "info libs libc", program,
     )  # fmt: skip
     assert done.status == 0, done
     entry, native = done.of("stopped")
     assert (entry["origin"], entry["reason"]) == ("python", "entry")
-    assert (native["origin"], native["frame"]["function"]) == ("native", "PyOS_FSPath")
+    assert (native["origin"], native["frame"]["function"]) == ("native", "getsid")
     short, whole = done.of("stack")
-    assert [row["function"] for row in short["frames"]] == ["PyOS_FSPath", "<module>"]
+    assert [row["function"] for row in short["frames"]] == ["getsid", "<module>"]
     assert (short["quality"], short["note"]) == ("full", None)
     plumbing = [row for row in whole["frames"] if row["role"] == "plumbing"]
     assert plumbing and all(row["number"] is None for row in plumbing)

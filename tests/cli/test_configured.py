@@ -34,13 +34,13 @@ step-into = "kernel"
 [source-maps]
 "/build/a \\"b\\" c\\\\d" = "src \\"x\\""
 [presets]
-mine = ["PyOS_FSPath"]
+mine = ["getsid"]
 """
 PROGRAM = """\
 import os
 print("ready", flush=True)
 while True:
-    os.fspath(".")
+    os.getsid(0)
 """
 
 
@@ -129,7 +129,7 @@ def test_attach_knows_the_presets_of_the_configuration(folder: Path, running: in
     ]
     done = dualdbg("attach", str(running), *words, cwd=folder)
     assert f"configuration: {folder}/dualdbg.toml\n" in done.stdout
-    assert "* Breakpoint" in done.stdout and "PyOS_FSPath" in done.stdout, done
+    assert "* Breakpoint" in done.stdout and "getsid" in done.stdout, done
     assert f'`/build/a "b" c\\d\' -> `{folder}/src "x"\'' in done.stdout, done.stdout
 
 
@@ -173,4 +173,4 @@ def test_what_is_refused_is_said_and_has_no_effect(folder: Path) -> None:
         "program.py",
         cwd=folder,
     )
-    assert named.status == 0 and "PyOS_FSPath" in named.stdout
+    assert named.status == 0 and "getsid" in named.stdout

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 PROGRAM = """\
 import os
 x = 1
-os.fspath("x")
+os.getsid(0)
 print("ready", flush=True)
 while True:
     x += 1
@@ -39,7 +39,7 @@ def at_a_python_stop(run: JsonRun) -> None:
 
 def at_a_native_stop(run: JsonRun) -> None:
     assert run.next("stopped")["origin"] == "python"
-    run.send("tbreak PyOS_FSPath")
+    run.send("tbreak getsid")
     run.send("continue")
     assert run.next("stopped")["origin"] == "native"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg import python_versions
-from dualdbg.target.launcher import Launch
+from dualdbg.target.launcher import BOOTSTRAP, Launch
 from tests import rows, support
 
 from .client import Outcome, run_to_its_end
@@ -107,3 +107,22 @@ def test_a_hundred_megabytes_without_a_newline(tmp_path: Path) -> None:
     plain, debugged = both(program, sys.executable, tmp_path)
     assert len(debugged.stdout) == 100_000_000
     assert debugged == plain
+
+
+@pytest.mark.parametrize(("limit", "kept"), [(1024, 500), (520, 3), (64, 3)])
+def test_what_a_library_keeps_open_is_not_in_the_programs_way(limit: int, kept: int) -> None:
+    """Some libffi keeps a descriptor open when pydevd imports ctypes: the program's own have their numbers."""
+    program = (
+        "import importlib.util, os, resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)\n"
+        "spec = importlib.util.spec_from_file_location('ours', sys.argv[1])\n"
+        "ours = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(ours)\n"
+        "taken = ours.take_low_descriptors()\n"
+        "kept = os.open('/dev/null', os.O_RDONLY)\n"
+        "for one in taken: os.close(one)\n"
+        "print(kept, os.open('/dev/null', os.O_RDONLY))\n"
+    )
+    words = [sys.executable, "-I", "-c", program, BOOTSTRAP / "sitecustomize.py", str(limit)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(kept), "3" if kept == 500 else "4"]

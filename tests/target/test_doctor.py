@@ -125,6 +125,17 @@ def test_no_gdb(tmp_path: Path) -> None:
     assert "does not run" in only(doctor.check_gdb(str(tmp_path / "gdb"))).text
 
 
+def test_a_slow_machine_is_not_told_to_install_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "SECONDS", 0.2)
+    (tmp_path / "slow").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "slow").chmod(0o755)
+    finding = only(doctor.check_gdb(str(tmp_path / "slow")))
+    assert finding.status is Status.ERROR and "did not answer within 0.2 s" in finding.text
+    assert "install" not in finding.fix and "DUALDBG_PATIENCE" in finding.fix
+
+
 # -- permission and disk ------------------------------------------------------------------------
 
 

@@ -45,14 +45,14 @@ def test_stops_steps_and_values_do_without(tmp_path: Path) -> None:
 def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
     """``threads``: that the process may have; pydevd needs three of its own."""
     program = (
-        "import os, time\nprint('ready', flush=True)\nwhile True:\n    os.fspath('.')\n    time.sleep(0.01)\n"
+        "import os, time\nprint('ready', flush=True)\nwhile True:\n    os.getsid(0)\n    time.sleep(0.01)\n"
     )
     folder = Path(tempfile.mkdtemp(prefix="few-threads-", dir="/tmp"))
     command = as_other_user(f"--nproc={threads}").around([sys.executable, "-c", program], folder)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
-            words = ["-b", "PyOS_FSPath hits 500", "-x", "continue"]
+            words = ["-b", "getsid hits 500", "-x", "continue"]
             for _ in range(2):  # nothing of the first is in the way of the second
                 done = dualdbg("attach", "--batch", "--no-stacks", *words, str(process.pid))
                 said = done.stdout + done.stderr

@@ -26,9 +26,10 @@ def test_facts_about_our_own_interpreter() -> None:
     assert Path(found.executable) == Path(sys.executable).resolve()
     assert found.extension_suffix == sysconfig.get_config_var("EXT_SUFFIX")
     assert sysconfig.get_paths()["purelib"] in found.search_path
-    assert (found.libpython is not None) == bool(sysconfig.get_config_var("Py_ENABLE_SHARED"))
-    if found.libpython:
-        assert Path(found.libpython).exists()
+    mapped = Path(
+        "/proc/self/maps"
+    ).read_text()  # what is configured may not be what is loaded: Debian builds both
+    assert found.libpython in mapped if found.libpython else "/libpython3." not in mapped
 
 
 @pytest.mark.torch
@@ -69,7 +70,6 @@ ANSWER = {
     "base_prefix": "/x",
     "search_path": [],
     "libpython": None,
-    "libpython_folder": None,
     "debug_build": False,
     "free_threaded": False,
     "torch": None,

@@ -37,7 +37,7 @@ class Bytes(Memory):
 def runtime(version: tuple[int, int], size: int) -> Bytes:
     """The start of _PyRuntime: each structure has ``size`` bytes, and its members follow each other."""
     words = [version[0] << 24 | version[1] << 16, 0]
-    for _, names in python_layout._GROUPS_3_14:
+    for _, names in python_layout._GROUPS[python_versions.NEWEST]:
         words += [size if name == "size" else 8 * at for at, name in enumerate(names.split())]
     return Bytes(python_layout.COOKIE + struct.pack(f"<{len(words)}Q", *words))
 
@@ -81,7 +81,7 @@ def test_no_other_list_of_versions() -> None:
 
 @pytest.mark.parametrize(
     ("version", "says"),
-    [(None, False), ("3.8.1", False), ("3.14.9", False), ("3.15.0", True), ("4.0.0", True)],
+    [(None, False), ("3.8.1", False), ("3.15.9", False), ("3.16.0", True), ("4.0.0", True)],
 )
 def test_what_is_newer_is_warned_of(version: str | None, says: bool) -> None:
     assert (python_versions.warning_of(version) is not None) == says

@@ -1,9 +1,8 @@
 """Chooses how Python code gets into a stopped process, and prepares it: the text, its place in memory, and the way.
 
-There are three ways, all sound: the interface that 3.14 has for it; an entry in the interpreter's queue of pending
-calls, taken at its next safe point; and a call by gdb in a thread that sleeps in one of the interpreter's own waits.
-There the interpreter itself runs Python code when a signal wakes it (PEP 475): the GIL is released, and no lock of
-the C library is held. Code is never run at any other place.
+There are three ways, all sound: the interface that 3.14 and later have for it (PEP 768), and before that an entry in
+the interpreter's queue of pending calls, both taken at its next safe point; and a call by gdb in a thread that sleeps
+in one of the interpreter's own waits (``safe_waits``). Code is never run at any other place.
 """
 
 from __future__ import annotations
@@ -12,27 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import TargetError
-from ...model import NativeFrame
-from ...shared.libraries import is_c_library, is_standard_module
 from ...snapshot.capture import Captured
-from ...snapshot.facts import ProcessReport, ThreadReport
 from ...symbols.address_space import Module
 from ...target.calls import Folder
 from ...target.launcher import BOOTSTRAP
-from .pending_call import Write, plan
+from .pending_call import Write, main_interpreter, plan, request_script
 from .scratch import find_scratch
 
-# Functions of the interpreter that release the GIL, sleep in a system call, and on a signal run Python handlers.
-SAFE_WAITS = frozenset(
-    {
-        *("time_sleep", "pysleep", "floatsleep"),
-        *("acquire_timed", "lock_PyThread_acquire_lock", "rlock_acquire"),
-        *("select_poll_poll", "select_epoll_poll", "select_select", "select_select_impl"),
-        *("select_epoll_poll_impl", "select_poll_poll_impl"),
-        *("_Py_read", "os_waitpid", "os_waitpid_impl", "os_wait4", "signal_pause", "signal_sigwait"),
-        *("internal_select", "sock_call_impl", "sock_call_ex"),
-    }
-)
 # Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
 _ATTACH = """
 settings, path = {settings}, {path}
@@ -50,22 +35,31 @@ except OSError as error:
     connection.sendall(json.dumps({{'token': settings['target_token'], 'failed': why}}).encode() + b'\\n')
     connection.close()
 """
-_BETWEEN = frozenset({"PyThread_acquire_lock_timed", "_PySemaphore_PlatformWait"})
 
 
 @dataclass
 class Injection:
-    """A text in the target that is to be run, and the files that it needs."""
+    """A text in the target that is to be run, and the files that it needs.
+
+    ``before`` is what was in its place. ``request`` is the address of a pending request of PEP 768, where one was made.
+    """
 
     text_address: int
-    size: int
+    before: bytes
     folder: Folder
+    script: str
     writes: list[Write] = field(default_factory=list)
+    request: int | None = None
 
     @property
-    def undo(self) -> list[Write]:
-        """Empty the text. What is still in the queue does nothing then."""
-        return [Write(self.text_address, bytes(self.size))]
+    def put_back(self) -> list[Write]:
+        """For the memory of a text that has run."""
+        return [Write(self.text_address, self.before)]
+
+    @property
+    def emptied(self) -> list[Write]:
+        """The same for one that may still be in the queue: an empty text does nothing then."""
+        return [Write(self.text_address, b"\0" + self.before[1:])]
 
     def remove_files(self) -> None:
         """Remove the files that the text needs."""
@@ -77,16 +71,32 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
 
     Raises TargetError where the process has no room, or its interpreter cannot be steered.
     """
+    _check_allowed(captured)
     folder = _write_files(settings, captured)
     try:
         path = str(folder.there / "attach.py")
         text = f"try:exec(open({path!r}).read(),{{}})\nexcept:0\n"  # short: some programs have little room
         data = text.encode() + b"\0"
         address = find_scratch(captured.memory, captured.modules, len(data))
+        before = captured.memory.read(address, len(data))
     except BaseException:
         folder.remove()
         raise
-    return Injection(address, len(data), folder, [Write(address, data)])
+    return Injection(address, before, folder, path, [Write(address, data)])
+
+
+def _check_allowed(captured: Captured) -> None:
+    """Raises TargetError where the user has switched off that others run Python code in the process (PEP 768)."""
+    assert captured.interpreter is not None and captured.python is not None
+    layout, memory = captured.python.layout, captured.memory
+    if layout.remote is None:
+        return
+    interpreter = main_interpreter(memory, layout, captured.interpreter.runtime)
+    if not memory.i32(interpreter + layout.remote.enabled):
+        raise TargetError(
+            "its Python was started with -X disable-remote-debug, or with PYTHON_DISABLE_REMOTE_DEBUG set",
+            "start the program without it, or with dualdbg run",
+        )
 
 
 def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
@@ -112,17 +122,26 @@ def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
 
 
 def queue_writes(captured: Captured, injection: Injection) -> list[Write]:
-    """What to write so that the text is in the interpreter's queue. Raises QueueBusy or TargetError."""
+    """What to write so that the text is run at a safe point. Raises QueueBusy or TargetError."""
     assert captured.interpreter is not None and captured.python is not None
-    module = interpreter_module(captured)
-    function = address_of(module, "PyRun_SimpleString")
-    return plan(
-        captured.memory,
-        captured.python.layout,
-        captured.interpreter.runtime,
-        function,
-        injection.text_address,
-    )
+    memory, layout, runtime = captured.memory, captured.python.layout, captured.interpreter.runtime
+    if layout.remote is not None:
+        thread = _thread_to_ask(captured)
+        injection.request = thread + layout.remote.pending_call
+        return request_script(memory, layout.remote, thread, injection.script)
+    function = address_of(interpreter_module(captured), "PyRun_SimpleString")
+    calls = plan(memory, layout, runtime, function, injection.text_address)
+    return [*injection.writes, *calls]
+
+
+def _thread_to_ask(captured: Captured) -> int:
+    """The thread state that comes first to a safe point: that of the GIL's holder, else the main thread's."""
+    assert captured.python is not None
+    main = captured.states.get(captured.facts.pid)
+    first = main or next(iter(captured.states.values()), None)
+    if first is None:
+        raise TargetError("no thread of the process has run Python code")
+    return captured.python.gil_holder or first.address
 
 
 def interpreter_module(captured: Captured) -> Module:
@@ -138,34 +157,3 @@ def address_of(module: Module, name: str) -> int:
     if not found:
         raise TargetError(f"{module.path} has no function {name}")
     return found[0].address + module.bias
-
-
-def sleeping_safely(report: ProcessReport, interpreter_files: frozenset[str]) -> ThreadReport | None:
-    """A thread that sleeps in one of the interpreter's own waits, if possible the main thread.
-
-    None also while a thread holds the GIL in native code: a call that needs the GIL might never return then. A thread
-    that runs Python gives the GIL back within the switch interval.
-    """
-    holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
-    if holder is not None and is_native(holder):
-        return None
-    return next((thread for thread in report.threads if _sleeps_safely(thread, interpreter_files)), None)
-
-
-def is_native(thread: ThreadReport) -> bool:
-    """Whether the thread is in native code, called from Python or not."""
-    visible = thread.stack.visible()
-    return not visible or isinstance(visible[0], NativeFrame)
-
-
-def _sleeps_safely(thread: ThreadReport, interpreter_files: frozenset[str]) -> bool:
-    if thread.system_call is None or thread.thread.waits_for_gil:
-        return False
-    for frame in thread.stack.frames:
-        if not isinstance(frame, NativeFrame):
-            return False
-        if is_c_library(frame.library) or frame.function in _BETWEEN:
-            continue
-        is_interpreter = frame.library in interpreter_files or is_standard_module(frame.library or "")
-        return is_interpreter and frame.function in SAFE_WAITS
-    return False

@@ -1,9 +1,10 @@
-"""Has the interpreter of a stopped process run a text, by an entry in its own queue of pending calls.
+"""Has the interpreter of a stopped process run a text, by an entry in its own queue of pending calls, or by PEP 768.
 
 Nothing is executed where the process stands. The entry is written into memory, and the interpreter takes it at its
 next safe point, with the GIL, as it takes those of ``Py_AddPendingCall`` (Include/ceval.h, Python/ceval_gil.c). Up to
 3.11 that is the next safe point of the main thread, in 3.12 and 3.13 that of any thread. 3.14 has an interface for
-exactly this, which is used there: PEP 768, and _PyRemoteDebuggerSupport in Include/cpython/pystate.h.
+exactly this, which is used there: a file that one thread is asked to run at its next safe point (PEP 768, and
+_PyRemoteDebuggerSupport in Include/cpython/pystate.h).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import struct
 from dataclasses import dataclass
 
 from ...errors import TargetError
-from ...snapshot.cpython.layout import PythonLayout
+from ...snapshot.cpython.layout import PythonLayout, RemoteDebugging
 from ...snapshot.linux.memory import Memory
 
 
@@ -57,6 +58,7 @@ _QUEUES = {
 # 3.13: a counter, entries with flags, a flag word in every thread state instead of one for all.
 _START_3_13, _MUTEX, _COUNT, _MAX, _CALLS, _NEXT, _ENTRIES_3_13 = 32, 8, 12, 16, 24, 7228, 300
 _BREAKER_3_13, _CALLS_TO_DO = 24, 1 << 2
+_PLEASE_STOP = 1 << 5  # _PY_EVAL_PLEASE_STOP_BIT (Include/internal/pycore_ceval.h)
 
 
 def plan(memory: Memory, layout: PythonLayout, runtime: int, function: int, argument: int) -> list[Write]:
@@ -65,14 +67,41 @@ def plan(memory: Memory, layout: PythonLayout, runtime: int, function: int, argu
     ``function`` is the address of an ``int (*)(void *)``. The process stands still. Raises QueueBusy, or
     TargetError for a version without such a queue.
     """
-    interpreter = memory.u64(runtime + layout.interpreters_head)
-    while (following := memory.u64(interpreter + layout.interpreter_next)) != 0:
-        interpreter = following  # the newest interpreter is first in the list, the main one last
+    interpreter = main_interpreter(memory, layout, runtime)
     if layout.version in _QUEUES:
         return _plan_by_table(memory, layout, runtime, interpreter, function, argument)
     if layout.version == (3, 13) and layout.has_gil:
         return _plan_3_13(memory, layout, interpreter, function, argument)
     raise TargetError(f"Python {layout.version[0]}.{layout.version[1]} has no queue that dualdbg knows")
+
+
+def main_interpreter(memory: Memory, layout: PythonLayout, runtime: int) -> int:
+    """The address of the main interpreter's state."""
+    interpreter = memory.u64(runtime + layout.interpreters_head)
+    while (following := memory.u64(interpreter + layout.interpreter_next)) != 0:
+        interpreter = following  # the newest interpreter is first in the list, the main one last
+    return interpreter
+
+
+def request_script(memory: Memory, remote: RemoteDebugging, thread: int, path: str) -> list[Write]:
+    """What to write so that the thread of the thread state ``thread`` runs the file ``path`` at its next safe point.
+
+    Raises QueueBusy while another debugger's request waits, or TargetError for a path that is too long.
+    """
+    if memory.i32(thread + remote.pending_call):
+        raise QueueBusy("another debugger's script waits to be run")
+    data = path.encode() + b"\0"
+    if len(data) > remote.script_path_size:
+        raise TargetError(
+            f"{path} is too long for the interpreter, which takes {remote.script_path_size - 1} bytes",
+            "TMPDIR=DIR names a folder with a shorter path",
+        )
+    breaker = memory.u64(thread + remote.breaker)
+    return [
+        Write(thread + remote.script_path, data),
+        Write(thread + remote.pending_call, struct.pack("<i", 1)),
+        Write(thread + remote.breaker, struct.pack("<Q", breaker | _PLEASE_STOP)),
+    ]
 
 
 def _plan_by_table(

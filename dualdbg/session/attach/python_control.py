@@ -29,16 +29,9 @@ from ..halts import Halts
 from ..loop import Loop
 from ..ports import HeldThreads
 from ..transitions.beginning import keep_held, run_for_a_moment
-from .injection import (
-    Injection,
-    address_of,
-    interpreter_module,
-    is_native,
-    prepare,
-    queue_writes,
-    sleeping_safely,
-)
+from .injection import Injection, address_of, interpreter_module, prepare, queue_writes
 from .pending_call import QueueBusy, Write
+from .safe_waits import is_native, sleeping_safely
 
 _ANSWER_DEADLINE = patient(24 * 3600.0)  # gdb may hold the target for as long as the user likes
 _TRIES = 20
@@ -108,8 +101,7 @@ class PythonControl:
             self._say("info", "the process calls by a port of loopback", self._point.why_a_port)
         self._injection = prepare(captured, self._settings())
         self._loop.background(self._complete())
-        files = frozenset({captured.interpreter.module})
-        sleeper = sleeping_safely(report, files)
+        sleeper = sleeping_safely(report, captured)
         if sleeper is not None:
             await self._call(captured, sleeper)
             self._say("info", "Python control comes once the target runs: type continue")
@@ -161,7 +153,7 @@ class PythonControl:
                 await self._run_for_a_moment()
                 captured, _ = await self._look()
                 continue
-            await self._write([*self._injection.writes, *writes])
+            await self._write(writes)
             return
         raise TargetError("the interpreter's queue of calls was in use at every try")
 
@@ -183,7 +175,8 @@ class PythonControl:
         release = address_of(module, "PyGILState_Release")
         words = (number, ensure, run, release, self._injection.text_address)
         await native.run_text(*words, deadline=_CALL_DEADLINE)
-        await self._write(self._injection.undo)
+        await self._write(self._injection.put_back)
+        self._injection.writes = []
 
     async def _write(self, writes: list[Write]) -> None:
         for write in writes:
@@ -191,9 +184,25 @@ class PythonControl:
 
     async def undo(self) -> None:
         """What is still in the interpreter's queue does nothing any more. gdb holds the target."""
-        if self._injection is not None:
-            await self._write(self._injection.undo)
-            self.close()
+        injection = self._injection
+        if injection is None:
+            return
+        if injection.request is not None and not self.available:
+            await self._withdraw(injection, injection.request)
+        elif injection.request is None and injection.writes:
+            await self._write(injection.put_back if self.available else injection.emptied)
+        self.close()
+
+    async def _withdraw(self, injection: Injection, request: int) -> None:
+        """Take back the request to a thread, if that thread is still there and nobody has made another."""
+        captured, _ = await self._look()
+        remote = captured.python.layout.remote if captured.python is not None else None
+        if captured.python is None or remote is None:
+            return
+        for state in captured.python.threads:
+            ours = captured.memory.text(state.address + remote.script_path, remote.script_path_size)
+            if state.address + remote.pending_call == request and ours == injection.script:
+                await self._write([Write(request, bytes(4))])
 
     def close(self) -> None:
         """Remove the files. Nobody can call any more."""

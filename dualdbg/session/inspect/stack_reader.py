@@ -12,6 +12,7 @@ from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
+from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import RoleRules
@@ -59,6 +60,7 @@ class StackReader:
         self._all_python: list[PythonThread] | None = None
         self._python: dict[int, PythonThread | None] = {}  # by OS thread id
         self._python_troubles: dict[int, str] = {}  # by OS thread id: why its Python side is not known
+        self._loops: list[int] | None = None
 
     def forget(self) -> None:
         """The target ran. What was read before is stale."""
@@ -67,6 +69,7 @@ class StackReader:
         self._all_python = None
         self._python.clear()
         self._python_troubles.clear()
+        self._loops = None
 
     @property
     def rules(self) -> RoleRules:
@@ -156,10 +159,18 @@ class StackReader:
             await self.prepare(missing)
         # An inlined function was not called: the frame outside of it stands at the same instruction.
         called = [inner is not None and not inner.inlined for inner in (None, *frames)]
-        self._frames[gdb_thread] = [
-            self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)
-        ]
+        named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]
+        self._frames[gdb_thread] = with_loops(named, self._evaluation_loops())
         return self._frames[gdb_thread]
+
+    def _evaluation_loops(self) -> list[int]:
+        """What :func:`with_loops` wants to know of the interpreter, read once a stop."""
+        if self._loops is None:
+            try:
+                self._loops = self.python_side.loops()
+            except DualdbgError:  # there is none, or none that can be read: the stack's note says so
+                self._loops = []
+        return self._loops
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:

@@ -54,6 +54,10 @@ class PythonSide:
         thread = reader.with_frames(states[tid])
         return PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
 
+    def loops(self) -> list[int]:
+        """Of each evaluation loop of every thread an address in its C frame."""
+        return self._reader().loops()
+
     def names(self) -> dict[int, str]:
         """The names of ``threading.Thread`` objects by OS thread id; other threads have no name."""
         reader = self._reader()

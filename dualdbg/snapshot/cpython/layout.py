@@ -20,6 +20,21 @@ COOKIE = b"xdebugpy"
 
 
 @dataclass(frozen=True)
+class RemoteDebugging:
+    """What PEP 768 has in a thread state (3.14 and later), in bytes from its start.
+
+    ``breaker`` is the word that makes the evaluation loop look, ``pending_call`` an int, ``script_path`` a buffer of
+    ``script_path_size`` bytes. ``enabled`` is an int of the interpreter state: 0 after ``-X disable-remote-debug``.
+    """
+
+    breaker: int
+    enabled: int
+    pending_call: int
+    script_path: int
+    script_path_size: int
+
+
+@dataclass(frozen=True)
 class PythonLayout:
     """Offsets in bytes. A field of None is not there in that version.
 
@@ -62,6 +77,7 @@ class PythonLayout:
     frame_block_count: int | None
     head: int = 16
     has_gil: bool = True
+    remote: RemoteDebugging | None = None
 
     @cached_property
     def objects(self) -> ObjectLayout:
@@ -169,7 +185,8 @@ _3_12 = _like(
 )
 _TABLES = {layout.version: layout for layout in (_3_8, _3_9, _3_10, _3_11, _3_12)}
 
-# The fields of _Py_DebugOffsets up to the last one that is needed, in order; "size" begins each group.
+# The fields of _Py_DebugOffsets up to the last one that is needed, in order; "size" begins each group that is
+# checked.
 _GROUPS_3_13 = (
     ("runtime", "size finalizing interpreters_head"),
     (
@@ -184,6 +201,25 @@ _GROUPS_3_13 = (
     ),
 )
 _LARGEST_STRUCTURE = 1 << 24  # bytes; the interpreter state of 3.14 takes some hundred thousand
+# The groups of objects, of which ObjectLayout has what is needed, by the number of their fields.
+_OBJECTS_3_14 = (
+    *(
+        ("pyobject", 2),
+        ("type", 4),
+        ("tuple", 3),
+        ("list", 3),
+        ("set", 4),
+        ("dict", 3),
+        ("float", 2),
+        ("int", 3),
+    ),
+    *(("bytes", 3), ("str", 4), ("collector", 2), ("generator", 4), ("node", 2)),
+)
+_OBJECTS_3_15 = (
+    *(("pyobject", 2), ("type", 6), ("heap type", 2), ("tuple", 3), ("list", 3), ("set", 4), ("dict", 3)),
+    *(("float", 2), ("int", 3), ("bytes", 3), ("str", 5), ("collector", 5), ("generator", 4), ("node", 2)),
+)
+_DEBUGGING = "eval_breaker support enabled pending_call script_path script_path_size"
 _GROUPS_3_14 = (
     _GROUPS_3_13[0],
     (
@@ -193,8 +229,24 @@ _GROUPS_3_14 = (
     ),
     _GROUPS_3_13[2],
     ("frame", "size previous executable instr_ptr localsplus owner stackpointer tlbc_index"),
-    _GROUPS_3_13[4],
+    ("code", f"{_GROUPS_3_13[4][1]} co_tlbc"),
+    *((name, " ".join(map(str, range(count)))) for name, count in _OBJECTS_3_14),
+    ("debugging", _DEBUGGING),
 )
+_GROUPS_3_15 = (
+    *_GROUPS_3_14[:2],
+    (
+        "thread",
+        "size prev next interp current_frame base_frame last_profiled_frame last_profiled_frame_seq thread_id "
+        "native_thread_id datastack_chunk status holds_gil gil_requested current_exception exc_state",
+    ),
+    ("exception", "value"),
+    *_GROUPS_3_14[3:5],
+    *((name, " ".join(map(str, range(count)))) for name, count in _OBJECTS_3_15),
+    ("debugging", _DEBUGGING),
+)
+_GROUPS = {(3, 13): _GROUPS_3_13, (3, 14): _GROUPS_3_14, (3, 15): _GROUPS_3_15}
+_CHECKED = ("runtime", "interpreter", "thread", "frame", "code")
 
 
 def layout_of(memory: Memory, runtime: int, version: tuple[int, int] | None) -> PythonLayout:
@@ -221,7 +273,7 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
     version = (hexadecimal >> 24, hexadecimal >> 16 & 0xFF)
     offsets: dict[str, int] = {}
     at = runtime + 24
-    for group, names in _GROUPS_3_13 if version == (3, 13) else _GROUPS_3_14:
+    for group, names in _GROUPS.get(version, _GROUPS_3_15):
         for name in names.split():
             offsets[f"{group}.{name}"] = memory.u64(at)
             at += 8
@@ -265,12 +317,24 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         frame_block_count=None,
         head=head,
         has_gil=not free_threaded,
+        remote=_remote_of(offsets) if "debugging.enabled" in offsets else None,
+    )
+
+
+def _remote_of(offsets: dict[str, int]) -> RemoteDebugging:
+    support = offsets["debugging.support"]
+    return RemoteDebugging(
+        breaker=offsets["debugging.eval_breaker"],
+        enabled=offsets["debugging.enabled"],
+        pending_call=support + offsets["debugging.pending_call"],
+        script_path=support + offsets["debugging.script_path"],
+        script_path_size=offsets["debugging.script_path_size"],
     )
 
 
 def _is_plausible(offsets: dict[str, int]) -> bool:
-    """Whether each member lies within its structure. If not, the groups of fields are not those of 3.14."""
-    for group in {name.partition(".")[0] for name in offsets}:
+    """Whether each member lies within its structure. If not, the groups of fields are not those of 3.15."""
+    for group in _CHECKED:
         size = offsets[f"{group}.size"]
         members = [
             at for name, at in offsets.items() if name.startswith(f"{group}.") and name != f"{group}.size"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...errors import UnreadableMemory
@@ -133,13 +134,50 @@ class PythonReader:
                 gil = memory.u64(interpreter + layout.gil_pointer)
             if gil and memory.i32(gil + layout.gil_locked) == 1:
                 state.gil_holder = memory.u64(gil + layout.gil_holder)
-        thread = memory.u64(interpreter + layout.interpreter_threads)
-        seen = set()
-        while thread and thread not in seen and len(state.threads) < _MOST_THREADS:
-            seen.add(thread)
+        for thread in self._threads(interpreter):
+            if len(state.threads) == _MOST_THREADS:
+                break
             found = self._read_thread(thread)
             state.threads.append(self.with_frames(found) if with_frames else found)
-            thread = memory.u64(thread + layout.thread_next)
+
+    def _threads(self, interpreter: int) -> Iterator[int]:
+        """The addresses of the thread states of an interpreter state."""
+        thread = self.memory.u64(interpreter + self.layout.interpreter_threads)
+        seen = set()
+        while thread and thread not in seen:
+            seen.add(thread)
+            yield thread
+            thread = self.memory.u64(thread + self.layout.thread_next)
+
+    def loops(self) -> list[int]:
+        """Of each evaluation loop of every thread an address in its C frame. None before 3.12, which keeps none.
+
+        What cannot be read is left out.
+        """
+        layout, memory = self.layout, self.memory
+        found: list[int] = []
+        if layout.frame_owner is None:
+            return found
+        with contextlib.suppress(UnreadableMemory):
+            interpreter = memory.u64(self._runtime + layout.interpreters_head)
+            while interpreter and len(found) < _MOST_FRAMES:
+                for thread in self._threads(interpreter):
+                    with contextlib.suppress(UnreadableMemory):
+                        found.extend(filter(self._is_of_loop, self._frame_addresses(thread)))
+                interpreter = memory.u64(interpreter + layout.interpreter_next)
+        return found
+
+    def _frame_addresses(self, thread: int) -> Iterator[int]:
+        layout, memory = self.layout, self.memory
+        frame = memory.u64(thread + layout.current_frame)
+        if layout.cframe_frame is not None and frame:
+            frame = memory.u64(frame + layout.cframe_frame)
+        for _ in range(2 * _MOST_FRAMES):
+            if not frame:
+                break
+            following = memory.u64(frame + layout.frame_previous)
+            yield frame
+            frame = following
 
     def _read_thread(self, thread: int) -> PythonThreadState:
         layout, memory = self.layout, self.memory
@@ -159,20 +197,19 @@ class PythonReader:
         return replace(thread, frames=tuple(frames), trouble=trouble)
 
     def _read_frames(self, thread: int, frames: list[PythonFrame]) -> None:
-        layout, memory = self.layout, self.memory
-        frame = memory.u64(thread + layout.current_frame)
-        if layout.cframe_frame is not None and frame:
-            frame = memory.u64(frame + layout.cframe_frame)
-        while frame and len(frames) < _MOST_FRAMES:
-            following = memory.u64(frame + layout.frame_previous)
-            if layout.frame_owner is not None and memory.u8(frame + layout.frame_owner) == _OWNED_BY_C_STACK:
-                if frames:
-                    frames[-1] = _as_entry(frames[-1])
-            else:
+        for frame in self._frame_addresses(thread):
+            if len(frames) == _MOST_FRAMES:
+                raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
+            if not self._is_of_loop(frame):
                 frames.append(self._frame(frame))
-            frame = following
-        if frame:
-            raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
+            elif frames and not frames[-1].entry:
+                # Another one directly below it is 3.14's lowest frame of the thread, which belongs to no loop.
+                frames[-1] = replace(frames[-1], entry=True, loop=frame)
+
+    def _is_of_loop(self, frame: int) -> bool:
+        """Whether it is the frame that an evaluation loop keeps on the C stack, below those that it runs."""
+        owner = self.layout.frame_owner
+        return owner is not None and self.memory.u8(frame + owner) == _OWNED_BY_C_STACK
 
     def _frame(self, frame: int) -> PythonFrame:
         layout, memory = self.layout, self.memory
@@ -239,10 +276,6 @@ class PythonReader:
             start = memory.u64(address + objects.str_compact)
         encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[kind]
         return memory.read(start, length * kind).decode(encoding, "replace") if length else ""
-
-
-def _as_entry(frame: PythonFrame) -> PythonFrame:
-    return PythonFrame(frame.function, frame.file, frame.line, True, frame.address)
 
 
 def states_by_tid(

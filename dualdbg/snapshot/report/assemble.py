@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
-from ...shared.libraries import is_c_library, is_cxx_runtime
+from ...shared.libraries import is_c_library, is_cxx_runtime, is_interpreter
 from ...stacks.debugger_threads import is_debuggers
+from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.roles import RoleRules, is_base
 from ...symbols.objfile import Objfile
@@ -189,6 +190,8 @@ class Assembler:
         native = self._native(unwound) if unwound is not None else []
         state = self._python.get(facts.tid)
         python = list(state.frames) if state is not None else []
+        loops = [frame.loop for frame in python if frame.loop is not None]
+        native = with_loops(native, loops)
         stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
@@ -240,9 +243,15 @@ class Assembler:
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:
     """Whether a thread with these frames stands where the interpreter waits for the GIL."""
+    called = None
     for frame in native:
         if is_c_library(frame.library):
+            called = frame.function
             continue
+        if frame.function is None and is_interpreter(
+            frame.library or ""
+        ):  # stripped: only for the GIL it waits like this
+            return called is not None and called.startswith("pthread_cond_")
         return frame.function in _GIL_WAITS and frame is not native[0]
     return False
 

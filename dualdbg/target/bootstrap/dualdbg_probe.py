@@ -155,11 +155,12 @@ class Untraced:
         self.info = getattr(threading.current_thread(), "additional_info", None)
         if self.info is not None:
             self.info.is_tracing += 1
-        self.monitoring = pydevd.pydevd_sys_monitoring if pydevd.PYDEVD_USE_SYS_MONITORING else None
-        self.was_monitored = self.monitoring is not None and self.monitoring.suspend_current_thread_tracing()
+        self.monitoring: Any = None
+        if pydevd.PYDEVD_USE_SYS_MONITORING and pydevd.pydevd_sys_monitoring.suspend_current_thread_tracing():
+            self.monitoring = pydevd.pydevd_sys_monitoring
 
     def __exit__(self, *error: object) -> None:
-        if self.was_monitored:
+        if self.monitoring is not None:
             self.monitoring.resume_current_thread_tracing()
         if self.info is not None:
             self.info.is_tracing -= 1

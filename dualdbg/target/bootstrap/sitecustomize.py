@@ -28,6 +28,7 @@ SETTINGS_FIELDS = {
 FOLLOW_FIELDS = {"path": str, "token": str, "user": int, "session_pid": int, "name_tracer": bool}
 HERE = os.path.dirname(os.path.abspath(__file__))
 HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
+FREE_DESCRIPTORS = 32  # above it, for the files that an import opens
 LONGEST_FAILURE = 1 << 13  # characters, each six bytes of JSON at most
 CALL_DEADLINE = 10.0  # seconds to reach the session, on a usual machine
 PATIENCE = "DUALDBG_PATIENCE"  # the environment variable that multiplies time limits (dualdbg/patience.py)
@@ -102,6 +103,28 @@ def import_the_users_own() -> BaseException | None:
     except BaseException as error:
         return error
     return None
+
+
+def take_low_descriptors() -> list[int]:
+    """All low descriptors that are free, to be closed again: what a library opens now and keeps, gets a high one.
+
+    The libffi of Debian sid does so when pydevd imports ctypes. None are taken where the limit of open files is too
+    low. The program does not run yet.
+    """
+    import fcntl
+
+    taken: list[int] = []
+    try:
+        taken.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+        while taken[-1] < HIGH_DESCRIPTOR + FREE_DESCRIPTORS:
+            taken.append(fcntl.fcntl(taken[0], fcntl.F_DUPFD_CLOEXEC, 0))
+    except OSError:
+        for descriptor in taken:
+            os.close(descriptor)
+        return []
+    while taken[-1] >= HIGH_DESCRIPTOR:
+        os.close(taken.pop())
+    return taken
 
 
 def import_pydevd(package: str, pycache: str | None) -> Any:
@@ -461,9 +484,14 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
 
     ``debugger`` makes its class of pydevd's module.
     """
-    pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
-    undo_side_effects(pydevd)
-    load_probe(pydevd)
+    taken = take_low_descriptors()
+    try:
+        pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
+        undo_side_effects(pydevd)
+        load_probe(pydevd)
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
     pydevd.PyDB = debugger(pydevd)
     if sys.version_info < (3, 12):
         trace_without_helper_threads()

@@ -6,7 +6,7 @@ from dualdbg_shared.cpython import Version
 
 from ..errors import LayoutMissing, Unreadable
 
-OLDEST, NEWEST = (3, 8), (3, 14)
+OLDEST, NEWEST = (3, 8), (3, 15)
 
 _FILE_NAMES = (
     # (what a mapped file is called, most telling first; groups: minor version, ABI flags)

@@ -1,0 +1,152 @@
+"""How code gets into a process: where it is put, who runs it, and who asks the interpreter to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dualdbg import python_versions
+from dualdbg.errors import TargetError
+from dualdbg.session.attach.pending_call import QueueBusy, request_script
+from dualdbg.session.attach.safe_waits import sleeping_safely
+from dualdbg.session.attach.scratch import find_scratch
+from dualdbg.snapshot.capture import Captured, Wanted, capture
+from dualdbg.snapshot.cpython.layout import RemoteDebugging
+from dualdbg.snapshot.linux.memory import PAGE, Memory
+from dualdbg.snapshot.report.assemble import Assembler
+from tests.cli.driver import dualdbg
+from tests.stacks.nameless import stripped
+from tests.support import find_interpreter, other_interpreter, require, wait_until
+
+READY = "print('ready', flush=True)\n"
+WAITS = {
+    "sleep": "import time\n" + READY + "time.sleep(3600)\n",
+    "join": "import threading, time\nthread = threading.Thread(target=time.sleep, args=[3600], daemon=True)\n"
+    "thread.start()\n" + READY + "thread.join()\n",
+    "poll": "import select\npoll = select.poll()\n" + READY + "poll.poll(3600000)\n",
+}
+BUSY = "import time\ndef tick(n):\n    return n + 1\nn = 0\n" + READY + "while True:\n    n = tick(n)\n"
+TWO_BUSY = "import threading\ndef turn():\n    while True:\n        pass\n" + (
+    "threading.Thread(target=turn, daemon=True).start()\n" + READY + "turn()\n"
+)
+
+
+@contextmanager
+def program(python: str | Path, text: str, *options: str, file: Path | None = None) -> Iterator[int]:
+    """A process that has said that it is ready; with ``file``, the text is put there."""
+    words = ["-c", text]
+    if file is not None:
+        file.write_text(text)
+        words = [str(file)]
+    process = subprocess.Popen([python, *options, *words], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        yield process.pid
+        assert process.poll() is None
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def look(pid: int) -> Captured:
+    return capture(pid, wanted=Wanted(names=False))
+
+
+@pytest.fixture(params=python_versions.NAMES[3:])
+def python(request: pytest.FixtureRequest) -> Path:
+    return other_interpreter(request.param)
+
+
+@pytest.mark.parametrize("how", ["sleep", "join", "poll"])
+def test_a_thread_of_a_stripped_interpreter_sleeps_safely(python: Path, how: str, tmp_path: Path) -> None:
+    with program(stripped(python, tmp_path), WAITS[how]) as pid:
+
+        def sleeper() -> bool:
+            captured = look(pid)
+            found = sleeping_safely(Assembler(captured).report(), captured)
+            return found is not None and found.thread.tid == pid
+
+        wait_until(sleeper, what="the main thread sleeps where code may be run")
+
+
+def test_a_thread_that_waits_for_the_gil_of_a_stripped_interpreter_does_not(
+    python: Path, tmp_path: Path
+) -> None:
+    with program(stripped(python, tmp_path), TWO_BUSY) as pid:
+        seen = 0
+        for _ in range(10):
+            captured = look(pid)
+            report = Assembler(captured).report()
+            seen += any(thread.thread.waits_for_gil for thread in report.threads)
+            assert sleeping_safely(report, captured) is None
+        assert seen
+
+
+def test_a_process_with_no_library_of_room_has_room_behind_its_code() -> None:
+    with program(sys.executable, WAITS["sleep"]) as pid:
+        captured = look(pid)
+        address = find_scratch(captured.memory, captured.modules[:1], 100)
+        [module] = [one for one in captured.modules if one.start <= address < one.end]
+        assert module.library is not None
+        for segment in module.library.elf.loads():
+            start = module.bias + segment.address
+            assert not start - 100 < address < start + segment.memory_size
+        assert find_scratch(captured.memory, captured.modules, 100) != address
+        with pytest.raises(TargetError, match="has room"):
+            find_scratch(captured.memory, captured.modules, PAGE)
+
+
+class Words(Memory):
+    """Memory of one page of zeros, in which ``busy`` is not 0."""
+
+    def __init__(self, busy: int | None = None) -> None:
+        super().__init__()
+        data = bytearray(PAGE)
+        data[8] = 1
+        if busy is not None:
+            data[busy] = 1
+        self._data = bytes(data)
+
+    def _load(self, page: int) -> bytes | None:
+        return self._data if page == 0 else None
+
+
+REMOTE = RemoteDebugging(breaker=8, enabled=0, pending_call=16, script_path=20, script_path_size=30)
+
+
+def test_what_pep_768_wants_is_written() -> None:
+    writes = {write.address: write.data for write in request_script(Words(), REMOTE, 0, "/tmp/attach.py")}
+    assert writes == {20: b"/tmp/attach.py\0", 16: b"\1\0\0\0", 8: (1 | 1 << 5).to_bytes(8, "little")}
+    with pytest.raises(QueueBusy, match="another debugger"):
+        request_script(Words(busy=16), REMOTE, 0, "/tmp/attach.py")
+    with pytest.raises(TargetError, match="too long"):
+        request_script(Words(), REMOTE, 0, "/tmp/" + "x" * 30)
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+@pytest.mark.parametrize("how", ["busy", *WAITS])
+def test_newer_interpreters_are_controlled(version: str, how: str, tmp_path: Path) -> None:
+    python = require(find_interpreter(version), f"Python {version} is not installed", outside=True)
+    file = tmp_path / "program.py"
+    with program(python, BUSY if how == "busy" else WAITS[how], file=file) as pid:
+        words = ["-x", "continue", "-x", "print 20 + 22"] if how == "busy" else []
+        stop = ["-b", "program.py:3"] if how == "busy" else []
+        done = dualdbg("attach", "--batch", "--no-stacks", *stop, *words, str(pid), stdin="")
+        said = done.stdout + done.stderr
+        assert "not possible" not in said and "comes once the target runs" in said, done
+        if how == "busy":
+            assert "Python control is there" in said and "42" in said, done
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+@pytest.mark.parametrize("text", [BUSY, WAITS["sleep"]], ids=["busy", "sleep"])
+def test_who_switches_remote_debugging_off_is_heard(version: str, text: str) -> None:
+    python = require(find_interpreter(version), f"Python {version} is not installed", outside=True)
+    with program(python, text, "-X", "disable-remote-debug") as pid:
+        done = dualdbg("attach", "--batch", "--no-stacks", str(pid))
+        assert "disable-remote-debug" in done.stdout + done.stderr, done
