@@ -15,11 +15,11 @@ OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def versions() -> list[Any]:
-    """A row for each known version of Python, for whole sessions: the oldest, ours and the two newest always run.
+    """A row for each known version of Python, for whole sessions: the oldest, ours and the three newest always run.
 
     What depends on a version, layouts and byte code, has tests of its own, which run for every version.
     """
-    some = {python_versions.NAMES[0], OURS, *python_versions.NAMES[-2:]}
+    some = {python_versions.NAMES[0], OURS, *python_versions.NAMES[-3:]}
     marks = {name: () if name in some else (pytest.mark.exhaustive,) for name in python_versions.NAMES}
     return [pytest.param(name, marks=marks[name]) for name in python_versions.NAMES]
 

@@ -21,7 +21,7 @@ OTHERS = [row for row in rows.versions() if row.values != (rows.OURS,)]
 
 # The oldest and the newest version run every program. Between them nothing differs in these programs' errors and ends,
 # so the others run those that depend on how the interpreter starts, forks, traces and ends.
-ALL = {python_versions.NAMES[0], *python_versions.NAMES[-2:]}
+ALL = {python_versions.NAMES[0], *python_versions.NAMES[-3:]}
 IN_EACH = (
     "surroundings",
     "surroundings-module",

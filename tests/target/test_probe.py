@@ -13,7 +13,7 @@ from tests import rows, support
 from .client import Client
 from .test_debugging import debug, ends_well
 
-# Calls a function of the probe as gdb does it, while debugpy steps into what the line calls.
+# Calls a function of the probe as gdb does it.
 PROGRAM = """\
 import ctypes, sys
 probe = sys.modules["pydevd"].dualdbg_probe
@@ -22,35 +22,41 @@ head = ctypes.string_at(address, 80)
 place = address + head.index(probe.MARK) + len(probe.MARK) + probe.ROOM_OF_EXCEPTION
 size = ctypes.pythonapi.PyObject_Size
 size.argtypes, size.restype = [ctypes.c_void_p], ctypes.c_ssize_t
+def own(argument):
+    said.append(argument)
+    return 1
 def call(text):
     ctypes.memmove(place, text, len(text))
-    for _ in range(3):
-        found = size(address)
-        said.append(found)
+    said.append(size(address))
+    said.append("back")
 said = []
-call(b"hear\\0" b"0 1\\0")
-print(len(said))
+probe.__dict__["own"] = own
+call(b"own\\0" b"called\\0")
+own("by the program")
+print(said)
 """
-CALLS = 11  # the line that does
+OWN, CALL, LAST = 9, 13, 18  # lines: in the function, of the call by the mailbox, of the program's own call
 
 
 @pytest.mark.parametrize("version", rows.versions())
-def test_a_call_by_gdb_is_not_stepped_into(version: str, tmp_path: Path) -> None:
+def test_neither_a_breakpoint_nor_a_step_stops_in_a_call_by_gdb(version: str, tmp_path: Path) -> None:
+    """A user's function is called, as an expression at a native stop does it."""
     python = sys.executable if version == rows.OURS else str(support.other_interpreter(version))
     script = tmp_path / "script.py"
     script.write_text(PROGRAM)
 
     async def scenario(client: Client) -> None:
-        await client.start({script: [CALLS]})
+        await client.start({script: [OWN, CALL]})
         assert (await client.event("stopped"))["reason"] == "breakpoint"
-        await client.request("setBreakpoints", source={"path": str(script)}, breakpoints=[])
-        await client.request("setExceptionBreakpoints", filters=["raised"])
-        for line in (CALLS + 1, CALLS - 1, CALLS, CALLS + 1):
-            await client.request("stepIn", threadId=1)
-            assert (await client.event("stopped"))["reason"] == "step"
-            assert await client.stack(1) == [("call", line), ("<module>", 14)]
+        assert await client.stack(1) == [("call", CALL), ("<module>", LAST - 1)]
+        await client.request("stepIn", threadId=1)
+        assert (await client.event("stopped"))["reason"] == "step"
+        assert await client.stack(1) == [("call", CALL + 1), ("<module>", LAST - 1)]
         await client.resume()
-        await ends_well(client, "3\n")
+        assert (await client.event("stopped"))["reason"] == "breakpoint"
+        assert await client.stack(1) == [("own", OWN), ("<module>", LAST)]
+        await client.resume()
+        await ends_well(client, "['called', 1, 'back', 'by the program']\n")
 
-    pipes = {"stdin": "pipe", "stdout": "pipe", "stderr": "pipe"}
-    debug(Launch(python, script=str(script), **pipes), scenario)
+    launch = Launch(python, script=str(script), stdin="pipe", stdout="pipe", stderr="pipe")
+    debug(launch, scenario)
