@@ -284,7 +284,7 @@ def _play(kill: Kill, one: Scene, front_end: FrontEnd) -> None:
         allowed = allowed | {3}  # it was gone before anybody could attach
     if kill.start == "attached" and kill.front_end == "batch":
         allowed = allowed | {0}  # the program was let go of: its commands were done
-    by_itself = kill.victim == "dualdbg" and bool(allowed)
+    by_itself = kill.victim == "dualdbg" and bool(kill.ends_session)
     try:
         one.until(front_end.has_ended, "the end of dualdbg", DEADLINE if by_itself else 2)
     except Harm:
