@@ -71,6 +71,28 @@ def _detach_and_quit() -> None:
     gdb.execute("quit")
 
 
+# Of these the code that runs is the cause, and gdb interrupts by SIGINT.
+_STOPS_IN_ANY_CASE = {"SIGILL", "SIGTRAP", "SIGABRT", "SIGFPE", "SIGBUS", "SIGSEGV", "SIGSYS", "SIGINT"}
+
+
+@contextlib.contextmanager
+def _no_stop_at_signals() -> Iterator[None]:
+    """Signals that somebody sends go to the program meanwhile, and gdb does not stop at them.
+
+    gdb would give up the call at such a stop: its frame would stay on the stack, and lead to nowhere once gdb is gone.
+    """
+    rows = [line.split() for line in gdb.execute("info signals", to_string=True).splitlines()]
+    stopping = [row[0] for row in rows if row[:1] and row[0].startswith("SIG") and row[1:2] == ["Yes"]]
+    names = " ".join(name for name in stopping if name not in _STOPS_IN_ANY_CASE)
+    if names:
+        gdb.execute("handle %s nostop noprint" % names, to_string=True)
+    try:
+        yield
+    finally:
+        if names:
+            gdb.execute("handle %s stop print" % names, to_string=True)
+
+
 @contextlib.contextmanager
 def calling() -> Iterator[None]:
     """Code of dualdbg runs in the target and must not be cut short: :func:`leave` waits for its end.
@@ -81,7 +103,8 @@ def calling() -> Iterator[None]:
     check_restorable()
     _calling = True
     try:
-        yield
+        with _no_stop_at_signals():
+            yield
     finally:
         _calling = False
         if _wanted:

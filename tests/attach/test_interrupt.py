@@ -92,6 +92,48 @@ def test_a_target_that_has_stopped_by_itself_gets_no_signal_for_its_next_run() -
         assert (process.returncode, output) == (0, "left\n")
 
 
+SENDS = """\
+import os, signal, threading
+from dualdbg_engine.leaving import calling
+from dualdbg_helpers import language
+over = threading.Event()
+def send():
+    while not over.wait(0.05):
+        os.kill({pid}, signal.{name})
+        os.kill({pid}, signal.SIGCONT)
+sender = threading.Thread(target=send)
+try:
+    with calling():
+        sender.start()
+        print("it returned", int(language.evaluate("((int(*)(int))&usleep)(700000)")) in (0, -1))
+finally:
+    over.set()
+    sender.join()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGSTOP", "SIGTSTP", "SIGWINCH", "SIGRTMIN"])
+def test_signals_from_outside_do_not_cut_a_call_by_gdb_short(tmp_path: Path, name: str) -> None:
+    """Its frame would stay on the stack, and the program would return to nowhere when gdb is gone."""
+    with program("import signal; signal.signal(signal.SIGRTMIN, lambda *_: None)") as process:
+        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
+        sends = tmp_path / "sends.py"
+        sends.write_text(SENDS.format(pid=process.pid, name=name))
+        commands = [
+            f"source {entry}",
+            "set confirm off",
+            f"attach {process.pid}",
+            f"source {sends}",
+            "detach",
+        ]
+        gdb = ["gdb", "-nx", "-nh", "-q", "-batch", *(word for text in commands for word in ("-ex", text))]
+        done = subprocess.run(gdb, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        assert "it returned True" in done.stdout, done.stdout + done.stderr
+        process.send_signal(signal.SIGCONT)
+        output, _ = process.communicate("x", timeout=60)
+        assert (process.returncode, output) == (0, "left\n")
+
+
 @pytest.mark.parametrize("first", ["pass", CATCHES_DEFAULTS])
 @pytest.mark.parametrize("how", ["interrupting.interrupt_quietly()", "leaving.leave()"])
 def test_gdb_dies_with_its_interrupt_on_the_way(first: str, how: str) -> None:
