@@ -231,6 +231,10 @@ class Session:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
             self._gdb_told_an_end.set()
 
+    def _report_at_end(self, what: effect.ReportUnbound) -> None:
+        self.breakpoints.report_log_failures()
+        self.breakpoints.report_unbound()
+
     # -- effects --------------------------------------------------------------------------------------
 
     def _perform(self, what: effect.Effect) -> None:
@@ -472,6 +476,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,
+    engine.PythonLogFailed: lambda session, event: session.breakpoints.log_failed(event),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself
     engine.EngineEnded: Session._engine_ended,
@@ -494,6 +499,6 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.MissDebugpy: Session._miss_debugpy,
     effect.EndTarget: Session._end_target,
     effect.Repair: Session._repair,
-    effect.ReportUnbound: lambda session, what: session.breakpoints.report_unbound(),
+    effect.ReportUnbound: Session._report_at_end,
     effect.Over: lambda session, what: session.loop.ended.set(),
 }

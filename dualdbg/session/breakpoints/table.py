@@ -26,6 +26,7 @@ from ..loop import Loop
 from . import throw_origins
 from .ambiguous_names import AmbiguousNames
 from .hit_conditions import hit_counts
+from .log_failures import LogFailures
 from .native import NativeBreakpoints
 from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
@@ -82,6 +83,7 @@ class BreakpointTable:
         python.settled_late = self._settled_late
         self._origins = origins
         self._ambiguous = AmbiguousNames(self.image)
+        self._log_failures = LogFailures()
         self._rows: dict[int, Breakpoint] = {}
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
@@ -322,6 +324,17 @@ class BreakpointTable:
         if id is not None:
             self._settle(id, announce=True)
 
+    def log_failed(self, event: engine.PythonLogFailed) -> None:
+        """An expression of a Python log text has no value."""
+        notice = self._log_failures.note(event.id, event.expression, event.why)
+        if notice is not None:
+            self._loop.tell(notice)
+
+    def report_log_failures(self) -> None:
+        """At the end: tell how often expressions of log texts have failed."""
+        for notice in self._log_failures.report():
+            self._loop.tell(notice)
+
     def native_owners_there(self, gdb_number: int) -> list[int]:
         """The user's breakpoints at the place of a stop. Their suffixes decide whether they stop."""
         return [id for id in self._native.points.owners_there(gdb_number) if id in self._rows]
@@ -386,7 +399,7 @@ class BreakpointTable:
                 continue
             if row.spec.language is Language.PYTHON:
                 if row.spec.log is not None:
-                    continue  # debugpy prints it, and counts no hit
+                    continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
             else:
                 names = self._names_near(row.spec)

@@ -56,6 +56,10 @@ class Presentation:
             found["dualdbg"] = {"ownRepr": True}
         return found
 
+    def log(self, id: int, *text: Any) -> bool:
+        """See dualdbg_log.py."""
+        return bool(self.beside("dualdbg_log").write(self, id, *text))
+
     def repr_of(self, value: Any) -> Any:
         """The text that the program's own code gives. Raises Refused when it raises, or takes too long."""
         who = "the __repr__ of %s" % self.reader().type_name(value)
