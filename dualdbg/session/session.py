@@ -28,7 +28,7 @@ from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
 from .loop import Loop
-from .state import OVER, Grip, TargetState
+from .state import OVER, Grip, Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
@@ -338,6 +338,15 @@ class Session:
     async def pause(self) -> None:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)
+
+    def waits_in_vain(self) -> str | None:
+        """Why nothing that the user has set will stop the running target; None where something may.
+
+        So it is where all breakpoints are in Python code, and Python control was refused.
+        """
+        state = self.loop.state
+        waits = state.phase is State.RUNNING and state.step is None and state.pause == Pause()
+        return self.breakpoints.why_none_stops() if waits and not self.hits.of_gdb else None
 
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work`` while gdb holds the target: at once at a native stop, else within a short halt.

@@ -318,6 +318,16 @@ class BreakpointTable:
             if row.spec.language is Language.PYTHON and row.state is BreakpointState.PENDING:
                 self._settle(row.id, announce=True)
 
+    def why_none_stops(self) -> str | None:
+        """Why no breakpoint can stop the program: there are some, and each waits for a debugpy that will not come.
+
+        None where one can, or where there is none.
+        """
+        stopping = [row for row in self._rows.values() if row.enabled and row.spec.log is None]
+        if not stopping or any(row.spec.language is not Language.PYTHON for row in stopping):
+            return None
+        return self._python.why_out_of_reach
+
     def python_changed(self, event: engine.PythonBreakpoint) -> None:
         """debugpy has changed a breakpoint."""
         id = self._python.changed(event.debugpy_id, event.now)
