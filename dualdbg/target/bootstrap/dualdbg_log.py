@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Tuple
 
 
+MOST_WAITING = (
+    100  # texts; what waits in pydevd's queue when the program ends is lost but for half a second's worth
+)
+LONGEST_WAIT = 5.0  # seconds, for a session that does not read
+
+
 def write(
     presentation: Any,
     id: int,
@@ -45,11 +51,19 @@ def value_of(code: str, names: Dict[str, Any], variables: Any) -> str:
 
 
 def send(presentation: Any, text: str, more: Dict[str, Any]) -> None:
-    """An output event as debugpy's own log points send it, with ``more`` for the session."""
+    """An output event as debugpy's own log points send it, with ``more`` for the session.
+
+    A program that writes faster than it is read waits for the reader.
+    """
+    from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
     from _pydevd_bundle import pydevd_net_command
     from _pydevd_bundle._debug_adapter import pydevd_schema  # type: ignore[import-not-found]
     from _pydevd_bundle.pydevd_comm_constants import CMD_WRITE_TO_CONSOLE  # type: ignore[import-not-found]
 
     event = pydevd_schema.OutputEvent(pydevd_schema.OutputEventBody(text, "stdout", **more))
     command = pydevd_net_command.NetCommand(CMD_WRITE_TO_CONSOLE, 0, event, is_json=True)
-    presentation.pydevd.get_global_debugger().writer.add_command(command)
+    writer = presentation.pydevd.get_global_debugger().writer
+    writer.add_command(command)
+    end = time.monotonic() + LONGEST_WAIT
+    while writer._cmd_queue.qsize() > MOST_WAITING and writer.is_alive() and time.monotonic() < end:
+        time.sleep(0.001)
