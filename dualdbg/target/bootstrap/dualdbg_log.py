@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Tuple
 
 
-MOST_WAITING = (
-    100  # texts; what waits in pydevd's queue when the program ends is lost but for half a second's worth
-)
+# Texts in pydevd's queue. When the program ends, pydevd writes what waits there for half a second, and no longer.
+MOST_WAITING = 100
 LONGEST_WAIT = 5.0  # seconds, for a session that does not read
 
 
