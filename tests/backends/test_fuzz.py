@@ -12,7 +12,7 @@ from bench import fuzz
 @pytest.mark.processes
 @pytest.mark.parametrize("session", [0, 1, 2])
 def test_whatever_gdb_answers_is_an_answer_or_refused(tmp_path: Path, session: int) -> None:
-    figures = fuzz.mi_session(1, session, str(tmp_path))
+    figures = fuzz.mi_session(1, session, str(tmp_path), None)
     assert figures.unforeseen == []
     assert figures.sent == fuzz.A_GDB
 

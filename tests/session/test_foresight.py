@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from dualdbg.errors import CommandError
 from dualdbg.model import NativeFrame, State
+from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
 from dualdbg.symbols.address_space import Module
 from dualdbg.symbols.gdb_feed.policy import Load
 from tests.session.driver import DEADLINE, Driver, name, run_session
@@ -51,6 +53,28 @@ def test_a_line_that_is_left_at_once_is_not_looked_at(crossing: Path, env: Env) 
         reader = driver.session.inspector.reader
         await _until(lambda: reader.is_prepared(_module(driver, "sample_pybind")))
         assert not reader.is_prepared(_module(driver, "sample_capi"))
+        await driver.finish_run()
+
+    run_session(work, crossing, "crossing.py:6", env=env)
+
+
+def test_a_look_ahead_that_gdb_refuses_is_not_told(
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has asked for it: the target runs on meanwhile, say."""
+    asked = []
+
+    async def refuse(self: MomentaryBreakpoints, entries: object) -> None:
+        asked.append(entries)
+        raise CommandError("gdb: Cannot execute this command while the target is running.")
+
+    monkeypatch.setattr(MomentaryBreakpoints, "foresee", refuse)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await _until(lambda: bool(asked))
+        await driver.step("next")
+        assert not [notice for notice in driver.notices if notice.level == "error"]
         await driver.finish_run()
 
     run_session(work, crossing, "crossing.py:6", env=env)

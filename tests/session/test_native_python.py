@@ -98,3 +98,19 @@ def test_a_thread_without_the_gil_runs_nothing(tmp_path: Path, env: Env) -> None
         assert (await driver.finish_run()).code == 0
 
     run_session(work, script, "read_byte", env=env)
+
+
+def test_nothing_is_run_within_the_c_library(tmp_path: Path) -> None:
+    """fork holds malloc's locks at times: what is run there, also for a breakpoint of Python, may wait for ever."""
+    script = tmp_path / "forks.py"
+    script.write_text("import os\npid = os.fork()\nif not pid:\n    os._exit(0)\nos.waitpid(pid, 0)\n")
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert await driver.session.inspector.holds_gil(stop.thread.tid)
+        with pytest.raises(NotSound, match="inside the C library"):
+            await value_of(driver, "1")
+        await driver.session.breakpoints.add(f"{script}:4")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "fork")

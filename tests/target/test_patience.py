@@ -31,6 +31,8 @@ ELSEWHERE = {
     "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
     "dualdbg/session/death_watch.py: _INTERVAL": "between two looks",
     "dualdbg/session/stepping/freezing.py: _PAUSE": "between two tries",
+    "dualdbg/session/stepping/foresight.py: _LOOK": "how long a user looks at a line before gdb reads ahead",
+    "dualdbg/session/stepping/momentary_breakpoints.py: _SOON_READ": "bytes",
     "dualdbg/session/state.py: PYTHON_PAUSE_LOOK": "when gdb looks how far debugpy is, and it looks again",
     "dualdbg/session/inspect/stack_reader.py: _INDEXED": "bytes",
     "dualdbg/target/bootstrap/dualdbg_attach.py: SWITCH_INTERVAL": "of the interpreter's threads",

@@ -41,6 +41,7 @@ class ScriptedInspector:
         self._session = session
         self.answers: dict[str, Any] = {"variables": (), "children": (), "threads": (), "evaluate": None}
         self.thread_list = SimpleNamespace(all=self.threads)
+        self.values = None
 
     async def _answer(self, name: str) -> Any:
         answer = self.answers[name]
@@ -77,7 +78,7 @@ class ScriptedSession:
         self.end_target = None
         self.python = SimpleNamespace(connected=True)
         self.native = SimpleNamespace()
-        self.breakpoints = SimpleNamespace(all=list)
+        self.breakpoints = SimpleNamespace(all=list, image=None)
         self.after_stop: list[Callable[[], None]] = []
         self.inspector = ScriptedInspector(self)
         self.resume = self.pause = self.close = nothing

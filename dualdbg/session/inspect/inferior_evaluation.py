@@ -1,7 +1,8 @@
 """Python expressions at a native stop: they run in the stopped thread, but only where that is sound.
 
 It is sound in a thread that holds the GIL and stands at a line of the user's own native code, or at the entry of a
-function that Python called: there, native code may call Python anyway. Nothing is run after a crash.
+function that Python called: there, native code may call Python anyway. Nothing is run after a crash, nor within the C
+library, whether or not that has debug info: what is run would wait for ever for a lock that its caller holds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Protocol
 from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, PythonFrame, Reason, Role, State, Stop, Value
 from ...patience import patient
+from ...shared.libraries import is_c_library
 from ..ports import Stacks
 
 LIMIT = patient(5.0)  # seconds for the Python code of an expression
@@ -94,6 +96,11 @@ async def check_sound(
         raise NotSound(f"thread {tid} does not hold the GIL, so it cannot run Python code here", instead)
     if top is None or top.level != 0:
         raise NotSound("the thread is inside the interpreter, where Python code cannot be run", instead)
+    if is_c_library(top.library):
+        raise NotSound(
+            "the thread is inside the C library, which may hold locks that Python code needs (malloc, fork)",
+            instead,
+        )
     if not (top.role is Role.USER and top.line is not None) and not entries.is_entry(top.pc):
         raise NotSound(
             "the thread stands in the middle of native code without debug info, where Python code cannot be run",

@@ -7,10 +7,11 @@ step into it ten times over.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, WrongState
+from ...errors import DualdbgError
 from ...model import State
 from ..loop import Loop
 from .code_of_interest import CodeOfInterest
@@ -59,11 +60,11 @@ class Foresight:
         if hold.top is None or state.epoch != epoch or state.is_mute or self._has_command():
             return
         self._seen.add((hold.top.file, hold.top.line))
-        try:
+        with contextlib.suppress(
+            DualdbgError
+        ):  # the user went on, say: a step asks for what it needs, and is told
             entries = await self._watch.named_entries(hold)
-        except (CommandError, WrongState):
-            return  # the user went on: the step asks for what it meets
-        if entries:
-            await self._breakpoints.foresee(entries)
-            await self._watch.foresee()
-            self._probe.foresee()
+            if entries:
+                await self._breakpoints.foresee(entries)
+                await self._watch.foresee()
+                self._probe.foresee()

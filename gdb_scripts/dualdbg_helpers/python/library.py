@@ -177,30 +177,42 @@ _MAX_PARTS = 10000
 def _path(pure):
     """The writer of paths of a flavour, whose rules are those of ``pure``, a class of our own interpreter's."""
 
+    separator = str(pure("a", "b"))[1]
+
     def write(objects, kind, address, depth):
-        parts = _parts(objects, _attributes(objects, kind, address))
-        if parts is None:
+        fields = _attributes(objects, kind, address)
+        text = _path_text(objects, fields, separator)
+        if text is None:
+            text = _joined(pure, _texts(objects, fields.get("_raw_paths")))
+        if text is None:
             raise Implausible(f"no path at 0x{address:x}")
-        return f"{kind.name}({pure(*parts).as_posix()!r})"
+        return "{}({!r})".format(kind.name, text.replace(separator, "/"))
 
     return write
 
 
-def _parts(objects, fields):
-    """What a path was made of: its parts (before 3.12), its whole text, or the texts that were given to the class."""
-    for name in ("_parts", "_raw_paths"):
-        texts = _texts(objects, fields.get(name))
-        if texts is not None:
-            return texts
-    whole = fields.get("_str") or fields.get("_raw_path")
+def _path_text(objects, fields, separator):
+    """The text of a path, where the object has it or its drive, root and parts; as _format_parsed_parts of pathlib."""
+    whole = fields.get("_str")
     if isinstance(whole, int) and objects.types.of(whole).has(L.STR):
-        return [objects.strings.text(whole, 0)]
-    tail = _texts(objects, fields.get("_tail_cached"))
-    if tail is None:
-        return None
+        return objects.strings.text(whole, 0)
     heads = [fields.get(name) for name in ("_drv", "_root")]
     head = "".join(objects.strings.text(at, 0) for at in heads if isinstance(at, int))
-    return [head, *tail] if head else tail
+    parts = _texts(objects, fields.get("_parts"))  # before 3.12; drive and root are the first part
+    tail = parts[bool(head) :] if parts is not None else _texts(objects, fields.get("_tail_cached"))
+    return None if tail is None else (head + separator.join(tail)) or "."
+
+
+def _joined(pure, texts):
+    """The text of a path that is made of these texts, given to its class; None where versions differ in that."""
+    if texts is None:
+        return None
+    if pure is pathlib.PureWindowsPath:
+        # Which backslashes begin a share, and which colons end a drive, changed in 3.12 and 3.13 (ntpath.splitroot).
+        odd = any("\\\\" in text.replace("/", "\\") or ":" in text[2:] for text in texts)
+        if odd or any(text[:1] in "/\\" or text[1:2] == ":" for text in texts[1:]):
+            return None
+    return str(pure(*texts))
 
 
 def _texts(objects, address):

@@ -21,7 +21,7 @@ def kept():
 
 gdb.execute("break outer")
 gdb.execute("run")
-(place,) = function_places.function_instances(["inner"], [], [])
+(place,) = function_places.function_instances(["inner"], [], [], [])
 at, around = place["address"], int(gdb.parse_and_eval("(long)&outer"))
 stack = int(gdb.parse_and_eval("(long)$sp"))
 numbers = [

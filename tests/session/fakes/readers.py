@@ -288,8 +288,8 @@ class FakeCode:
     def is_entry(self, pc: int) -> bool:
         return False
 
-    def inlined_body(self, address: int) -> tuple[int, int, str] | None:
-        return None
+    def inlined_bodies(self, address: int) -> list[tuple[int, int, str]]:
+        return []
 
     def behind(self, pc: int) -> tuple[int, ...]:
         return ()
