@@ -27,11 +27,12 @@ from .events import (
     PythonCause,
     PythonContinued,
     PythonEnded,
+    PythonLogFailed,
     PythonOutput,
     PythonStopped,
 )
 from .pending import PendingRequests
-from .python import Answer, PythonRequest, breakpoint_answer
+from .python import OURS, Answer, PythonRequest, breakpoint_answer
 from .wirelog import WireLog
 
 DEADLINE = patient(20.0)
@@ -314,6 +315,9 @@ class DebugpyEngine:
     def _on_output(self, body: dict[str, Any]) -> None:
         if body.get("category") != "telemetry":
             self._on_event(PythonOutput(str(body.get("category", "console")), str(body.get("output", ""))))
+        ours = body.get(OURS) or {}
+        for expression, why in ours.get("failed") or ():
+            self._on_event(PythonLogFailed(int(ours["log"]), str(expression), str(why)))
 
     def _on_breakpoint(self, body: dict[str, Any]) -> None:
         changed = body.get("breakpoint") or {}

@@ -126,6 +126,15 @@ class PythonOutput:
 
 
 @dataclass(frozen=True)
+class PythonLogFailed:
+    """An expression of the log text of the user's breakpoint ``id`` had no value; ``why`` is its exception."""
+
+    id: int
+    expression: str
+    why: str
+
+
+@dataclass(frozen=True)
 class PythonBreakpoint:
     """debugpy changed a breakpoint: it is verified now, or moved to another line."""
 
@@ -157,6 +166,7 @@ EngineEvent = Union[
     PythonStopped,
     PythonContinued,
     PythonOutput,
+    PythonLogFailed,
     PythonBreakpoint,
     PythonEnded,
     EngineEnded,

@@ -58,6 +58,7 @@ class PythonValue:
 
     ``count`` is the number of its elements, where debugpy says it. ``expression`` gives the value again. ``own_repr``:
     its class has a ``__repr__`` that was not run for the text. ``tensor`` are dtype and sizes of a tensor or array.
+    ``opaque``: the text tells the class and the address alone.
     """
 
     name: str
@@ -68,6 +69,7 @@ class PythonValue:
     expression: str | None = None
     own_repr: bool = False
     tensor: dict[str, Any] | None = None
+    opaque: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,12 @@ def scopes(frame: int) -> PythonRequest[dict[str, int]]:
 def variables(reference: int) -> PythonRequest[list[PythonValue]]:
     """The children of a value or of a scope."""
     return PythonRequest("variables", {"variablesReference": reference}, _variables)
+
+
+def fields(reference: int) -> PythonRequest[list[PythonValue]]:
+    """The attributes of the object itself: slots, members in C and what its ``__dict__`` holds."""
+    arguments = {"variablesReference": reference, "format": {"dualdbgFields": True}}
+    return PythonRequest("variables", arguments, _variables)
 
 
 def break_mode(thread: int) -> PythonRequest[str]:
@@ -185,6 +193,7 @@ def _value(name: str, text: str, row: dict[str, Any]) -> PythonValue:
         row.get("evaluateName"),
         bool(ours.get("ownRepr")),
         ours.get("tensor"),
+        bool(ours.get("opaque")),
     )
 
 

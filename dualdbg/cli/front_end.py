@@ -134,7 +134,7 @@ async def _drive(console: Console, interaction: Interaction, spec_names: Names) 
         if interaction.batch and not interaction.commands:
             await show_every_stop(console)
         else:
-            await run_commands(console, interaction.commands)
+            await run_commands(console, interaction.commands, somebody_waits=not interaction.batch)
             if interaction.has_prompt:
                 from .prompt import Prompt
 

@@ -5,30 +5,46 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 
-from ..console.console import Console
+from ..console.console import Console, Quit
+from ..console.reports import ErrorReport
 from ..model import Notice
 
 
-async def run_commands(console: Console, commands: Sequence[str]) -> None:
-    """Run the commands in order, from the first stop on; each waits until the target stands still again."""
+async def run_commands(console: Console, commands: Sequence[str], somebody_waits: bool) -> None:
+    """Run the commands in order, from the first stop on; each waits until the target stands still again.
+
+    Raises Quit, after saying so, where that would be for ever; but not while ``somebody_waits`` who can press Ctrl-C.
+    """
+    settle = console.settle if somebody_waits else partial(_settle, console)
     for number, command in enumerate(commands):
-        await console.settle()
+        await settle()
         if console.ended:
             left = ", ".join(commands[number:])
             console.show(Notice("warning", f"not done, because the session is over: {left}"))
             return
         await console.execute(command)
-    await console.settle()
+    await settle()
 
 
 async def show_every_stop(console: Console) -> None:
-    """A batch without commands: the stack of every stop, and on to the end."""
-    await console.settle()
+    """A batch without commands: the stack of every stop, and on to the end. Raises Quit as :func:`run_commands`."""
+    await _settle(console)
     while not console.ended:
         await console.execute("bt")
         await console.execute("continue")
-        await console.settle()
+        await _settle(console)
+
+
+async def _settle(console: Console) -> None:
+    await console.settle(lambda: console.waits_in_vain() is not None)
+    why = None if console.stopped or console.ended else console.waits_in_vain()
+    if why is not None:
+        console.failed = True
+        text = f"nothing would stop the program: all breakpoints are in Python code, and {why[:1].lower()}{why[1:]}"
+        console.show(ErrorReport(text, "a native breakpoint stops it: -b FUNCTION"))
+        raise Quit
 
 
 async def run_lines(console: Console, descriptor: int) -> None:

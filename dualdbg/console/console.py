@@ -195,15 +195,23 @@ class Console:
     def stopped(self) -> bool:
         return self.current.stopped
 
-    async def settle(self) -> None:
-        """Wait until a process is stopped or all have ended, and until everything that has happened is shown."""
+    async def settle(self, give_up: Callable[[], bool] = lambda: False) -> None:
+        """Wait until a process is stopped or all have ended, and until everything that has happened is shown.
+
+        ``give_up``, asked before each wait, ends it.
+        """
         while True:
             await self._flushed()
             self.turn_to_a_stop()
-            if self.ended or self.stopped or self._stays:
+            if self.ended or self.stopped or self._stays or give_up():
                 return
             self._shown.clear()
             await self._while_consuming(self._shown.wait())
+
+    def waits_in_vain(self) -> str | None:
+        """Why no breakpoint will stop any of the processes, all of which run; None where one may."""
+        reasons = [view.session.waits_in_vain() for view in self.views if not view.ended]
+        return reasons[0] if reasons and None not in reasons else None
 
     async def flush(self) -> None:
         """Wait until every event so far is shown."""

@@ -15,7 +15,8 @@ class Value:
     ``reference`` asks the session for the children (0: there are none); it is valid in its epoch only. ``child_count``
     is the number of children where it is known. ``address`` is where the value lives in the target, ``data`` the
     structure in plain JSON types from which the text was made, if any (a tensor, an IValue), ``layout`` says where
-    that layout came from. ``own_repr``: its class has a ``__repr__`` that was not run for the text. ``children`` are
+    that layout came from. ``own_repr``: its class has a ``__repr__`` that was not run for the text. ``opaque``: the
+    text of a Python object tells its class and its address alone, what it is lies in its attributes. ``children`` are
     those that came with the value, of ``child_count`` (None: ask for them by ``reference``).
     """
 
@@ -30,4 +31,5 @@ class Value:
     data: Any = field(default=None, compare=False)
     layout: str | None = None
     own_repr: bool = False
+    opaque: bool = False
     children: tuple[Value, ...] | None = field(default=None, compare=False)

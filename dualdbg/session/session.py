@@ -28,7 +28,7 @@ from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
 from .loop import Loop
-from .state import OVER, Grip, TargetState
+from .state import OVER, Grip, Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
@@ -231,6 +231,10 @@ class Session:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
             self._gdb_told_an_end.set()
 
+    def _report_at_end(self, what: effect.ReportUnbound) -> None:
+        self.breakpoints.report_log_failures()
+        self.breakpoints.report_unbound()
+
     # -- effects --------------------------------------------------------------------------------------
 
     def _perform(self, what: effect.Effect) -> None:
@@ -334,6 +338,15 @@ class Session:
     async def pause(self) -> None:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)
+
+    def waits_in_vain(self) -> str | None:
+        """Why nothing that the user has set will stop the running target; None where something may.
+
+        So it is where all breakpoints are in Python code, and Python control was refused.
+        """
+        state = self.loop.state
+        waits = state.phase is State.RUNNING and state.step is None and state.pause == Pause()
+        return self.breakpoints.why_none_stops() if waits and not self.hits.of_gdb else None
 
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work`` while gdb holds the target: at once at a native stop, else within a short halt.
@@ -472,6 +485,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,
+    engine.PythonLogFailed: lambda session, event: session.breakpoints.log_failed(event),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself
     engine.EngineEnded: Session._engine_ended,
@@ -494,6 +508,6 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.MissDebugpy: Session._miss_debugpy,
     effect.EndTarget: Session._end_target,
     effect.Repair: Session._repair,
-    effect.ReportUnbound: lambda session, what: session.breakpoints.report_unbound(),
+    effect.ReportUnbound: Session._report_at_end,
     effect.Over: lambda session, what: session.loop.ended.set(),
 }

@@ -414,6 +414,31 @@ def test_a_batch_without_commands_looks_and_leaves() -> None:
         assert tracer_of(process.pid) == 0
 
 
+def test_a_batch_does_not_wait_where_nothing_can_stop_the_program(tmp_path: Path) -> None:
+    """Python control is refused, and the breakpoint is one of Python. A native one may still be hit."""
+    (tmp_path / "loop.py").write_text("while True:\n    pass\n")
+    place = f"{tmp_path / 'loop.py'}:1"
+    with subprocess.Popen(["sleep", "300"]) as process:
+        try:
+            for words in (("-x", "continue", "-x", "bt"), ()):
+                done = attach(process.pid, "-b", place, *words)
+                said = done.stdout + done.stderr
+                assert done.returncode == 3, done
+                assert "nothing would stop the program: all breakpoints are in Python code, and " in said, (
+                    done
+                )
+                assert "there is no Python interpreter in this process" in said
+                assert process.poll() is None and tracer_of(process.pid) == 0
+            with attached(process.pid, "-b", place, "-b", "exit", "-x", "continue") as session:
+                wait_until(lambda: is_traced_by_gdb(process.pid), 60, "gdb is attached")
+                wait_until(lambda: state_of(process.pid) == "S" and traps_in(process.pid), 60, "it runs")
+                process.terminate()
+                output, _ = session.communicate(timeout=60)
+                assert "nothing would stop" not in output and session.returncode != 3, output
+        finally:
+            process.kill()
+
+
 @pytest.mark.slow
 def test_cycles() -> None:
     """Attach and detach again and again: the program goes on, without a thread or a descriptor more than before."""

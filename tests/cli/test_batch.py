@@ -229,3 +229,15 @@ def test_kill_ends_the_program(program: Path) -> None:
     done = dualdbg("run", "--json", "-b", "program.py:7", program, stdin="kill\n")
     assert done.of("exited") == [{"event": "exited", "code": None, "signal": 9}]
     assert done.status == 137
+
+
+def test_no_log_text_is_lost_when_the_program_ends(tmp_path: Path) -> None:
+    """The program waits for the reader: what is in pydevd's queue at the end would be lost.
+
+    That thread is made slow, as a busy machine makes it.
+    """
+    path = tmp_path / "many.py"
+    slow = "import pydevd\npydevd.GetGlobalDebugger().writer.timeout = 0.002\n"
+    path.write_text(f"{slow}for i in range(2000):\n    x = i\n")
+    done = dualdbg("run", "--batch", "-b", 'many.py:4 log "at {i}"', path)
+    assert done.status == 0 and done.stdout.count("at ") == 2000, done.stdout[-1000:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,50 @@ def test_a_python_object_in_a_native_frame(native_samples: Path, tmp_path: Path)
     ]
     assert [row["type"] for row in args["children"]] == ["__main__.Callback"]
     assert described["type"] == "__main__.Callback" and described["data"]["refcount"] >= 1
+
+
+OPAQUE = """
+import os
+
+class Base:
+    __slots__ = ("low",)
+
+class Thing(Base):
+    kind = "of the class"
+
+    def __init__(self):
+        self.name, self._hidden, self.low = "lathe", [1, 2], 1
+
+    def __repr__(self):
+        return "a thing"
+
+    @property
+    def computed(self):
+        return 5
+
+def look(thing, nothing):
+    return os.getpid()
+
+look(Thing(), object())
+"""
+
+
+def test_print_shows_an_object_alike_at_both_kinds_of_stop(tmp_path: Path) -> None:
+    program = tmp_path / "opaque.py"
+    program.write_text(OPAQUE)
+    line = OPAQUE.splitlines().index("    return os.getpid()") + 1
+    asked = ["print thing", "print thing --offset 1 --limit 1", "print nothing", "print thing.name"]
+    commands = [*asked, "break os_getpid", "continue", "up", *asked]
+    words = [word for command in commands for word in ("-x", command)]
+    done = dualdbg("run", program, "-b", f"opaque.py:{line}", *words, "--batch")
+    shown = re.compile(r"<.* object at 0x|(?:int|str|list) \w+ = |'lathe'")
+    stops = done.stdout.split("Breakpoint 2: native")
+    at_python, at_native = ([one for one in text.splitlines() if shown.match(one)] for text in stops)
+    thing, *rows = at_python[:4]
+    assert rows == ["int low = 1", "str name = 'lathe'", "list _hidden = [1, 2]"], done
+    assert at_python == [thing, *rows, thing, rows[1], at_python[6], "'lathe'"], done
+    assert "__repr__ not run: print --repr thing" in stops[0]
+    assert at_native == at_python, done
 
 
 def test_every_word_has_help_and_completes() -> None:

@@ -141,6 +141,30 @@ def test_a_log_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out == "[1, 2, 3, 4, 5, 6]\n"
 
 
+def test_what_fails_in_a_log_text_is_said_once_and_counted_at_the_end(program: Path) -> None:
+    """What a condition leaves out is not evaluated. debugpy writes a failure at each hit, as if it were the text."""
+    logs = ['program.py:7 log "{nope} of {value}"', 'program.py:8 log "{6 // (value - 4)}" if value > 4']
+    seen, driver = stops(program, *logs, 'raise:KeyError log "at {nope!r}"')
+    lines = [line for line in driver.console.splitlines() if line]
+    assert seen == [] and lines[-1] == "at <NameError>"
+    assert [line for line in lines if "of" in line] == [
+        f"<NameError> of {value}" for value in (0, 1, 2, 3, 4, 5, 9)
+    ]
+    assert [line for line in lines if line.isdecimal()] == ["6", "1"]
+    why = "in its log text has no value: NameError: name 'nope' is not defined"
+    assert [notice.message for notice in driver.notices if "log text" in notice.message] == [
+        f"breakpoint 1: {{nope}} {why}",
+        f"breakpoint 3: {{nope!r}} {why}",
+        "breakpoint 1: {nope} in its log text had no value 7 times",
+    ]
+
+
+def test_a_condition_of_a_log_text_without_a_value_stops_once(program: Path) -> None:
+    [stop], driver = stops(program, 'program.py:7 log "{value}" if nope')
+    assert stop.description is not None and "name 'nope' is not defined" in stop.description
+    assert not driver.session.breakpoints.get(1).enabled and not driver.console.strip()
+
+
 @pytest.mark.parametrize(
     ("spec", "text", "line"),
     [("raise:ValueError", "ValueError: invalid literal", 17), ("uncaught", "KeyError", 21)],
@@ -181,7 +205,7 @@ def test_each_of_several_on_one_line_is_named_when_it_holds(tmp_path: Path) -> N
     seen, driver = stops(path, "line.py:2 if i == 1", "line.py:2 if i >= 2", log, "line.py:2 hits 3")
     assert [stop.breakpoints for stop in seen] == [(1,), (2, 4), (2, 4)]
     lines = [line for line in driver.console.splitlines() if line]
-    assert lines == ["at 2.0 name 'nope' is not defined", "at 3.0 name 'nope' is not defined"]
+    assert lines == ["at 2.0 <NameError>", "at 3.0 <NameError>"]
 
 
 def test_a_temporary_one_stops_once(tmp_path: Path) -> None:

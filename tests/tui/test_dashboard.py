@@ -329,6 +329,13 @@ def test_layouts_follow_the_size_and_the_user(tmp_path: Path, counter: Path) -> 
         await screen.press("z")
         await screen.press("f2")
         assert app.settings.layout == "tiny"
+        await screen.pilot.resize_terminal(120, 40)
+        await screen.until(lambda: app.size.width == 120, "the smaller terminal")
+        assert len(app.workspace.shown()) == 2  # a layout that was chosen stays
+        await screen.press("shift+f2")
+        assert app.settings.layout == "automatic" and len(app.workspace.shown()) == 5
+        await screen.pilot.resize_terminal(200, 60)
+        await screen.until(lambda: len(app.workspace.shown()) == 8, "the layout of the size")
         app.choose_layout("medium")
         await screen.until(lambda: app.workspace.panes["source"].size.width < 130, "the chosen layout")
         before = app.workspace.panes["source"].size.width

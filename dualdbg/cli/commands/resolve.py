@@ -102,6 +102,7 @@ def _entry_lines(entry: NativeEntry) -> list[str]:
         lines.append(f"      for {entry.signature}")
     lines.append(f"      {PurePath(entry.library).name}+{entry.address:#x}")
     lines.append(f"      stop with -b {_shell_word(entry.spec)}")
+    lines += [f"      {entry.note}"] if entry.note else []
     return lines
 
 

@@ -53,8 +53,9 @@ async def args(console: Console, argument: str) -> None:
     "show a value, in the language of the selected frame",
     details="FORMAT: x, d, o, t, c as in gdb. While gdb holds the target, Python names are read from memory, with "
     "attributes and elements: self.weight, rows[0]. At a Python stop the expression is run, and its value "
-    "is shown without a __repr__ of the program; --repr runs that, for at most 5 s. --offset and --limit list elements "
-    "and members: from which on, and how many.",
+    "is shown without a __repr__ of the program; --repr runs that, for at most 5 s. An object whose text would say no "
+    "more than its class is shown with its attributes. --offset and --limit list elements and members: from which on, "
+    "and how many.",
     completes="option",
 )
 async def print_(console: Console, argument: str) -> None:
@@ -140,11 +141,15 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
         console.show(ValueReport(expression, await console.session.inspector.represent(wanted, frame)))
         return
     value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
-    if part is not None or console.structured:
+    opened = name == "print" and value.opaque  # the text says nothing: what there is to see lies inside
+    if part is not None or opened or console.structured:
         value = await _with_children(console, value, part or (0, _CHILDREN))
     console.show(ValueReport(expression, value))
-    if part is not None and not console.structured:
-        console.show(VariablesReport("children", value.children or (), "No elements or members."))
+    if not console.structured and (part is not None or (opened and value.children)):
+        rows = value.children or ()
+        if part is None and len(rows) == _CHILDREN != value.child_count:
+            rows += (Value("…", "", f"more: print {expression} --offset {_CHILDREN}", language),)
+        console.show(VariablesReport("children", rows, "No elements or members."))
 
 
 async def _with_children(console: Console, value: Value, part: tuple[int, int]) -> Value:
@@ -152,7 +157,9 @@ async def _with_children(console: Console, value: Value, part: tuple[int, int]) 
     if not value.reference:
         return replace(value, child_count=0, children=())
     start, count = part
-    rows = await console.session.inspector.values.page(value.reference, start, count + 1)
+    values = console.session.inspector.values
+    read = values.attributes if value.opaque else values.page
+    rows = await read(value.reference, start, count + 1)
     known = start + len(rows) if len(rows) <= count else None
     return replace(value, children=tuple(rows[:count]), child_count=value.child_count or known)
 

@@ -10,6 +10,7 @@ from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...symbols.address_space import DELETED, AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
+from ...symbols.link_time import inlined_calls
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
@@ -258,6 +259,8 @@ class NativeBreakpoints:
         if place.symbol.kind == "ifunc":
             await self._bind_indirect(wanted, place)
             return
+        if place.module.library is not None and wanted.spec.kind is BreakpointKind.FUNCTION:
+            wanted.message = inlined_calls(place.module.library) or wanted.message
         at = await self._places.of_place(place)
         await self.points.insert(wanted, at.address, at.location, at.hides)
 

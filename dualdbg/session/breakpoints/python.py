@@ -89,7 +89,7 @@ class PythonBreakpoints:
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
         self._attaching = False
-        self._out_of_reach: str | None = None  # why there will be no debugpy
+        self.why_out_of_reach: str | None = None  # why there will be no debugpy
         # Is called with the breakpoints about which debugpy answered late.
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
         # Numbers of messages. They are greater than those of an earlier session.
@@ -158,7 +158,7 @@ class PythonBreakpoints:
 
     def out_of_reach(self, why: str) -> None:
         """There will be no debugpy: no Python breakpoint can stop."""
-        self._out_of_reach = why
+        self.why_out_of_reach = why
 
     def reject(self, id: int, message: str) -> None:
         """There is nothing in Python to stop at, as it turned out."""
@@ -207,8 +207,8 @@ class PythonBreakpoints:
         wanted = self._wanted[id]
         locations = (wanted.location,) if wanted.location is not None else ()
         state, message = wanted.state, wanted.message
-        if state is BreakpointState.PENDING and self._out_of_reach is not None:
-            return BreakpointState.REJECTED, (), self._out_of_reach
+        if state is BreakpointState.PENDING and self.why_out_of_reach is not None:
+            return BreakpointState.REJECTED, (), self.why_out_of_reach
         if state is BreakpointState.PENDING and self._attaching and not self._ready:
             message = message or _NO_CONTROL
         return state, locations, message

@@ -11,10 +11,9 @@ from typing import Any
 from ...backends import python as debugpy
 from ...errors import CommandError, WrongState
 from ...model import BreakpointKind, BreakpointSpec
-from ..log_text import split_log
 from ..ports import AskingPython
 from ..stops.facts import PythonHold
-from .python_suffixes import HELD, value_of
+from .python_suffixes import HELD, log_call
 
 # debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame). This gives its types,
 # which object it is, and the lines from here to where it was raised.
@@ -143,23 +142,9 @@ async def condition_holds(python: AskingPython, hold: PythonHold, spec: Breakpoi
     return bool(await ask(python, hold, f"bool(({spec.condition}))"))
 
 
-async def log_text(python: AskingPython, hold: PythonHold, text: str) -> str:
-    """A log text, with the values of its expressions in the frame of the stop."""
-    texts, expressions = split_log(text)
-    written = texts[0]
-    for expression, following in zip(expressions, texts[1:], strict=True):
-        written += await _shown(python, hold, value_of(expression)) + following
-    return written
-
-
-async def _shown(python: AskingPython, hold: PythonHold, expression: str) -> str:
-    question = debugpy.evaluate(f"str({expression})", hold.frames[0].id)
-    try:
-        return str(ast.literal_eval((await python.ask(question)).text))
-    except (WrongState, CommandError) as error:
-        return f"<{error.message}>"
-    except (ValueError, SyntaxError):
-        return "<?>"
+async def write_log(python: AskingPython, hold: PythonHold, id: int, text: str) -> None:
+    """Have the target write a log text, with the values of its expressions in the frame of the stop."""
+    await ask(python, hold, log_call(id, text))
 
 
 def _names(subject: str, types: list[str] | None) -> bool:

@@ -30,19 +30,13 @@ _JOINED = (
     ".__setitem__(__import__('threading').get_ident(), held), any(held.values()))[1])({{{parts}}})"
 )
 HELD = "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('threading').get_ident(), None)"
-# For a joined breakpoint we do what debugpy does for the log text of a single one (pydevd_frame.py).
-_PRINT = (
-    "(lambda debugger, text: debugger.writer.add_command(debugger.cmd_factory.make_io_message(text, 1)))"
-    "(__import__('pydevd').GetGlobalDebugger(), ''.join([{words}]) + '\\n')"
-)
-_SHOWN = (
-    "(lambda value: str(value.result if type(value).__name__ == 'ExceptionOnEvaluate' else value))"
-    "(__import__('_pydevd_bundle.pydevd_vars', fromlist=['_']).eval_in_context({expression!r}, globals(), locals()))"
-)
+# debugpy would print what goes wrong in a log text as if that were the text, and would look at the expressions of one
+# whose condition does not hold. So we write it ourselves (dualdbg_log.py), as a part of the condition.
+_LOG = "__import__('pydevd').dualdbg_presentation.log({id}, {texts}, {expressions}, globals(), locals())"
 
 
 def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict[str, Any]:
-    """The condition, hitCondition and logMessage of breakpoint ``id``.
+    """The condition and hitCondition of breakpoint ``id``.
 
     ``place`` is its function, where it names one.
     """
@@ -59,8 +53,6 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict
     found: dict[str, Any] = {"condition": " and ".join(parts)} if parts else {}
     if spec.hit_condition is not None:
         found["hitCondition"] = spec.hit_condition
-    if spec.log is not None:
-        found["logMessage"] = _log_message(spec.log)
     return found
 
 
@@ -71,7 +63,7 @@ def join(
     place.
 
     ``key`` is line or name (of a function). ``breakpoints`` are the number and spec of each row. A joined row stops
-    when any of its breakpoints would, and notes which; :data:`HELD` tells.
+    when any of its breakpoints would, and notes which; :data:`HELD` tells. One with a log text never would.
     """
     sources: dict[Any, list[int]] = {}
     for index, row in enumerate(rows):
@@ -80,8 +72,7 @@ def join(
     for place, indices in sources.items():
         parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
         first = rows[indices[0]]
-        # debugpy logs at lines only
-        alone = len(indices) == 1 and not (key == "name" and "logMessage" in first)
+        alone = len(indices) == 1 and breakpoints[indices[0]][1].log is None
         joined.append(first if alone else {key: place, "condition": _JOINED.format(parts=parts)})
     return joined, list(sources.values())
 
@@ -93,25 +84,18 @@ def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
         zero = " == 0" if "%" in spec.hit_condition else ""
         parts.append(f"{_COUNT.format(id=id)} {spec.hit_condition}{zero}")
     if spec.log is not None:
-        texts, expressions = split_log(spec.log)
-        values = [*(_SHOWN.format(expression=value_of(one)) for one in expressions), "''"]
-        words = [word for text, value in zip(texts, values, strict=True) for word in (repr(text), value)]
-        parts.append(_PRINT.format(words=", ".join(words)))
+        parts.append(log_call(id, spec.log))
     return " and ".join(parts) or "True"
 
 
-def _log_message(text: str) -> str:
-    """A log text in debugpy's form, which has neither doubled braces nor formats nor %."""
+def log_call(id: int, text: str) -> str:
+    """An expression that writes a log text when it is evaluated in a frame; its value is False."""
     texts, expressions = split_log(text)
-    written = ["".join(_ESCAPED.get(letter, letter) for letter in part) for part in texts]
-    values = [*(f"{{{value_of(expression)}}}" for expression in expressions), ""]
-    return "".join(part + value for part, value in zip(written, values, strict=True))
+    pairs = [(expression, _value_of(expression)) for expression in expressions]
+    return _LOG.format(id=id, texts=texts, expressions=pairs)
 
 
-_ESCAPED = {"{": "{chr(123)}", "}": "{chr(125)}", "%": "{chr(37)}"}  # debugpy uses it as a %-format
-
-
-def value_of(expression: str) -> str:
+def _value_of(expression: str) -> str:
     """An expression of a log text with its format or conversion (``loss:.3f``, ``name!r``), written as a call.
 
     The colon of a lambda, a slice or a dictionary begins no format, and ``!=`` is no conversion.

@@ -26,6 +26,7 @@ from ..loop import Loop
 from . import throw_origins
 from .ambiguous_names import AmbiguousNames
 from .hit_conditions import hit_counts
+from .log_failures import LogFailures
 from .native import NativeBreakpoints
 from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
@@ -82,6 +83,7 @@ class BreakpointTable:
         python.settled_late = self._settled_late
         self._origins = origins
         self._ambiguous = AmbiguousNames(self.image)
+        self._log_failures = LogFailures()
         self._rows: dict[int, Breakpoint] = {}
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
@@ -316,11 +318,32 @@ class BreakpointTable:
             if row.spec.language is Language.PYTHON and row.state is BreakpointState.PENDING:
                 self._settle(row.id, announce=True)
 
+    def why_none_stops(self) -> str | None:
+        """Why no breakpoint can stop the program: there are some, and each waits for a debugpy that will not come.
+
+        None where one can, or where there is none.
+        """
+        stopping = [row for row in self._rows.values() if row.enabled and row.spec.log is None]
+        if not stopping or any(row.spec.language is not Language.PYTHON for row in stopping):
+            return None
+        return self._python.why_out_of_reach
+
     def python_changed(self, event: engine.PythonBreakpoint) -> None:
         """debugpy has changed a breakpoint."""
         id = self._python.changed(event.debugpy_id, event.now)
         if id is not None:
             self._settle(id, announce=True)
+
+    def log_failed(self, event: engine.PythonLogFailed) -> None:
+        """An expression of a Python log text has no value."""
+        notice = self._log_failures.note(event.id, event.expression, event.why)
+        if notice is not None:
+            self._loop.tell(notice)
+
+    def report_log_failures(self) -> None:
+        """At the end: tell how often expressions of log texts have failed."""
+        for notice in self._log_failures.report():
+            self._loop.tell(notice)
 
     def native_owners_there(self, gdb_number: int) -> list[int]:
         """The user's breakpoints at the place of a stop. Their suffixes decide whether they stop."""
@@ -386,7 +409,7 @@ class BreakpointTable:
                 continue
             if row.spec.language is Language.PYTHON:
                 if row.spec.log is not None:
-                    continue  # debugpy prints it, and counts no hit
+                    continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
             else:
                 names = self._names_near(row.spec)

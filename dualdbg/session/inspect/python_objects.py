@@ -123,6 +123,7 @@ class MemoryValues:
             total if reference else None,
             address,
             data=row.data,
+            opaque=address is not None and row.value == f"<{row.type} object at 0x{address:x}>",
         )
 
 

@@ -34,6 +34,9 @@ class ValueReader:
         self._halting = halting
         self._reads = reads
         self._fetchers: dict[int, Fetch] = {}
+        self._own: dict[
+            int, Fetch
+        ] = {}  # by reference: the attributes of the object itself, where it has more
         self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
         self.memory = MemoryValues(native, halting, reads, self.register)
@@ -41,6 +44,7 @@ class ValueReader:
     def forget(self) -> None:
         """The target runs: every reference is stale."""
         self._fetchers.clear()
+        self._own.clear()
         self._native_handles.clear()
         self._native.forget_values()
 
@@ -69,6 +73,14 @@ class ValueReader:
         """
         return await self._fetch(reference, start, count)
 
+    async def attributes(self, reference: int, start: int, count: int) -> list[Value]:
+        """Of a Python object that is opaque: its own attributes, alike at Python and at native stops.
+
+        Raises StaleHandle as :meth:`children` does.
+        """
+        own = self._own.get(reference)
+        return await (self._fetch(reference, start, count) if own is None else own(start, count))
+
     def native_handle(self, reference: int) -> int:
         """By what gdb's helpers know a native value. Raises StaleHandle as :meth:`children` does."""
         if reference not in self._native_handles:
@@ -94,7 +106,15 @@ class ValueReader:
             children = await self._python_children(inner)
             return children[start:] if count is None else children[start : start + count]
 
+        async def own(start: int, count: int | None) -> list[Value]:
+            rows = await self._reads.ask(debugpy.fields(inner))
+            return [
+                self._python_value(row) for row in (rows[start:] if count is None else rows[start:][:count])
+            ]
+
         reference = self.register(part) if inner else 0
+        if reference and value.opaque:
+            self._own[reference] = own
         return Value(
             value.name,
             value.type,
@@ -105,6 +125,7 @@ class ValueReader:
             expression=value.expression,
             data=value.tensor,
             own_repr=value.own_repr,
+            opaque=value.opaque,
         )
 
     async def evaluate_python(self, expression: str, frame: Frame) -> Value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
-from ...model import Output
 from ..breakpoints import python_answers as answers
 from ..breakpoints.table import condition_failed
 from ..breakpoints.throw_origins import ThrowOrigins
@@ -66,8 +65,7 @@ class PythonHits:
                 continue
             spec = table.get(id).spec
             if spec.log is not None:
-                written = await answers.log_text(self._python, hold, spec.log)
-                self._loop.tell(Output("console", f"{written}\n"))
+                await answers.write_log(self._python, hold, id, spec.log)
             else:
                 stopping.append(id)
         if not stopping and not table.editor_wants(exception.mode):

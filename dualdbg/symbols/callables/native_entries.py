@@ -22,6 +22,7 @@ from ...patience import patient
 from ...resources import resource_directory
 from ...shortage import shortage
 from ..elf.elf_file import ElfFile
+from ..link_time import inlined_calls
 from ..objfile import Objfile, Symbol
 
 # What runs in the user's interpreter; read as files, because dualdbg itself does not import them.
@@ -40,7 +41,7 @@ class NativeEntry:
     ``role``: ``function`` (the code itself), ``kernel`` (of an operator), ``caster`` (unpacks the arguments for
     one overload), ``dispatcher`` (shared by many callables), ``get``, ``set``, or the name of a type slot.
     ``address`` is the link-time address in ``library``; ``function`` its demangled name, where the library tells;
-    ``spec`` is what to type to stop there.
+    ``spec`` is what to type to stop there. ``note``: what calls that breakpoint may miss.
     """
 
     role: str
@@ -49,6 +50,7 @@ class NativeEntry:
     function: str | None
     spec: str
     signature: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,7 @@ def _entries(raw: dict[str, Any]) -> list[NativeEntry]:
         symbol.name if symbol else None,
         _spec(library, address, symbol),
         raw["signature"],
+        inlined_calls(library),
     )
     return [*_named_in_template(library, symbol, entry), entry]
 

@@ -72,6 +72,11 @@ def children(reader: Any, value: Any, run: Any) -> List[Entry]:
     return found
 
 
+def fields(reader: Any, value: Any) -> List[Entry]:
+    """The attributes of the object itself, in the order in which a native stop finds them in its memory."""
+    return [(name, one, ".%s" % name) for name, one in reader.fields(value)]
+
+
 def _of_rest(reader: Any, rest: Rest) -> List[Entry]:
     if not rest.in_parts:
         base = next(one for one in CONTAINERS if reader.kind(rest.container).has(one))

@@ -56,6 +56,10 @@ class Presentation:
             found["dualdbg"] = {"ownRepr": True}
         return found
 
+    def log(self, id: int, *text: Any) -> bool:
+        """See dualdbg_log.py."""
+        return bool(self.beside("dualdbg_log").write(self, id, *text))
+
     def repr_of(self, value: Any) -> Any:
         """The text that the program's own code gives. Raises Refused when it raises, or takes too long."""
         who = "the __repr__ of %s" % self.reader().type_name(value)
@@ -135,8 +139,11 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
             if presentation.runs and not self._is_deferred():
                 return list(original.get_children_variables(self, fmt, scope))
             groups = self.py_db.variable_presentation
+            grouped: List[Any] = []
             if is_folder(self.value):
-                entries, grouped = self.value.contents_debug_adapter_protocol, []
+                entries = self.value.contents_debug_adapter_protocol
+            elif (fmt or {}).get("dualdbgFields"):
+                entries = presentation.inside.fields(presentation.reader(fmt), self.value)
             else:
                 reader = presentation.reader(fmt)
                 try:
@@ -181,6 +188,8 @@ def row(presentation: Presentation, reader: Any, value: Any) -> Dict[str, Any]:
         "variablesReference": 0 if inside.is_leaf(reader, value) else id(value),
         **presentation.facts(reader, value),
     }
+    if data["value"].startswith("<") and data["value"] == reader.plain(reader.kind(value), value):
+        data.setdefault("dualdbg", {})["opaque"] = True
     if type(value) is str or type(value) is bytes or type(value) is bytearray:
         data["presentationHint"] = {"attributes": ["rawString"]}
     return data

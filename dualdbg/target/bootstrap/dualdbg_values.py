@@ -244,13 +244,15 @@ class Reader:
 
     def slots(self, value: Any) -> List[Tuple[str, Any]]:
         """What lies in the object itself: ``__slots__``, and the members of a type in C."""
-        found = []
-        for name, (owner, entry) in self.kind(value).entries.items():
-            if type(entry) is MEMBER and entry.__objclass__ is owner and name != "__dict__":
-                try:
-                    found.append((name, entry.__get__(value)))
-                except (AttributeError, SystemError):  # not set
-                    continue
+        kind, found = self.kind(value), []
+        members = [(owner, name, one) for name, (owner, one) in kind.entries.items() if type(one) is MEMBER]
+        for base in reversed(kind.mro) if members else ():  # those of the base first, as they lie in memory
+            for owner, name, entry in members:
+                if owner is base and entry.__objclass__ is owner and name != "__dict__":
+                    try:
+                        found.append((name, entry.__get__(value)))
+                    except (AttributeError, SystemError):  # not set
+                        continue
         return found
 
     def dictionary(self, value: Any) -> Optional[Dict[Any, Any]]:

@@ -94,13 +94,16 @@ class Arranging(Base):
         names = [AUTOMATIC, *PRESETS]
         self.choose_layout(names[(names.index(self.settings.layout) + 1) % len(names)])
 
+    def action_automatic_layout(self) -> None:
+        self.choose_layout(AUTOMATIC)
+
     def choose_layout(self, name: str) -> None:
         self._preset = ""
         self.settings = replace(self.settings, layout=name)
         self.workspace.zoomed = None
         self.arrange()
         self._remember()
-        shown = f"{name} ({self._preset})" if name == AUTOMATIC else name
+        shown = f"{name} ({self._preset})" if name == AUTOMATIC else f"{name}, in every size"
         self.notify(f"Layout: {shown}", timeout=2)
 
     def reset_layout(self) -> None:

@@ -48,6 +48,12 @@ KEYS = (
     Key("previous-pane", "shift+f7,f19,shift+tab", "pane_by(-1)", "The pane before"),
     Key("zoom", "z,f4", "zoom", "Give the pane all the room, or take it back", "Zoom"),
     Key("layout", "f2", "layout", "The next layout"),
+    Key(
+        "automatic-layout",
+        "shift+f2,f14",
+        "automatic_layout",
+        "The layout follows the size of the terminal again",
+    ),
     Key("wider", "ctrl+right", "grow('columns', 3)", "Make the pane wider"),
     Key("narrower", "ctrl+left", "grow('columns', -3)", "Make the pane narrower"),
     Key("taller", "ctrl+down", "grow('rows', 1)", "Make the pane taller"),
