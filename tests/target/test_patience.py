@@ -31,6 +31,7 @@ ELSEWHERE = {
     "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
     "dualdbg/session/death_watch.py: _INTERVAL": "between two looks",
     "dualdbg/session/stepping/freezing.py: _PAUSE": "between two tries",
+    "dualdbg/target/bootstrap/dualdbg_log.py: LONGEST_WAIT": "how long the program waits for a session",
     "dualdbg/session/stepping/foresight.py: _LOOK": "how long a user looks at a line before gdb reads ahead",
     "dualdbg/session/stepping/momentary_breakpoints.py: _SOON_READ": "bytes",
     "dualdbg/session/state.py: PYTHON_PAUSE_LOOK": "when gdb looks how far debugpy is, and it looks again",

@@ -180,6 +180,9 @@ class FakeBreakpoints:
     def report_unbound(self) -> None:
         return None
 
+    def report_log_failures(self) -> None:
+        return None
+
 
 @dataclass
 class FakeHits:
