@@ -80,17 +80,25 @@ def _no_stop_at_signals() -> Iterator[None]:
     """Signals that somebody sends go to the program meanwhile, and gdb does not stop at them.
 
     gdb would give up the call at such a stop: its frame would stay on the stack, and lead to nowhere once gdb is gone.
+    A SIGSTOP is dropped: gdb stops threads by it, and what is left of that would stop the program when gdb is gone.
     """
     rows = [line.split() for line in gdb.execute("info signals", to_string=True).splitlines()]
-    stopping = [row[0] for row in rows if row[:1] and row[0].startswith("SIG") and row[1:2] == ["Yes"]]
-    names = " ".join(name for name in stopping if name not in _STOPS_IN_ANY_CASE)
-    if names:
-        gdb.execute("handle %s nostop noprint" % names, to_string=True)
+    table = {
+        row[0]: row[1:4] for row in rows if row[:1] and row[0].startswith("SIG")
+    }  # stop, print, pass: Yes or No
+    names = " ".join(
+        name for name, how in table.items() if how[0] == "Yes" and name not in _STOPS_IN_ANY_CASE
+    )
+    changes = [("handle %s nostop noprint" % names, "handle %s stop print" % names)] if names else []
+    if table["SIGSTOP"][2] == "Yes":
+        changes.append(("handle SIGSTOP nopass", "handle SIGSTOP pass"))
+    for change, _ in changes:
+        gdb.execute(change, to_string=True)
     try:
         yield
     finally:
-        if names:
-            gdb.execute("handle %s stop print" % names, to_string=True)
+        for _, back in changes:
+            gdb.execute(back, to_string=True)
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ _NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
 _EVENT_STOP = 128
 _WALL = 0x40000000
 _TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
-_TO_TAKE = patient(1.0)  # seconds for a thread to take a signal that is pending
+_TO_TAKE = patient(5.0)  # seconds for a thread to take a signal that is pending
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
