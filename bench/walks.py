@@ -361,8 +361,6 @@ async def _walk(
     if place != line:
         raise Wrong(f"the walk is to begin at {line}, and began at {place}")
     for kind in walk.kinds:
-        if kind == "finish" and now.line.function == "produced":
-            kind = "step"  # debugpy's step out of a generator waits for its end, and misses an exception that is it
         ends = trace.ends(kind, now)
         try:
             await session.step(kind)

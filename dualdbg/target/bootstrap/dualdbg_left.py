@@ -1,0 +1,133 @@
+"""Runs in the target: a step in a function that an exception leaves ends in the caller, on the line that called.
+
+pydevd loses such a step: up to CPython 3.11 in generators and coroutines, whose end it takes for a pause on any line
+but one that returns (trace_dispatch in pydevd_frame.py); from 3.12 on everywhere (_unwind_event in
+_pydevd_sys_monitoring.py knows no steps).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Optional, Set
+
+_PAUSES = 0xA0  # CO_GENERATOR, CO_COROUTINE (inspect.py)
+_TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
+
+
+def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
+    """A step begins in the current thread, which may leave ``left``."""
+    thread = pydevd.threading.current_thread()
+    info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
+    if info is None or info.pydev_step_stop is not left:
+        return
+    if sys.version_info >= (3, 12):
+        unwinding.watch(debugger, pydevd, thread)
+    elif left.f_code.co_flags & _PAUSES:
+        caller = visible_caller(debugger, left)
+        if caller is not None and caller.f_trace is not None:
+            caller.f_trace = Caller(debugger, thread, caller.f_trace)
+
+
+def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
+    """The innermost caller that the user sees: what is hidden has no stops (as _get_unfiltered_back_frame)."""
+    caller = frame.f_back
+    if debugger.is_files_filter_enabled:
+        while caller is not None and debugger.apply_files_filter(caller, caller.f_code.co_filename, False):
+            caller = caller.f_back
+    return caller
+
+
+def stop(debugger: Any, thread: Any, frame: FrameType) -> None:
+    """The step ends in ``frame``."""
+    info = thread.additional_info
+    debugger.set_suspend(thread, info.pydev_step_cmd, original_step_cmd=info.pydev_original_step_cmd)
+    debugger.do_wait_suspend(thread, frame, "return", None)
+
+
+class Caller:
+    """Up to 3.11: the trace function of a generator's caller for the time of the step."""
+
+    def __init__(self, debugger: Any, thread: Any, trace: Any) -> None:
+        self._debugger = debugger
+        self._thread = thread
+        self._trace = trace
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        info = self._thread.additional_info
+        left = info.pydev_step_stop
+        if left is None or not left.f_code.co_flags & _PAUSES:  # the step is over
+            return self._trace(frame, event, argument)
+        if event != "exception" or not _has_passed(argument[2], left):
+            self._trace(frame, event, argument)
+            return self
+        info.is_tracing += 1
+        try:
+            stop(self._debugger, self._thread, frame)
+        finally:
+            info.is_tracing -= 1
+        return frame.f_trace
+
+
+def _has_passed(trace: Any, left: FrameType) -> bool:
+    """Whether an exception has left this frame, by its traceback."""
+    while trace is not None and trace.tb_frame is not left:
+        trace = trace.tb_next
+    return trace is not None
+
+
+class Unwinding:
+    """From 3.12 on: hears of each function that an exception leaves, from the first step on until there is none."""
+
+    def __init__(self) -> None:
+        self._debugger: Any = None
+        self._pydevd: Any = None
+        self._stepping: Set[int] = set()  # threads that were stepped
+        self._tool: Optional[int] = None
+
+    def watch(self, debugger: Any, pydevd: Any, thread: Any) -> None:
+        self._debugger, self._pydevd = debugger, pydevd
+        self._stepping.add(thread.ident)
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        for tool in _TOOLS if self._tool is None else ():
+            if monitoring.get_tool(tool) is None:
+                monitoring.use_tool_id(tool, "dualdbg exceptions")
+                monitoring.register_callback(tool, monitoring.events.PY_UNWIND, self._unwound)
+                monitoring.set_events(tool, monitoring.events.PY_UNWIND)
+                self._tool = tool
+                break
+
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
+        threading = self._pydevd.threading
+        if threading.get_ident() not in self._stepping:
+            return
+        thread = threading.current_thread()
+        info = thread.additional_info
+        left = info.pydev_step_stop
+        if left is None:
+            self._end(thread.ident)
+        if left is not sys._getframe(1):
+            return
+        caller = visible_caller(self._debugger, left)
+        if caller is not None and caller is not left.f_back:
+            # The exception may be handled in between: the step goes on in the caller.
+            info.pydev_step_stop = caller
+            self._debugger.set_trace_for_frame_and_parents(thread.ident, caller)
+            self._pydevd.pydevd_sys_monitoring.restart_events()
+        elif caller is not None:
+            info.trace_suspend_type = "sys_monitor"
+            stop(self._debugger, thread, caller)
+
+    def _end(self, ident: int) -> None:
+        self._stepping.discard(ident)
+        if not self._stepping and self._tool is not None:
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            monitoring.set_events(self._tool, 0)
+            monitoring.free_tool_id(self._tool)
+            self._tool = None
+
+
+unwinding = Unwinding()
