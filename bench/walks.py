@@ -181,13 +181,21 @@ class Trace:
         return End(line, index, True, line.count - self._slack, most)
 
     def _resumed(self, kind: str, outside: int, now: End) -> list[End]:
-        """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed."""
+        """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed.
+
+        Where that is its end, the caller's line that resumed it goes on.
+        """
         if kind != "next" or now.line.native or "yield" not in _SCRIPT[now.line.line - 1]:
             return []
         for index in range(outside, len(self.lines)):
             line = self.lines[index]
             if (line.depth, line.function) == (now.line.depth, now.line.function):
                 return [self._begins(index)]
+        caller = self._callers(now)[0]
+        for index in range(outside, len(self.lines)):
+            line = self.lines[index]
+            if (line.depth, line.function, line.line) == (caller.depth, caller.function, caller.line):
+                return [End(line, index + 1, False, line.count, line.count)]
         return []
 
     def _outside(self, index: int, now: End, last: Line | None) -> list[End]:

@@ -124,7 +124,8 @@ def lines(*numbers: int) -> list[str]:
     return [f"program.py:{number}" for number in numbers]
 
 
-def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", rows.versions())
+def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path, version: str) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         assert await steps(driver, "step") == lines(2)
@@ -132,7 +133,8 @@ def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path)
         assert await steps(driver, "finish") == lines(5)
         await driver.finish_run()
 
-    run_session(work, write(tmp_path, GENERATOR), "program.py:5")
+    python = {"python": str(support.other_interpreter(version))}
+    run_session(work, write(tmp_path, GENERATOR), "program.py:5", launch_options=python)
 
 
 @pytest.mark.parametrize("kind", ["next", "finish"])

@@ -276,10 +276,10 @@ def quick(pydevd: Any) -> type:
                 return True
 
         def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
-            """Called where a step begins: one that an exception ends is not lost."""
+            """Called where a step begins, too: see dualdbg_steps.py."""
             super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
             if thread_ident == pydevd.threading.get_ident():
-                pydevd.dualdbg_presentation.beside("dualdbg_left").watch(self, pydevd, frame)
+                pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
             """Not for the import machinery, which every import passes through: the user has called no library."""

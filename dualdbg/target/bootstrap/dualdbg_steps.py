@@ -1,8 +1,11 @@
-"""Runs in the target: a step in a function that an exception leaves ends in the caller, on the line that called.
+"""Runs in the target: keeps the steps that pydevd loses.
 
-pydevd loses such a step: up to CPython 3.11 in generators and coroutines, whose end it takes for a pause on any line
-but one that returns (trace_dispatch in pydevd_frame.py); from 3.12 on everywhere (_unwind_event in
-_pydevd_sys_monitoring.py knows no steps).
+A step in a function that an exception leaves ends in the caller, on the line that called. Up to CPython 3.11 pydevd
+takes such an end of a generator or a coroutine for a pause, on any line but one that returns (trace_dispatch in
+pydevd_frame.py); from 3.12 on it looks at no end by an exception (_unwind_event in _pydevd_sys_monitoring.py).
+
+A step into a generator that goes on ends there: from 3.12 on pydevd looks at functions that begin alone
+(update_monitor_events has no callback for PY_RESUME).
 """
 
 from __future__ import annotations
@@ -19,14 +22,14 @@ _TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itse
 
 
 def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
-    """A step begins in the current thread, which may leave ``left``."""
+    """A step may begin in ``left``, the innermost function of the current thread that the user sees."""
     thread = pydevd.threading.current_thread()
     info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
-    if info is None or info.pydev_step_stop is not left:
+    if info is None or info.pydev_step_cmd == -1:
         return
     if sys.version_info >= (3, 12):
-        unwinding.watch(debugger, pydevd, thread)
-    elif left.f_code.co_flags & _PAUSES:
+        monitored.watch(debugger, pydevd, thread)
+    elif info.pydev_step_stop is left and left.f_code.co_flags & _PAUSES:
         caller = visible_caller(debugger, left)
         if caller is not None and caller.f_trace is not None:
             caller.f_trace = Caller(debugger, thread, caller.f_trace)
@@ -59,7 +62,8 @@ class Caller:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
         info = self._thread.additional_info
         left = info.pydev_step_stop
-        if left is None or not left.f_code.co_flags & _PAUSES:  # the step is over
+        is_over = left is None or not left.f_code.co_flags & _PAUSES
+        if is_over or self._debugger.pydb_disposed:
             return self._trace(frame, event, argument)
         if event != "exception" or not _has_passed(argument[2], left):
             self._trace(frame, event, argument)
@@ -79,36 +83,35 @@ def _has_passed(trace: Any, left: FrameType) -> bool:
     return trace is not None
 
 
-class Unwinding:
-    """From 3.12 on: hears of each function that an exception leaves, from the first step on until there is none."""
+class Monitored:
+    """From 3.12 on: hears of functions that an exception leaves and of generators that go on, while there are steps."""
 
     def __init__(self) -> None:
         self._debugger: Any = None
         self._pydevd: Any = None
-        self._stepping: Set[int] = set()  # threads that were stepped
+        self._stepping: Set[int] = set()  # threads
         self._tool: Optional[int] = None
 
     def watch(self, debugger: Any, pydevd: Any, thread: Any) -> None:
         self._debugger, self._pydevd = debugger, pydevd
         self._stepping.add(thread.ident)
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        events = monitoring.events
         for tool in _TOOLS if self._tool is None else ():
             if monitoring.get_tool(tool) is None:
-                monitoring.use_tool_id(tool, "dualdbg exceptions")
-                monitoring.register_callback(tool, monitoring.events.PY_UNWIND, self._unwound)
-                monitoring.set_events(tool, monitoring.events.PY_UNWIND)
+                monitoring.use_tool_id(tool, "dualdbg steps")
+                monitoring.register_callback(tool, events.PY_UNWIND, self._unwound)
+                monitoring.register_callback(tool, events.PY_RESUME, self._resumed)
+                monitoring.set_events(tool, events.PY_UNWIND | events.PY_RESUME)
                 self._tool = tool
                 break
 
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
-        threading = self._pydevd.threading
-        if threading.get_ident() not in self._stepping:
+        thread = self._thread_that_steps()
+        if thread is None:
             return
-        thread = threading.current_thread()
         info = thread.additional_info
         left = info.pydev_step_stop
-        if left is None:
-            self._end(thread.ident)
         if left is not sys._getframe(1):
             return
         caller = visible_caller(self._debugger, left)
@@ -121,13 +124,29 @@ class Unwinding:
             info.trace_suspend_type = "sys_monitor"
             stop(self._debugger, thread, caller)
 
-    def _end(self, ident: int) -> None:
-        self._stepping.discard(ident)
+    def _resumed(self, code: CodeType, offset: int) -> None:
+        thread = self._thread_that_steps()
+        if thread is not None and thread.additional_info.pydev_step_stop is None:  # a step into what comes
+            monitoring = self._pydevd.pydevd_sys_monitoring
+            monitoring.enable_code_tracing(thread.ident, code, sys._getframe(1))
+
+    def _thread_that_steps(self) -> Any:
+        """The current thread, where a step is under way in it."""
+        threading = self._pydevd.threading
+        if threading.get_ident() not in self._stepping:
+            return None
+        thread = threading.current_thread()
+        if self._debugger.pydb_disposed:  # its session is over, or this is a forked child
+            self._stepping.clear()
+        elif thread.additional_info.pydev_step_cmd != -1:
+            return thread
+        self._stepping.discard(thread.ident)
         if not self._stepping and self._tool is not None:
             monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
             monitoring.set_events(self._tool, 0)
             monitoring.free_tool_id(self._tool)
             self._tool = None
+        return None
 
 
-unwinding = Unwinding()
+monitored = Monitored()
