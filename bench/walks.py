@@ -191,7 +191,11 @@ class Trace:
             line = self.lines[index]
             if (line.depth, line.function) == (now.line.depth, now.line.function):
                 return [self._begins(index)]
-        caller = self._callers(now)[0]
+        for caller in self._callers(now)[:1]:
+            return self._goes_on(caller, outside)
+        return []
+
+    def _goes_on(self, caller: Line, outside: int) -> list[End]:
         for index in range(outside, len(self.lines)):
             line = self.lines[index]
             if (line.depth, line.function, line.line) == (caller.depth, caller.function, caller.line):

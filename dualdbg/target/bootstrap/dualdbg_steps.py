@@ -38,10 +38,16 @@ def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
 def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
     """The innermost caller that the user sees: what is hidden has no stops (as _get_unfiltered_back_frame)."""
     caller = frame.f_back
-    if debugger.is_files_filter_enabled:
-        while caller is not None and debugger.apply_files_filter(caller, caller.f_code.co_filename, False):
-            caller = caller.f_back
+    while caller is not None and _is_hidden(debugger, caller):
+        caller = caller.f_back
     return caller
+
+
+def _is_hidden(debugger: Any, frame: FrameType) -> bool:
+    if debugger.get_file_type(frame) is not None:  # pydevd's, or a part of the standard library that it hides
+        return True
+    hides = debugger.is_files_filter_enabled
+    return bool(hides and debugger.apply_files_filter(frame, frame.f_code.co_filename, False))
 
 
 def stop(debugger: Any, thread: Any, frame: FrameType) -> None:
@@ -111,10 +117,16 @@ class Monitored:
         if thread is None:
             return
         info = thread.additional_info
-        left = info.pydev_step_stop
-        if left is not sys._getframe(1):
-            return
+        left = sys._getframe(1)
         caller = visible_caller(self._debugger, left)
+        if (
+            info.pydev_step_stop is None
+        ):  # a step into what comes: any end that leads to the user's code, as of a return
+            began = caller is not None and info.step_in_initial_location == (caller, caller.f_lineno)
+            if caller is not left.f_back or began:
+                return
+        elif info.pydev_step_stop is not left:
+            return
         if caller is not None and caller is not left.f_back:
             # The exception may be handled in between: the step goes on in the caller.
             info.pydev_step_stop = caller
