@@ -191,11 +191,11 @@ class Trace:
             line = self.lines[index]
             if (line.depth, line.function) == (now.line.depth, now.line.function):
                 return [self._begins(index)]
-        for caller in self._callers(now)[:1]:
-            return self._goes_on(caller, outside)
-        return []
+        callers = self._callers(now)
+        return self._goes_on(callers[0], outside) if callers else []
 
     def _goes_on(self, caller: Line, outside: int) -> list[End]:
+        """In the middle of the line of ``caller``, when it next comes."""
         for index in range(outside, len(self.lines)):
             line = self.lines[index]
             if (line.depth, line.function, line.line) == (caller.depth, caller.function, caller.line):
