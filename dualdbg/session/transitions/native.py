@@ -63,6 +63,7 @@ def resume_failed(state: TargetState, thread: Thread) -> Effects:
     """gdb could not let the target run (the user was told why): that is a stop."""
     if state.is_over or state.grip is not Grip.FREE or state.facts is None:
         return []
+    state.interrupt_sent = False
     state.grip = Grip.JUDGING
     return native_unjudged(state, state.facts, thread)
 
