@@ -106,9 +106,8 @@ class Trace:
     """What a plan does, from a run without a debugger: its lines in their order, and where a step may end."""
 
     def __init__(self, walk: Walk, folder: Path) -> None:
-        self._slack = (
-            1 if walk.optimize != "0" else 0
-        )  # lines that the optimiser may have merged with the one before
+        # Lines that the optimiser may have merged with the one before.
+        self._slack = 1 if walk.optimize != "0" else 0
         functions = list(_functions())
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             words = [sys.executable, str(PROGRAM), walk.plan, file.name]

@@ -29,9 +29,8 @@ def call_probe(number: int, functions: dict[str, int], method: str, argument: st
     """
     with _calls_in(number, functions) as call:
         box = _Mailbox.at(mailbox) or _Mailbox.at(_mailboxes.get(_pid(), 0))
-        if (
-            box is None
-        ):  # asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours
+        # Asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours.
+        if box is None:
             _call_probe(call, "mailbox", "", lambda result: _remember(call("PyLong_AsLong", result)))
             box = _Mailbox.at(_mailboxes.get(_pid(), 0))
         return box.send(call, method, argument) if box is not None else 0
@@ -114,9 +113,8 @@ class _Mailbox:
         offset = head.find(_MARK)
         if offset < 16:
             return None
-        size = int.from_bytes(
-            head[offset - 16 : offset - 8], "little"
-        )  # PyBytesObject: ob_size, ob_shash, ob_sval
+        # PyBytesObject: ob_size, ob_shash, ob_sval.
+        size = int.from_bytes(head[offset - 16 : offset - 8], "little")
         return cls(address, address + offset, size)
 
     def send(self, call: _Call, method: str, argument: str) -> int:

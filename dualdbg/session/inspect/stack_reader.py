@@ -133,9 +133,8 @@ class StackReader:
             module = self._prepared.pop(key)
             for section in module.library.elf.sections if module.library is not None else ():
                 if section.is_code and section.size:
-                    with contextlib.suppress(
-                        CommandError
-                    ):  # gdb has dropped the library by itself, or had nothing for it
+                    # gdb has dropped the library by itself, or had nothing for it.
+                    with contextlib.suppress(CommandError):
                         await self._native.remove_symbols(section.address + module.bias)
                     break
 

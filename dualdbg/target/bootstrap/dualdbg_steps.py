@@ -151,7 +151,8 @@ class Monitored:
         if self._debugger.pydb_disposed:  # its session is over, or this is a forked child
             self._stepping.clear()
         elif thread.additional_info.pydev_step_cmd != -1:
-            return thread
+            # Code that the debugger runs in the thread is no part of the step.
+            return None if thread.additional_info.is_tracing else thread
         self._stepping.discard(thread.ident)
         if not self._stepping and self._tool is not None:
             monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
