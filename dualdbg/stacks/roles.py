@@ -131,10 +131,15 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         elif hiding or (rules.is_interpreter(frame) and not interpreter_shown):
             role = Role.PLUMBING
         else:
-            role = Role.GLUE if rules.is_glue(frame) else Role.USER
+            role = Role.GLUE if rules.is_glue(frame) or is_stub(frame) else Role.USER
         result.append(frame if frame.role is role else replace(frame, role=role))
     result.reverse()
     return result
+
+
+def is_stub(frame: NativeFrame) -> bool:
+    """Whether this is the linker's: where a call of a function of another library passes through."""
+    return (frame.function or "").endswith("@plt")
 
 
 def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:

@@ -1,4 +1,4 @@
-"""``finish`` out of functions that the compiler has put into their callers: they have no call that could return."""
+"""Steps out of functions that do not return by themselves: inlined ones, and ones that end in a jump to another."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests import support
 from tests.session.driver import Driver, name, run_session
 
 SOURCE = """\
+#include <unistd.h>
 volatile int seen;
 #define INLINE static inline __attribute__((always_inline))
 INLINE int innermost(int x) {
@@ -35,6 +36,15 @@ extern "C" __attribute__((noinline)) int calls(int x) {
     seen = y;
     return y;
 }
+extern "C" __attribute__((noinline)) int jumps(int x) {
+    seen = x;
+    return getppid();
+}
+extern "C" __attribute__((noinline)) int around(int x) {
+    int y = jumps(x);
+    seen = y;
+    return seen + y;
+}
 """
 
 
@@ -45,9 +55,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, library, script = folder / "inlined.cpp", folder / "libinlined.so", folder / "program.py"
     source.write_text(SOURCE)
     subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    script.write_text(
-        f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\nlibrary.calls(1)\nlibrary.calls(2)\n"
-    )
+    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\n"
+    script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
     return script
 
 
@@ -70,3 +79,21 @@ def test_another_stop_on_the_way_is_shown(script: Path) -> None:
         await driver.finish_run()
 
     run_session(work, script, "inlined.cpp:9", "inlined.cpp:5")
+
+
+@pytest.mark.parametrize("kind", ["next", "step"])
+def test_a_jump_to_another_library_ends_in_the_caller(script: Path, kind: str) -> None:
+    async def work(driver: Driver) -> None:
+        ends = []
+        for _ in range(2):
+            assert name((await driver.stop()).frame) == "jumps"
+            for _ in range(4):
+                found = name((await driver.step(kind)).frame)
+                if found != "jumps":
+                    break
+            ends.append(found)
+            await driver.session.resume()
+        assert ends == ["program.py:4", "around"]
+        await driver.exit()
+
+    run_session(work, script, "jumps")

@@ -13,6 +13,7 @@ from ...backends import events as engine
 from ...backends.events import StopCause
 from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame, Role, Stack
+from ...stacks.roles import is_stub
 from ..stops.facts import UNREAD, Unread
 from .places import NOWHERE, FunctionCalls, Momentary, Pad, Places
 from .step import CONTINUE, NATIVE_MOVES, Step
@@ -24,6 +25,7 @@ from .step_frames import (
     is_foreign,
     is_header,
     is_inlined_in_users,
+    native_caller,
     same_line,
     user_below,
 )
@@ -262,6 +264,11 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is None or _is_there(top, step, momentary):
         return ENDS
+    if is_stub(top):  # the function has ended in a jump to a function of another library
+        caller = native_caller(arrival.stack)
+        if caller is not None:
+            return Outcome(False, Places(returns=(caller,)))
+        return GOES_ON if momentary.landings else ENDS
     if step.kind == "step" and step.top is not None:
         return _detour(arrival, step)
     if step.top is not None and top.inlined and is_inlined_in_users(arrival.stack):
