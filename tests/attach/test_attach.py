@@ -466,6 +466,15 @@ def test_cycles() -> None:
         assert "[None, None, None]" in answer_of(process)
 
 
+def test_a_second_session_begins_without_a_stop_of_the_first() -> None:
+    """From 3.12 on a function is met again while the first one lets go, and pydevd keeps the wish to stop there."""
+    python = other_interpreter("3.13")
+    with in_state("busy", python) as process:
+        for _ in range(3):
+            done = attach(process.pid, "-b", "py:tick", "-x", "continue")
+            assert "* Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
+
+
 def _installed_elsewhere(folder: Path) -> dict[str, str]:
     """The environment of a dualdbg, with a debugpy, that lies in ``folder``."""
     import debugpy
