@@ -1,8 +1,8 @@
 """Which lock a thread waits for and which locks a thread holds, from the locks' own memory.
 
 pthread_mutex_t: glibc's sysdeps/nptl/bits/struct_mutex.h (__lock, __count, __owner). ``_thread.lock`` and
-``_thread.RLock``: Modules/_threadmodule.c; up to 3.13.0 their lock is a semaphore, on which a waiter sleeps. Later it is
-a PyMutex, a byte: a waiter sleeps on a semaphore of its own, behind the address of that byte (``struct wait_entry``,
+``_thread.RLock``: Modules/_threadmodule.c; up to 3.13.0 their lock is a semaphore, on which a waiter sleeps. Later it
+is a PyMutex, a byte: a waiter sleeps on a semaphore of its own, behind the address of that byte (``struct wait_entry``,
 Python/parking_lot.c).
 """
 
