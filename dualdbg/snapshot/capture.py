@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..symbols.address_space import AddressSpace, Module, root_of
@@ -33,7 +33,8 @@ from .linux.procfs import (
 )
 from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
-from .linux.system_calls import MADE_LENGTH, RESTARTED, number_made
+from .restarted import with_own_number
+from .unwind.unwinder import Unwinder
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
@@ -182,17 +183,9 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
 
 
 def _name_restarted_calls(result: Captured, memory: ProcessMemory) -> None:
-    """Give an interrupted wait its own number again: a stop turns a wait with a time limit into restart_syscall(2)."""
+    unwinder = Unwinder(memory, result.modules)
     for tid, registers in result.registers.items():
-        call = registers.system_call
-        if call is None or call[0] != RESTARTED or registers.architecture is not X86_64:
-            continue
-        try:
-            number = number_made(memory.read(registers.pc - MADE_LENGTH, MADE_LENGTH))
-        except DualdbgError:
-            continue
-        if number is not None:
-            result.registers[tid] = replace(registers, system_call=(number, *call[1:]))
+        result.registers[tid] = with_own_number(registers, memory, unwinder) or registers
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:
