@@ -19,7 +19,7 @@ from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
 from ..symbols.source_lines import SourceLines
-from .capture import Captured, Wanted
+from .capture import Captured, Wanted, name_calls
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
 from .facts import ProcessReport
@@ -231,6 +231,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         interpreter=find_interpreter(modules),
         is_core=True,
     )
+    name_calls(result)
     if result.interpreter is not None:
         try:
             reader = PythonReader(memory, result.interpreter)

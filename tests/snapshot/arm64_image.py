@@ -78,18 +78,20 @@ def image(*functions: Function) -> Module:
 
 @dataclass
 class Words(Memory):
-    """Memory of 64-bit words, by address; what is in no page of theirs is not mapped."""
+    """Memory of 64-bit words, by address, and of one piece of code; what is in no page of theirs is not mapped."""
 
     words: dict[int, int] = field(default_factory=dict)
+    code: tuple[int, bytes] = 0, b""
 
     def __post_init__(self) -> None:
         super().__init__()
 
     def _load(self, page: int) -> bytes | None:
         there = {address: word for address, word in self.words.items() if address // PAGE == page}
-        if not there:
+        start, code = self.code
+        if not there and not start <= page * PAGE < start + len(code):
             return None
-        data = bytearray(PAGE)
+        data = bytearray(code[max(page * PAGE - start, 0) :][:PAGE].ljust(PAGE, b"\0"))
         for address, word in there.items():
             struct.pack_into("<Q", data, address % PAGE, word)
         return bytes(data)

@@ -7,13 +7,16 @@ import struct
 import pytest
 
 from dualdbg.snapshot.core_file import Core, _read_notes
+from dualdbg.snapshot.interrupted_calls import with_call
 from dualdbg.snapshot.linux.registers import (
     AARCH64,
+    X86_64,
     Registers,
     known_stack_pointer,
     registers_from_regset,
     with_regset,
 )
+from dualdbg.snapshot.linux.system_calls import describe, number_of
 from dualdbg.snapshot.unwind.unwinder import RawFrame, Unwinder, Unwound
 from dualdbg.symbols.address_space import Module
 from tests.snapshot.arm64_image import BASE, TEXT, Function, Words, image
@@ -197,3 +200,58 @@ def test_the_other_register_sets_of_a_core_belong_to_the_thread_before_them() ->
         None,
     )
     assert (second, two.pc, two.thread_pointer, two.system_call) == (8, 0x200, 0x5678, (98, 0, 1, 2, 3, 4, 5))
+
+
+MOV_X8 = 0xD2800008  # mov x8, #0; the number is in bits 5 to 20
+
+
+def in_call(functions: list[Function], pc: int, words: dict[int, int] | None = None, **values: int) -> object:
+    """The number of the system call that the thread at ``pc`` is in, and its arguments."""
+    module = image(*functions)
+    start = registers(BASE + TEXT + pc, **values)
+    memory = Words(words or {})
+    memory.code = BASE + TEXT, module.library.elf.bytes_at(TEXT, 0x1000) if module.library else b""
+    return with_call(start, memory, Unwinder(memory, [module])).system_call
+
+
+def test_the_call_that_a_stop_interrupted() -> None:
+    """The kernel has put the pc back to the svc, and x0 to the argument."""
+    function = Function(0x100, [NOP, MOV_X8 | 63 << 5, SVC, RET])
+    values = {"x8": 63, "x0": 5, "x1": 0x7000, "x2": 10, "x3": 3, "x4": 4, "x5": 6}
+    assert in_call([function], 0x108, **values) == (63, 5, 0x7000, 10, 3, 4, 6)
+    assert in_call([function], 0x104, **values) is None
+    assert in_call([function], 0x10C, **values) is None  # the call has returned
+
+
+@pytest.mark.parametrize("wait", [98, 101, 115])
+def test_the_own_number_of_a_wait_that_is_restarted(wait: int) -> None:
+    begin, values = [NOP] * 64, {"x8": 128, "x0": 9}
+    function = Function(0x100, [*begin, MOV_X8 | wait << 5, NOP, SVC, RET])
+    assert in_call([function], 0x208, **values) == (wait, 9, 0, 0, 0, 0, 0)
+    other = Function(0x100, [*begin, MOV_X8 | 73 << 5, NOP, SVC, RET])  # ppoll is restarted as itself
+    assert in_call([other], 0x208, **values) == (128, 9, 0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one thread", "several threads"])
+def test_the_own_number_is_found_where_the_c_library_passes_it_on(several: bool) -> None:
+    """glibc 2.41: nanosleep loads it, __internal_syscall_cancel or __syscall_cancel_arch makes the call."""
+    code = BASE + TEXT
+    load = Function(
+        0x200, [*[NOP] * 32, SAVES, 0xD2800006 | 115 << 5, bl(0x288, 0x300), NOP], b"\x60" + SAVED
+    )
+    middle = Function(
+        0x300, [PACIASP, SAVES, 0xAA0603E8, bl(0x30C, 0x400), SVC, NOP], b"\x41" + SIGNED + SAVED
+    )
+    leaf = Function(0x400, [BTI, NOP, 0xAA0103E8, SVC, RET])
+    main = Function(0x000, [NOP, bl(4, 0x200), NOP], OUTERMOST)
+    words = {STACK: 0, STACK + 8: code + 0x28C, STACK + 32: 0, STACK + 40: code + 8}
+    pc, values = (0x40C, {"x30": code + 0x310}) if several else (0x310, {})
+    functions = [main, load, middle, leaf]
+    assert in_call(functions, pc, words, x8=128, x0=9, **values) == (115, 9, 0, 0, 0, 0, 0)
+    assert in_call([main, load, middle, leaf], pc, {}, x8=128, x0=9, **values) == (128, 9, 0, 0, 0, 0, 0)
+
+
+def test_what_is_futex_on_one_machine_is_another_call_on_the_other() -> None:
+    assert number_of(AARCH64, "futex") == 98
+    assert number_of(X86_64, "futex") == 202
+    assert describe(AARCH64, 202) == ("accept", 0)
