@@ -31,8 +31,8 @@ _PASSED_ON = b"\x4c\x89\x5c\x24\x08\x0f\x05"
 _SVC = 0xD4000001
 _NUMBER_IN = 8  # x8
 _LOOKED_BACK = 32  # instructions
-# The same two functions on AArch64: the number comes in x6 to __internal_syscall_cancel, which makes the call itself in a
-# process with one thread, and in x1 to __syscall_cancel_arch. So the caller has loaded it, or the caller of the caller.
+# The same two functions on AArch64: the number comes in x6 to __internal_syscall_cancel, which makes the call itself in
+# a process with one thread, and in x1 to __syscall_cancel_arch. The caller has loaded it, or the caller of the caller.
 _LOADED_BY = {6: 1, 1: 2}
 
 
