@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -45,28 +46,34 @@ def unwound(module: Module, start: Registers, words: dict[int, int]) -> Unwound:
     return Unwinder(Words(words), [module]).unwind(start)
 
 
-def test_a_leaf_that_a_signal_interrupted_is_there() -> None:
+@pytest.mark.parametrize("inside", [True, False], ids=["a file has it", "between the segments of a file"])
+def test_a_leaf_that_a_signal_interrupted_is_there(inside: bool) -> None:
     """Neither the vDSO's code has frame information, nor does the leaf use any stack."""
     module = image(
         Function(0x000, [NOP, bl(4, 0x100), NOP], OUTERMOST),  # main calls the leaf
         Function(0x100, [NOP, NOP, RET]),
         Function(0x200, [SAVES, NOP, NOP, NOP], SAVED),  # the handler
-        Function(0x2FC, [NOP, *SIGRETURN], None),
+        Function(0x2FC, [NOP, *(SIGRETURN if inside else [NOP, NOP])], None),
     )
     code = BASE + TEXT
+    trampoline = code + 0x300
+    if not inside:
+        module = replace(module, end=BASE + 0x10000)
+        trampoline = BASE + 0x8000
     frame = STACK + 32  # struct rt_sigframe, at the end of the handler's frame
     interrupted = STACK + 0x2000
     words = {
-        STACK: 0, STACK + 8: code + 0x300,
+        STACK: 0, STACK + 8: trampoline,
         frame + 0x138 + 8 * 30: code + 8,
         frame + 0x138 + 8 * 31: interrupted,
         frame + 0x138 + 8 * 32: code + 0x104,
     }  # fmt: skip
     words |= dict.fromkeys(range(frame + 0x138, frame + 0x138 + 8 * 30, 8), 0)
+    words[trampoline] = int.from_bytes(struct.pack("<II", *SIGRETURN), "little")
     assert unwound(module, registers(code + 0x20C), words) == Unwound(
         [
             RawFrame(code + 0x20C, STACK, is_call=False),
-            RawFrame(code + 0x300, frame, is_call=True, is_signal=True),
+            RawFrame(trampoline, frame, is_call=True, is_signal=True),
             RawFrame(code + 0x104, interrupted, is_call=False),
             RawFrame(code + 0x008, interrupted, is_call=True),
         ]

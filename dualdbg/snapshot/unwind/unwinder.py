@@ -122,13 +122,16 @@ class Unwinder:
         return known
 
     def _code(self, address: int, size: int) -> bytes | None:
-        """Code by the file that it was mapped from, else by the memory; None where neither can be read."""
+        """Code by the file that it was mapped from, else by the memory; None where neither can be read.
+
+        The kernel may put the vDSO between the segments of a file.
+        """
         module = self.module_at(address)
+        elf = module.library.elf if module is not None and module.library is not None else None
+        offset = elf.offset_of(address - module.bias) if elf is not None and module is not None else None
         try:
-            if module is not None and module.library is not None:
-                elf = module.library.elf
-                offset = elf.offset_of(address - module.bias)
-                return elf.bytes_at(offset, size) if offset is not None else None
+            if elf is not None and offset is not None:
+                return elf.bytes_at(offset, size)
             return self._memory.read(address, size)
         except (SymbolError, UnreadableMemory):
             return None
