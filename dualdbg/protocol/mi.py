@@ -1,6 +1,7 @@
 """GDB/MI: one complete output line becomes one record, one command becomes one line (no I/O).
 
-The grammar is in the GDB manual, "GDB/MI Output Syntax"; :mod:`mi_grammar` reads the results.
+The grammar is in the GDB manual, "GDB/MI Output Syntax"; :mod:`mi_grammar` sees to it that pygdbmi's parser gets
+nothing else, of a bounded length.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, Union
 
+from pygdbmi import gdbmiparser
+
 from ..errors import ProtocolError
-from .mi_grammar import read_results, unquote
+from .mi_grammar import checked_results
 
 
 @dataclass(frozen=True)
@@ -139,13 +142,63 @@ def parse_line(line: str, wanted: Container[str] | None = None) -> Record | None
 def _payload(results: str | None) -> Results:
     if not results:
         return Results({})
-    return Results(read_results(results))
+    text = checked_results(results)
+    try:
+        parsed = gdbmiparser.parse_response(f"=results{text}")["payload"]
+    except (ValueError, TypeError, IndexError, RecursionError) as error:
+        raise ProtocolError(f"gdb wrote a record that cannot be read: {results[:200]!r}") from error
+    if not isinstance(parsed, dict):
+        raise ProtocolError(f"gdb wrote a record that cannot be read: {results[:200]!r}")
+    return Results(parsed)
 
 
 def request_of(line: str) -> int | None:
     """The token of the request that a line answers, even when the rest of it cannot be read; None for no answer."""
     match = _REQUEST.match(line)
     return int(match[1]) if match is not None else None
+
+
+_ESCAPES = {
+    "n": 10,
+    "t": 9,
+    "r": 13,
+    "a": 7,
+    "b": 8,
+    "f": 12,
+    "v": 11,
+    "e": 27,
+    "\\": 92,
+    '"': 34,
+    "'": 39,
+}
+
+
+def unquote(text: str) -> str:
+    """The text of an MI c-string, its quotes and escapes taken away; octal escapes are bytes of UTF-8."""
+    if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
+        text = text[1:-1]
+    if "\\" not in text:
+        return text
+    out = bytearray()
+    position = 0
+    while position < len(text):
+        backslash = text.find("\\", position)
+        if backslash < 0 or backslash + 1 >= len(text):
+            out += text[position:].encode("utf-8", "surrogateescape")
+            break
+        out += text[position:backslash].encode("utf-8", "surrogateescape")
+        following = text[backslash + 1]
+        if following in "01234567":
+            end = backslash + 1
+            while end < len(text) and end < backslash + 4 and text[end] in "01234567":
+                end += 1
+            out.append(int(text[backslash + 1 : end], 8) & 0xFF)
+            position = end
+        else:
+            code = _ESCAPES.get(following)
+            out += bytes([code]) if code is not None else following.encode("utf-8", "surrogateescape")
+            position = backslash + 2
+    return out.decode("utf-8", "replace")
 
 
 def quote(text: str) -> str:

@@ -1,165 +1,112 @@
-"""The results of a GDB/MI record, read in one pass (no I/O).
+"""The grammar of GDB/MI's results, checked in one pass (no I/O): what passes is safe for pygdbmi's parser.
 
-Each character is looked at once or twice, whatever gdb writes. The grammar, from the GDB manual ("GDB/MI Output
-Syntax"):
+For some texts that are not MI (a list that is not closed) that parser never ends; others it misreads. Here each
+character is looked at once or twice. The grammar is in the GDB manual, "GDB/MI Output Syntax":
 
     results -> ("," result)*        result -> name "=" value        value -> string | tuple | list
     tuple -> "{}" | "{" result ("," result)* "}"
     list -> "[]" | "[" value ("," value)* "]" | "[" result ("," result)* "]"
 
-gdb up to 13 writes the commands of a breakpoint as a tuple of values, ``{"silent","print x"}``; that is a list.
+gdb up to 13 writes the commands of a breakpoint as a tuple of values, ``{"silent","print x"}``; it is passed on as a
+list.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ..errors import ProtocolError
 
-MAXIMUM = 1 << 17  # characters of a record; most have some hundred
+MAXIMUM = 1 << 17  # characters of a record; most have some hundred, and pygdbmi takes 10 µs for each
 DEEPEST = 64  # tuples and lists within each other
 
-_TEXT = r'"[^"\\]*(?:\\(?:[0-7]{3}|[\'"\\abefnrt])[^"\\]*)*"'
-_STRING = re.compile(_TEXT)
-_NAME = re.compile(r"([^\s\"{}\[\],=]+)=")
-_NAMED_STRING = re.compile(rf"{_NAME.pattern}({_TEXT})")  # what most results are
+_STRING = re.compile(r'"[^"\\]*(?:\\(?:[0-7]{3}|[\'"\\abefnrt])[^"\\]*)*"')
+_NAME = re.compile(r"[^\s\"{}\[\],=]+=")
 _CLOSERS = {"{": "}", "[": "]"}
 _OPENERS = frozenset('"{[')
 
 
-def read_results(text: str) -> dict[str, Any]:
-    """The values of ``text`` by their names: texts, dictionaries and lists; it begins with the comma before the first.
+def checked_results(text: str) -> str:
+    """``text``, which begins with the comma before the first result, as pygdbmi's parser can read it.
 
-    A name that comes again has the list of its values; in a list the names are left out. Raises ProtocolError for what
-    does not follow the grammar, or is too long or too deep.
+    Raises ProtocolError for what does not follow the grammar, or is too long or too deep.
     """
     if len(text) > MAXIMUM:
         raise ProtocolError(f"gdb wrote a record of {len(text)} characters, more than {MAXIMUM}")
-    reader = _Reader(text)
-    reader.comma()
-    return reader.named("")
+    return _Check(text).run()
 
 
-class _Reader:
+class _Check:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._depth = 0
+        self._closers: list[str] = []  # of the tuples and lists that are open
+        self._lists: list[bool] = []  # for each of them: its items are values
+        self._changed: list[tuple[int, str]] = []  # positions of braces to replace by brackets
 
-    def comma(self) -> None:
-        if self._next() != ",":
-            raise self._refused("a comma or an end is missing")
-        self._at += 1
-
-    def named(self, closer: str) -> dict[str, Any]:
-        """Results up to ``closer``, of which there is one at least; the end of the text is "" and closes, too."""
-        found: dict[str, Any] = {}
-        while True:
-            name, value = self._result()
-            if name not in found:
-                found[name] = value
-            elif isinstance(found[name], list):
-                found[name].append(value)
+    def run(self) -> str:
+        while self._at < len(self._text):
+            if self._closers and self._text[self._at] == self._closers[-1]:
+                self._close()
+            elif self._text[self._at] == ",":
+                self._at += 1
+                self._item()
             else:
-                found[name] = [found[name], value]
-            if self._next() == closer:
-                return found
-            self.comma()
+                raise self._refused("a comma or an end is missing")
+        if self._closers:
+            raise self._refused(f"{self._closers[-1]} is missing")
+        return self._rewritten()
 
-    def _listed(self, closer: str, are_values: bool) -> list[Any]:
-        found = []
+    def _item(self) -> None:
+        """A result or a value; of a tuple or a list only its beginning, with its first item."""
         while True:
-            found.append(self._value() if are_values else self._result()[1])
-            if self._next() == closer:
-                return found
-            self.comma()
+            values = self._lists[-1] if self._lists else False
+            if not values:
+                name = _NAME.match(self._text, self._at)
+                if name is None:
+                    raise self._refused("a name is missing")
+                self._at = name.end()
+            opener = self._text[self._at : self._at + 1]
+            if opener == '"':
+                string = _STRING.match(self._text, self._at)
+                if string is None:
+                    raise self._refused("a text has no end, or an escape that gdb does not write")
+                self._at = string.end()
+                return
+            if opener not in _CLOSERS:
+                raise self._refused("a value is missing")
+            if self._open(opener):
+                return
 
-    def _result(self) -> tuple[str, Any]:
-        quick = _NAMED_STRING.match(self._text, self._at)
-        if quick is not None:
-            self._at = quick.end()
-            return quick[1], unquote(quick[2])
-        name = _NAME.match(self._text, self._at)
-        if name is None:
-            raise self._refused("a name is missing")
-        self._at = name.end()
-        return name[1], self._value()
-
-    def _value(self) -> Any:
-        opener = self._next()
-        if opener == '"':
-            string = _STRING.match(self._text, self._at)
-            if string is None:
-                raise self._refused("a text has no end, or an escape that gdb does not write")
-            self._at = string.end()
-            return unquote(string[0])
-        if opener not in _CLOSERS:
-            raise self._refused("a value is missing")
-        if self._depth == DEEPEST:
+    def _open(self, opener: str) -> bool:
+        """Begin a tuple or a list; True when it is empty, and has ended."""
+        if len(self._closers) == DEEPEST:
             raise self._refused(f"more than {DEEPEST} tuples and lists within each other")
-        self._depth += 1
+        following = self._text[self._at + 1 : self._at + 2]
+        values = following in _OPENERS if following else False
+        if opener == "{" and values:
+            self._changed.append((self._at, "["))
         self._at += 1
-        value = self._inside(opener, _CLOSERS[opener])
-        self._depth -= 1
+        self._closers.append(_CLOSERS[opener])
+        self._lists.append(values)
+        if following != self._closers[-1]:
+            return False
+        self._close()
+        return True
+
+    def _close(self) -> None:
+        if self._lists.pop() and self._closers[-1] == "}":
+            self._changed.append((self._at, "]"))
+        self._closers.pop()
         self._at += 1
-        return value
 
-    def _inside(self, opener: str, closer: str) -> Any:
-        """What stands in a tuple or a list, up to its end."""
-        following = self._next()
-        if following == closer:
-            return {} if opener == "{" else []
-        if opener == "{" and following not in _OPENERS:
-            return self.named(closer)
-        return self._listed(closer, following in _OPENERS)
-
-    def _next(self) -> str:
-        return self._text[self._at : self._at + 1]
+    def _rewritten(self) -> str:
+        parts, start = [], 0
+        for at, character in self._changed:
+            parts += [self._text[start:at], character]
+            start = at + 1
+        return "".join([*parts, self._text[start:]])
 
     def _refused(self, why: str) -> ProtocolError:
         shown = self._text[max(self._at - 20, 0) : self._at + 40]
         return ProtocolError(f"gdb wrote what is not MI: {why} at {self._at}, near {shown!r}")
-
-
-_ESCAPES = {
-    "n": 10,
-    "t": 9,
-    "r": 13,
-    "a": 7,
-    "b": 8,
-    "f": 12,
-    "v": 11,
-    "e": 27,
-    "\\": 92,
-    '"': 34,
-    "'": 39,
-}
-
-
-def unquote(text: str) -> str:
-    """The text of an MI c-string, its quotes and escapes taken away; octal escapes are bytes of UTF-8."""
-    if len(text) >= 2 and text[0] == '"' and text[-1] == '"':
-        text = text[1:-1]
-    if "\\" not in text:
-        return text
-    out = bytearray()
-    position = 0
-    while position < len(text):
-        backslash = text.find("\\", position)
-        if backslash < 0 or backslash + 1 >= len(text):
-            out += text[position:].encode("utf-8", "surrogateescape")
-            break
-        out += text[position:backslash].encode("utf-8", "surrogateescape")
-        following = text[backslash + 1]
-        if following in "01234567":
-            end = backslash + 1
-            while end < len(text) and end < backslash + 4 and text[end] in "01234567":
-                end += 1
-            out.append(int(text[backslash + 1 : end], 8) & 0xFF)
-            position = end
-        else:
-            code = _ESCAPES.get(following)
-            out += bytes([code]) if code is not None else following.encode("utf-8", "surrogateescape")
-            position = backslash + 2
-    return out.decode("utf-8", "replace")

@@ -66,15 +66,20 @@ def _errno_kept(call: _Call, function: int) -> Iterator[None]:
     inferior.write_memory(errno, saved)
 
 
+_THREAD_POINTERS = {"i386": "fs_base", "aarch64": "tpidr"}
 # From the thread pointer, the same in each thread; by process, and the function that says it: exec changes both.
 _errno_offsets: dict[tuple[int, int], int] = {}
 
 
 def _place_of_errno(call: _Call, function: int) -> int:
     """Where errno of the selected thread is. It is asked for once, where the thread pointer is known."""
+    frame = gdb.newest_frame()
+    name = _THREAD_POINTERS.get(frame.architecture().name().partition(":")[0])
     try:
-        pointer = int(gdb.newest_frame().read_register("fs_base"))
-    except (gdb.error, ValueError):  # of x86-64 only
+        pointer = int(frame.read_register(name)) if name is not None else None
+    except (gdb.error, ValueError):  # gdb does not know it of this target
+        pointer = None
+    if pointer is None:
         return call("__errno_location")
     key = _pid(), function
     if key not in _errno_offsets:

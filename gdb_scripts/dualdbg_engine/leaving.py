@@ -9,6 +9,7 @@ import threading
 from typing import Iterator
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 from .interrupting import interrupt_quietly
 from .parking import unpark
@@ -82,7 +83,7 @@ def _no_stop_at_signals() -> Iterator[None]:
     gdb would give up the call at such a stop: its frame would stay on the stack, and lead to nowhere once gdb is gone.
     A SIGSTOP is dropped: gdb stops threads by it, and what is left of that would stop the program when gdb is gone.
     """
-    rows = [line.split() for line in gdb.execute("info signals", to_string=True).splitlines()]
+    rows = [line.split() for line in plain(gdb.execute("info signals", to_string=True)).splitlines()]
     # Stop, print, pass: Yes or No.
     table = {row[0]: row[1:4] for row in rows if row[:1] and row[0].startswith("SIG")}
     names = " ".join(

@@ -296,7 +296,7 @@ class Thing(Base):
         return 5
 
 def look(thing, nothing):
-    return os.getpid()
+    return os.getsid(0)
 
 look(Thing(), object())
 """
@@ -305,9 +305,9 @@ look(Thing(), object())
 def test_print_shows_an_object_alike_at_both_kinds_of_stop(tmp_path: Path) -> None:
     program = tmp_path / "opaque.py"
     program.write_text(OPAQUE)
-    line = OPAQUE.splitlines().index("    return os.getpid()") + 1
+    line = OPAQUE.splitlines().index("    return os.getsid(0)") + 1
     asked = ["print thing", "print thing --offset 1 --limit 1", "print nothing", "print thing.name"]
-    commands = [*asked, "break os_getpid", "continue", "up", *asked]
+    commands = [*asked, "break getsid", "continue", "up", *asked]
     words = [word for command in commands for word in ("-x", command)]
     done = dualdbg("run", program, "-b", f"opaque.py:{line}", *words, "--batch")
     shown = re.compile(r"<.* object at 0x|(?:int|str|list) \w+ = |'lathe'")
