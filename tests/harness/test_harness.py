@@ -28,7 +28,8 @@ def run_test(folder: Path, body: str, ci: bool = False, options: Sequence[str] =
     """The exit status and the output of pytest for a test file, under our conftest."""
     test_file = folder / "test_it.py"
     test_file.write_text(
-        "import os, subprocess, sys\nimport pytest\nfrom tests.support import require\n" + body
+        "import os, subprocess, sys\nimport pytest\nfrom tests import conftest\nfrom tests.support import require\n"
+        + body
     )
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-q", "-ra"]
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
@@ -50,6 +51,7 @@ def test_a_child_left_behind_fails_the_test_and_is_ended(tmp_path: Path) -> None
     status, output = run_test(
         tmp_path,
         """
+conftest._GRACE_SECONDS = 0.5
 def test_it():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     open(os.path.dirname(__file__) + "/pid", "w").write(str(child.pid))
@@ -66,6 +68,7 @@ def test_an_orphan_left_behind_is_found(tmp_path: Path) -> None:
     status, output = run_test(
         tmp_path,
         f"""
+conftest._GRACE_SECONDS = 0.5
 def test_it():
     output = subprocess.run([sys.executable, "-c", {ORPHAN!r}], capture_output=True, text=True).stdout
     open(os.path.dirname(__file__) + "/pid", "w").write(output)
