@@ -140,7 +140,7 @@ PROMISED: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {
     ("stdin and stdout closed", "dap"): (2, CLOSED),
     ("stdout closed", "dap"): (2, ("standard output is closed", "--listen")),
     ("all closed", "dap"): (2, ()),
-    ("stdout full", "dap"): (0, ()),  # the client is gone
+    ("stdout full", "dap"): (2, ("no editor is at the other end", "--listen")),
     ("a read-only root", "vscode init"): (2, ("cannot be written",)),
     **{("3 processes", command): (3, ("3 processes", "ulimit -u")) for command in ("run", "run -b")},
     **{

@@ -27,7 +27,11 @@ Event = dict[str, Any]
 
 def answers(done: Done, names: Sequence[str] = ("value", "variables", "error", "output")) -> list[Event]:
     """What the commands said, the program's own output left out."""
-    return [event for event in done.events if event["event"] in names and event.get("stream") != "stdout"]
+    return [
+        event
+        for event in done.events
+        if event["event"] in names and event.get("stream") not in ("stdout", "stderr")
+    ]
 
 
 def debugged(program: Path, spec: str, *commands: str) -> Done:
@@ -154,7 +158,7 @@ def test_the_words_at_the_interpreter_of_torchscript(schema: jsonschema.Draft202
     assert arguments["type"] == "pybind11::args" and arguments["child_count"] == 1  # without self
     assert [(row["name"], row["type"]) for row in arguments["children"]] == [("[1]", "torch.Tensor")]
     stack, full, first, tensor, frame, code, graph, operator, keys = said[:9]
-    assert stack["type"] == "torch::jit::Stack"
+    assert stack.get("type") == "torch::jit::Stack", stack
     assert stack["data"]["found"].startswith("register rsi at the entry of torch::jit::InterpreterStateImpl")
     assert stack["child_count"] == 2
     model, ones = stack["children"]

@@ -69,14 +69,8 @@ def test_frames_locals_and_locks(python: Path) -> None:
         source = (PROGRAMS / "python_stack.py").read_text(encoding="utf-8").splitlines()
         start = names.index("start")
         assert names[:start] in (
-            [
-                "generate",
-                "generate",
-                "<listcomp>",
-                "inner",
-                "<lambda>",
-                "work",
-            ],  # a frame of its own up to 3.11
+            # A frame of its own up to 3.11.
+            ["generate", "generate", "<listcomp>", "inner", "<lambda>", "work"],
             ["generate", "generate", "inner", "<lambda>", "work"],
         )
         for frame, text in zip(frames, ("os.read(reader, 1)", "yield from generate"), strict=False):

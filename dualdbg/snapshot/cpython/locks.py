@@ -14,16 +14,10 @@ from ..facts import Lock
 from .reader import PythonReader, PythonThreadState
 from .slots import PythonSlots, readable_objects
 
-_FUTEX_NUMBERS = {202, 98}  # x86-64, aarch64
 _LOCK_TYPES = {"_thread.lock": "lock", "_thread.RLock": "rlock"}
 MUTEX_OWNER = 8  # offset of __owner
 _RLOCK_OWNER = 8  # behind the lock itself
 _PARKED_AT = 8  # bytes from wait_entry.addr to its semaphore
-
-
-def is_futex(system_call: tuple[int, ...] | None) -> bool:
-    """Whether a system call, its number first, is futex(2). None: the thread is in none."""
-    return system_call is not None and system_call[0] in _FUTEX_NUMBERS
 
 
 class LockReader:

@@ -55,13 +55,15 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
     "epoll_pwait2": (441, 441, 0),
     "futex_waitv": (449, 449, None),
 }
-# The number under which the kernel restarts a call with a time limit that a stop has interrupted: restart_syscall(2).
-RESTARTED = 219  # x86-64
-
 _BY_NUMBER = tuple(
     {numbers[column]: (name, numbers[2]) for name, numbers in _CALLS.items() if numbers[column] is not None}
     for column in (0, 1)
 )
+
+
+def number_of(architecture: Architecture, name: str) -> int | None:
+    """The number of a call that is listed; None where the machine has none of this name."""
+    return _CALLS[name][1 if architecture is AARCH64 else 0]
 
 
 def describe(architecture: Architecture, number: int) -> tuple[str, int | None]:
