@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from functools import partial
 from typing import Any, Callable, Sequence
 
@@ -33,7 +34,34 @@ def _gone(point: gdb.Breakpoint) -> None:
         done()
 
 
+def _library_gone(event: Any) -> None:
+    """A library was unloaded: breakpoints in it are switched off until the session deletes them at this stop.
+
+    gdb 18 would set them at the same addresses again, where nothing is mapped, and stand still without a word when it
+    cannot (handle_inferior_event).
+    """
+    try:
+        memory = os.open("/proc/%d/mem" % gdb.selected_inferior().pid, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return  # a core, or the process has ended
+    try:
+        for point in gdb.breakpoints():
+            if point.type == gdb.BP_BREAKPOINT and point.enabled and not _is_mapped(memory, point):
+                point.enabled = False
+    finally:
+        os.close(memory)
+
+
+def _is_mapped(memory: int, point: gdb.Breakpoint) -> bool:
+    try:
+        return all(os.pread(memory, 1, place.address) for place in point.locations)
+    except OSError:
+        return False
+
+
 gdb.events.breakpoint_deleted.connect(_gone)
+if int(gdb.VERSION.partition(".")[0]) >= 18:
+    gdb.events.free_objfile.connect(_library_gone)
 
 
 def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:

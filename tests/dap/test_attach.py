@@ -36,7 +36,7 @@ def test_breakpoints_of_both_languages(busy: subprocess.Popen[str], client: Clie
     client.go("stepOut", thread)
     client.stopped(reason="step")
     client.set_lines(PROGRAM, [])
-    assert client.set_functions(["PyNumber_Add"])[0]["verified"]
+    assert client.set_functions(["select"])[0]["verified"]
     client.go("continue", thread)
     client.stopped(reason="function breakpoint")
     client.set_functions([])
@@ -49,7 +49,7 @@ def test_breakpoints_of_both_languages(busy: subprocess.Popen[str], client: Clie
 
 def test_stop_at_once_and_restart_by_attaching_again(busy: subprocess.Popen[str], client: Client) -> None:
     client.start(
-        {"processId": str(busy.pid), "stopOnEntry": True, "breakpoints": ["PyNumber_Add"]}, command="attach"
+        {"processId": str(busy.pid), "stopOnEntry": True, "breakpoints": ["select"]}, command="attach"
     )
     thread = client.stopped(reason="pause")["threadId"]
     assert any(frame["name"] == "busy" for frame in client.stack(thread))

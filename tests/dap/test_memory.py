@@ -73,7 +73,7 @@ def test_disassembly_where_there_is_no_code(client: Client, frame: Message) -> N
 
 
 def test_the_disassembly_of_a_frame_without_source(client: Client) -> None:
-    client.start({"code": "import math\nmath.sin(1)"}, functions=["math_sin"])
+    client.start({"code": "import os\nos.getsid(0)"}, functions=["getsid"])
     without = client.stack(client.stopped()["threadId"])[0]
     assert without["source"]["origin"] == "disassembly"
     assert without["source"]["presentationHint"] == "deemphasize"
