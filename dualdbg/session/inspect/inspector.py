@@ -194,8 +194,9 @@ class Inspector:
 
     def unseen_frames(self, hold: PythonHold) -> int:
         """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on,
-        where C code may have called one of them from no function, or from one in which debugpy does not stop; else 0.
-        The thread stands, so memory has them.
+        where C code may have called the innermost, or one of them from no function, or from one in which debugpy does
+        not stop; else 0. The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an
+        exception ends the innermost, but in its callers.)
         """
         frames, at = self._frames_in_memory(hold)
         below = frames[at:]
@@ -203,7 +204,10 @@ class Inspector:
             return len(below)  # an inner function is still being left, and debugpy does not look at this one
         for frame, caller in zip(below, (*below[1:], None), strict=True):
             unseen = (
-                caller is None or is_of_a_library(caller.file or "") or self.reader.rules.is_ours(caller.file)
+                frame is below[0]
+                or caller is None
+                or is_of_a_library(caller.file or "")
+                or self.reader.rules.is_ours(caller.file)
             )
             if frame.entry and unseen and not self._is_start(frame):
                 return len(below)

@@ -137,7 +137,7 @@ class Freezer:
                 f"thread {tid} holds the GIL: frozen, it would stop every Python thread, debugpy's too",
                 "freeze it at a stop at which another thread holds the GIL",
             )
-        frames = await inspector.reader.native_frames(await inspector.gdb_thread(tid))
+        frames = await inspector.reader.native_frames(tid, await inspector.gdb_thread(tid))
         if waits_for_gil(frames):
             raise Unsafe(
                 f"thread {tid} waits for the GIL: frozen there, it would stop every Python thread",

@@ -71,7 +71,7 @@ class ArrivalReader:
         caller = caller_of_python(stack)
         if caller is None or not self._code.has(caller.pc):
             return None
-        frames = await self._inspector.reader.native_frames(await self._inspector.gdb_thread(tid))
+        frames = await self._inspector.reader.native_frames(tid, await self._inspector.gdb_thread(tid))
         below = exit_to_python(
             [frame for frame in frames if frame.level >= caller.level], self._inspector.reader.rules
         )

@@ -282,6 +282,12 @@ def quick(pydevd: Any) -> type:
             except Exception:
                 return True
 
+        def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
+            """Called where a step begins, too: see dualdbg_steps.py."""
+            super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
+            if thread_ident == pydevd.threading.get_ident():
+                pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
+
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
             """Not for the import machinery, which every import passes through: the user has called no library."""
             if not frame.f_code.co_filename.startswith("<frozen "):
