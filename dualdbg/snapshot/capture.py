@@ -238,13 +238,13 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
 def _vdso(pid: int, memory_file: int | None) -> list[Module]:
     """The code that the kernel maps into every process; it never changes while the process lives."""
     area = MemoryMap.read(pid).named("[vdso]")
-    if area is None:
-        return []
+    return [vdso(ProcessMemory(pid, memory_file), area.start, area.end)] if area is not None else []
+
+
+def vdso(memory: Memory, start: int, end: int) -> Module:
+    """The kernel's code in a process, as it is mapped there."""
     try:
-        elf = ElfFile.from_bytes(
-            ProcessMemory(pid, memory_file).read(area.start, area.end - area.start), "[vdso]"
-        )
-        bias = area.start - elf.loads()[0].address
-        return [Module("[vdso]", area.start, area.end, bias, Objfile(elf))]
+        elf = ElfFile.from_bytes(memory.read(start, end - start), "[vdso]")
+        return Module("[vdso]", start, end, start - elf.loads()[0].address, Objfile(elf))
     except (DualdbgError, IndexError) as error:
-        return [Module("[vdso]", area.start, area.end, area.start, None, str(error))]
+        return Module("[vdso]", start, end, start, None, str(error))

@@ -19,7 +19,7 @@ from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
 from ..symbols.source_lines import SourceLines
-from .capture import Captured, Wanted, name_calls
+from .capture import Captured, Wanted, name_calls, vdso
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
 from .facts import ProcessReport
@@ -29,7 +29,8 @@ from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
-_NT_PRSTATUS, _NT_PRPSINFO, _NT_FILE, _NT_SIGINFO = 1, 3, 0x46494C45, 0x53494749
+_NT_PRSTATUS, _NT_PRPSINFO, _NT_AUXV, _NT_FILE, _NT_SIGINFO = 1, 3, 6, 0x46494C45, 0x53494749
+_AT_SYSINFO_EHDR = 33  # linux/auxvec.h: where the vDSO is
 # asm-generic/siginfo.h: si_addr of a 64-bit process; sent without an address.
 _FAULT_AT, _SI_KERNEL = 16, 0x80
 _REGISTERS_AT = 112  # in struct elf_prstatus of 64-bit machines; pr_cursig is at 12, pr_pid at 32
@@ -54,6 +55,7 @@ class Core:
     name: str = ""
     arguments: str = ""
     signal: int = 0
+    vdso: int | None = None  # where it begins
     fault: int | None = None  # the address that a SIGSEGV or SIGBUS is about
     threads: list[tuple[int, Registers]] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
@@ -194,6 +196,9 @@ def _read_notes(data: bytes, core: Core) -> None:
                 (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
             core.files = _mapped_files(body)
+        elif kind == _NT_AUXV:
+            pairs = struct.iter_unpack("<QQ", body[: len(body) // 16 * 16])
+            core.vdso = next((value for key, value in pairs if key == _AT_SYSINFO_EHDR), None)
         elif core.threads:  # the other register sets of the thread whose NT_PRSTATUS was the last
             tid, registers = core.threads[-1]
             core.threads[-1] = tid, with_regset(registers, kind, body)
@@ -220,7 +225,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         first = core.files[0].path
         core.files = [replace(row, path=program) if row.path == first else row for row in core.files]
     memory = CoreMemory(elf, core.files)
-    modules = _modules(core, memory)
+    modules = [*_modules(core, memory), *_vdso(core, elf, memory)]
     facts = ProcessFacts(core.pid, 0, core.arguments or core.name, "X", os.getuid())
     result = Captured(
         facts=facts,
@@ -302,6 +307,12 @@ def _modules(core: Core, memory: CoreMemory) -> list[Module]:
         else:
             modules.append(Module(path, first.start, end, bias, library))
     return modules
+
+
+def _vdso(core: Core, elf: ElfFile, memory: CoreMemory) -> list[Module]:
+    """The kernel's code, which the core holds: it may lie between the segments of a mapped file."""
+    found = (one for one in elf.loads() if one.address == core.vdso and one.file_size)
+    return [vdso(memory, one.address, one.address + one.file_size) for one in found]
 
 
 def _build_id_in_memory(memory: CoreMemory, library: Objfile, bias: int) -> str | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.snapshot.capture import Wanted
+from dualdbg.snapshot.core_file import capture_core
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_command import dualdbg
 from tests.support import SAMPLES, read_ready, require
@@ -40,6 +42,8 @@ def test_a_core_has_the_stacks_of_the_process(native_samples: Path, tmp_path: Pa
     core = tmp_path / f"core.{pid}"
     assert stacks("core", str(core)) == live
     assert stacks("stacks", str(core)) == live
+    kernels = [one for one in capture_core(str(core), Wanted())[0].modules if one.path == "[vdso]"]
+    assert [one.library is not None for one in kernels] == [True]
 
     size = core.stat().st_size
     with core.open("r+b") as file:
