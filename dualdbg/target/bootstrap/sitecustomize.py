@@ -385,11 +385,11 @@ def keep_fork_quiet(pydevd: Any) -> None:
     os.register_at_fork(before=before, after_in_child=remove)
 
 
-def trace_from_the_programs_first_frame(pydevd: Any) -> None:
+def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
     """Up to 3.11: begins to trace where the interpreter starts the program, not in the frames of `site`.
 
     pydevd takes the outermost frame that it sees first for the thread's own, and looks for exceptions that
-    nobody handles there.
+    nobody handles there. A ``host`` is a program that is no interpreter: it may call any function first.
     """
     import pydevd_tracing
 
@@ -397,8 +397,11 @@ def trace_from_the_programs_first_frame(pydevd: Any) -> None:
     program = sys.modules["__main__"].__dict__
 
     def begin(frame: Any, event: str, arg: Any) -> Any:
+        code = frame.f_code
         if frame.f_back is None and (
-            frame.f_globals is program or frame.f_code.co_name == "_run_module_as_main"
+            frame.f_globals is program
+            or code.co_name == "_run_module_as_main"
+            or (host and not code.co_filename.startswith("<frozen "))
         ):
             debugger.enable_tracing(debugger.trace_dispatch)
             return debugger.trace_dispatch(frame, event, arg)
@@ -484,6 +487,8 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
 
     ``debugger`` makes its class of pydevd's module.
     """
+    if sys.implementation.name != "cpython":
+        raise RuntimeError("it is %s, not CPython" % sys.implementation.name)
     taken = take_low_descriptors()
     try:
         pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
@@ -497,7 +502,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
         trace_without_helper_threads()
     settrace(pydevd, settings)
     if sys.version_info < (3, 12):
-        trace_from_the_programs_first_frame(pydevd)
+        trace_from_the_programs_first_frame(pydevd, settings.get("host", False))
     else:
         keep_fork_quiet(pydevd)
     if follow_place() is None:
@@ -515,7 +520,9 @@ def start() -> None:
         elif settings is not None:
             connect(settings)
     except BaseException as error:
-        if settings is not None:  # `site` would swallow it and run the program without a debugger
+        if settings is not None and settings.get("host"):  # it runs on natively; the session says why
+            tell_failure(settings, "%s: %s" % (type(error).__name__, error))
+        elif settings is not None:  # `site` would swallow it and run the program without a debugger
             message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
             os.write(2, message.encode("utf-8", "replace"))
             os._exit(FAILED)
