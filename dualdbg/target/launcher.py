@@ -56,7 +56,6 @@ class Launch:
     script: str | None = None
     module: str | None = None
     code: str | None = None
-    native: str | None = None
     args: tuple[str, ...] = ()
     cwd: str | None = None
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -65,6 +64,7 @@ class Launch:
     stdout: Stream = "inherit"
     stderr: Stream = "inherit"
     own_terminal: bool = False
+    native: str | None = None
 
     def command(self) -> list[str]:
         """The command line that a user would type without dualdbg."""

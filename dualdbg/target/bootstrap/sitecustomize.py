@@ -146,6 +146,8 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     try:
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
         debugpy = sys.modules["debugpy"] = util.module_from_spec(spec)
+        if imports is not None:
+            imports.furnish(debugpy, package)
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
@@ -454,9 +456,25 @@ def load_beside(name: str) -> Any:
     from importlib import util
 
     spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
-    module = util.module_from_spec(spec)
+    module: Any = util.module_from_spec(spec)
+    if imports is not None:
+        module.__builtins__ = imports.builtins_of_ours()
     spec.loader.exec_module(module)
     return module
+
+
+imports: Any = None  # of a program that has not begun (dualdbg_imports.py)
+
+
+def keep_imports_apart() -> None:
+    """From now on, until the program begins, what is imported is for us."""
+    global imports
+    names: dict[str, Any] = {"__name__": "dualdbg_imports"}
+    path = os.path.join(HERE, "dualdbg_imports.py")
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), names)
+    imports = names["Imports"](HERE)
+    imports.begin()
 
 
 def load_probe(pydevd: Any) -> None:
@@ -511,14 +529,22 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
 
 def start() -> None:
     ours = sys.modules[__name__]
+    if SETTINGS in os.environ or FOLLOW in os.environ:
+        keep_imports_apart()
     where = follow_place()
     settings = take_settings(where is not None)
+    if imports is not None:
+        imports.hide()
     failure = import_the_users_own()
+    if imports is not None:
+        imports.show_as_the_programs()
     try:
         if where is not None:
             load_beside("dualdbg_follow").begin(where, settings, ours)
         elif settings is not None:
             connect(settings)
+        if imports is not None:
+            imports.program_begins()
     except BaseException as error:
         if settings is not None and settings.get("host"):  # it runs on natively; the session says why
             tell_failure(settings, "%s: %s" % (type(error).__name__, error))
