@@ -106,9 +106,8 @@ class Trace:
     """What a plan does, from a run without a debugger: its lines in their order, and where a step may end."""
 
     def __init__(self, walk: Walk, folder: Path) -> None:
-        self._slack = (
-            1 if walk.optimize != "0" else 0
-        )  # lines that the optimiser may have merged with the one before
+        # Lines that the optimiser may have merged with the one before.
+        self._slack = 1 if walk.optimize != "0" else 0
         functions = list(_functions())
         with tempfile.NamedTemporaryFile(suffix=".json") as file:
             words = [sys.executable, str(PROGRAM), walk.plan, file.name]
@@ -181,13 +180,25 @@ class Trace:
         return End(line, index, True, line.count - self._slack, most)
 
     def _resumed(self, kind: str, outside: int, now: End) -> list[End]:
-        """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed."""
+        """A generator that is left at a yield: debugpy's ``next`` stays in it, and goes on when it is resumed.
+
+        Where that is its end, the caller's line that resumed it goes on.
+        """
         if kind != "next" or now.line.native or "yield" not in _SCRIPT[now.line.line - 1]:
             return []
         for index in range(outside, len(self.lines)):
             line = self.lines[index]
             if (line.depth, line.function) == (now.line.depth, now.line.function):
                 return [self._begins(index)]
+        callers = self._callers(now)
+        return self._goes_on(callers[0], outside) if callers else []
+
+    def _goes_on(self, caller: Line, outside: int) -> list[End]:
+        """In the middle of the line of ``caller``, when it next comes."""
+        for index in range(outside, len(self.lines)):
+            line = self.lines[index]
+            if (line.depth, line.function, line.line) == (caller.depth, caller.function, caller.line):
+                return [End(line, index + 1, False, line.count, line.count)]
         return []
 
     def _outside(self, index: int, now: End, last: Line | None) -> list[End]:
@@ -361,8 +372,6 @@ async def _walk(
     if place != line:
         raise Wrong(f"the walk is to begin at {line}, and began at {place}")
     for kind in walk.kinds:
-        if kind == "finish" and now.line.function == "produced":
-            kind = "step"  # debugpy's step out of a generator waits for its end, and misses an exception that is it
         ends = trace.ends(kind, now)
         try:
             await session.step(kind)

@@ -1,22 +1,27 @@
-"""One row of the table in docs/systems.md: what works on this system, with the interpreter that runs this file.
+"""Rows of the tables in docs/systems.md: what works on this system, with the interpreter that runs this file.
 
-    python scripts/systems.py            the row of this system
-    python scripts/systems.py --head     the table's head
+    python scripts/systems.py                        the row of this system
+    python scripts/systems.py --head                 the table's head
+    python scripts/systems.py --tests [FOLDER...]    the row of its tests, then why some were skipped, and which failed
 
-Run it where dualdbg is installed for that interpreter. Each cell is a session of the command line, which either does
-what it says or not; takes about half a minute.
+Run it where dualdbg is installed for that interpreter. Each cell of the first table is a session of the command line,
+which either does what it says or not; takes about half a minute. The tests are those that need no PyTorch, with
+``[dev]`` installed: all folders of ``tests/``, or those that are named, one after the other; takes about an hour.
 """
 
 from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 SECONDS = 120.0
 PROGRAM = """\
@@ -126,10 +131,66 @@ def gdb_version() -> str:
     return shown.partition("\n")[0].rpartition(" ")[2]
 
 
+# -- tests -----------------------------------------------------------------------------------------------------------
+
+TESTS = Path(__file__).parent.parent / "tests"
+OUTCOMES = ("passed", "failed", "skipped")
+# What differs from run to run, or from one row of a table of tests to the next.
+_SPECIAL = re.compile(r"Python 3\.\d+ (is not installed)|/\S+ (has no libpython)")
+
+
+def outcomes(folder: str, report: Path) -> list[tuple[str, str]]:
+    """What became of each test of a folder, with the reason of a skip or the name of what failed."""
+    words = ["-m", "pytest", "-q", "-m", "not torch and not vm", f"--junitxml={report}", str(TESTS / folder)]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=TESTS.parent, stdin=subprocess.DEVNULL, stdout=sys.stderr
+    )
+    if done.returncode == 5:  # none was chosen
+        return []
+    cases = ElementTree.parse(report).iter("testcase")
+    return [outcome(case) for case in cases]
+
+
+def outcome(case: ElementTree.Element) -> tuple[str, str]:
+    skipped = case.find("skipped")
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed", f"{case.get('classname')}::{case.get('name')}"
+    if skipped is not None:
+        reason = str(skipped.get("message")).removeprefix("outside of this project: ")
+        return "skipped", _SPECIAL.sub(lambda found: "a Python " + (found[1] or found[2]), reason)
+    return "passed", ""
+
+
+def tested(folders: list[str]) -> str:
+    """The row of this system, and a list of reasons and failures."""
+    found: list[tuple[str, str]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        for number, folder in enumerate(folders):
+            found += outcomes(folder, Path(temporary, f"{number}.xml"))
+    counts = Counter(what for what, _ in found)
+    row = " | ".join(str(counts[what]) for what in OUTCOMES)
+    lines = [f"| {system()} | {platform.python_version()} | {gdb_version()} | {row} |"]
+    for what in OUTCOMES[1:]:
+        reasons = Counter(why for one, why in found if one == what)
+        lines += [
+            f"- {what}: {why}" + (f" ({count})" if count > 1 else "") for why, count in reasons.most_common()
+        ]
+    return "\n".join(lines)
+
+
+def folders_of_tests() -> list[str]:
+    return sorted(
+        one.parent.name for one in TESTS.glob("*/__init__.py") if list(one.parent.glob("test_*.py"))
+    )
+
+
 def main() -> None:
     if sys.argv[1:] == ["--head"]:
         columns = ["system", "Python", "gdb", "processor", *CHECKS]
         print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+        return
+    if sys.argv[1:2] == ["--tests"]:
+        print(tested(sys.argv[2:] or folders_of_tests()))
         return
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "systems_program.py")

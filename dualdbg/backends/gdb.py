@@ -186,9 +186,14 @@ class GdbEngine(GdbHelpers):
         """Let every thread run."""
         await self.move(Move.CONTINUE)
 
-    async def move(self, move: Move, gdb_thread: int | None = None) -> None:
-        """Let the target run on, or begin a step of ``gdb_thread``; the stop is an event."""
+    async def move(self, move: Move, gdb_thread: int | None = None, level: int = 0) -> None:
+        """Let the target run on, or begin a step of ``gdb_thread``; the stop is an event.
+
+        ``FINISH`` leaves the frame at this level, counted from the innermost, 0.
+        """
         words = _MOVES[move].split(" ", 1)
+        if move is Move.FINISH and gdb_thread is not None:
+            await self.select_frame(gdb_thread, level)
         if gdb_thread is not None:
             words.insert(1, f"--thread {gdb_thread}")
         await self._process.command(" ".join(words))

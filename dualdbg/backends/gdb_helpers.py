@@ -139,6 +139,10 @@ class GdbHelpers:
         """The frames of one thread, innermost first, as gdb unwinds them now."""
         return await self._helper(shapes.frames, "frames", gdb_thread, limit)
 
+    async def select_frame(self, gdb_thread: int, level: int) -> None:
+        """Select a frame of a thread for commands of gdb's own, counted from the innermost, 0."""
+        await self._helper(shapes.nothing, "select-frame", gdb_thread, level)
+
     async def function_body(self, address: int) -> FunctionPlace:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
         return await self._helper(shapes.one(FunctionPlace), "function-body", address)

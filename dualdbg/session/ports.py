@@ -35,8 +35,16 @@ class AskingPython(Protocol):
         """Whether debugpy is there, mute or not."""
         ...
 
-    async def ask(self, request: PythonRequest[Answer], deadline: float = ...) -> Answer:
-        """The answer within ``deadline`` seconds. Raises WrongState when a native stop comes first."""
+    async def ask(
+        self,
+        request: PythonRequest[Answer],
+        deadline: float = ...,
+        late: Callable[[Answer], str] | None = ...,
+    ) -> Answer:
+        """The answer within ``deadline`` seconds. Raises WrongState when a native stop comes first.
+
+        ``late`` makes of an answer that comes after it what the user sees.
+        """
         ...
 
 

@@ -211,9 +211,7 @@ class _PythonInCore(PythonSide):
     def threads(self) -> list[PythonThread]:
         captured = self._captured
         holder = captured.python.gil_holder if captured.python is not None else None
-        return [
-            PythonThread(tid, state.frames, state.address == holder) for tid, state in captured.states.items()
-        ]
+        return [PythonThread.of(tid, state, holder) for tid, state in captured.states.items()]
 
     def thread(self, tid: int) -> PythonThread | None:
         return next((one for one in self.threads() if one.tid == tid), None)

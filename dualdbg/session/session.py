@@ -409,8 +409,9 @@ class Session:
                 "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
             )
         self.end_target()
-        end = time.monotonic() + END_DEADLINE
-        while not self.ended.is_set() and time.monotonic() < end:
+        clock = asyncio.get_running_loop().time
+        end = clock() + END_DEADLINE
+        while not self.ended.is_set() and clock() < end:
             if not self.native.running:  # at a stop that is shown, or whose meaning is being read
                 # The kernel tells gdb first that the process has ended, and gdb must wait for that to notice it. To
                 # let the target run may fail: at a breakpoint gdb makes a step first, and the thread for it is gone.

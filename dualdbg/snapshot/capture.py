@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..symbols.address_space import AddressSpace, Module, root_of
 from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
 from ..symbols.objfile import Objfile
 from ..target.permission import refusal
-from .cpython.locks import MUTEX_OWNER, LockReader, is_futex
+from .cpython.locks import MUTEX_OWNER, LockReader
 from .cpython.object_text import ObjectText, Variables
 from .cpython.reader import (
     Interpreter,
@@ -21,6 +21,7 @@ from .cpython.reader import (
     states_by_tid,
 )
 from .facts import Lock
+from .interrupted_calls import with_call
 from .linux.memory import Memory, ProcessMemory
 from .linux.procfs import (
     MemoryMap,
@@ -33,7 +34,8 @@ from .linux.procfs import (
 )
 from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
-from .linux.system_calls import MADE_LENGTH, RESTARTED, number_made
+from .linux.system_calls import number_of
+from .unwind.unwinder import Unwinder
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
@@ -166,7 +168,7 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> No
 
 def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     """Read everything that must belong to one moment."""
-    _name_restarted_calls(result, memory)
+    name_calls(result)
     _copy_stacks(result, memory)
     reader = _read_python(result)
     if wanted.locks:
@@ -181,18 +183,11 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
         result.locals = result.texts.locals_of(reader, frames)
 
 
-def _name_restarted_calls(result: Captured, memory: ProcessMemory) -> None:
-    """Give an interrupted wait its own number again: a stop turns a wait with a time limit into restart_syscall(2)."""
+def name_calls(result: Captured) -> None:
+    """The registers of each thread say the system call that it is in."""
+    unwinder = Unwinder(result.memory, result.modules)
     for tid, registers in result.registers.items():
-        call = registers.system_call
-        if call is None or call[0] != RESTARTED or registers.architecture is not X86_64:
-            continue
-        try:
-            number = number_made(memory.read(registers.pc - MADE_LENGTH, MADE_LENGTH))
-        except DualdbgError:
-            continue
-        if number is not None:
-            result.registers[tid] = replace(registers, system_call=(number, *call[1:]))
+        result.registers[tid] = with_call(registers, result.memory, unwinder)
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:
@@ -232,8 +227,7 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
     for tid, registers in result.registers.items():
         result.held[tid] = locks.held(tid)
         call = registers.system_call
-        if is_futex(call):
-            assert call is not None
+        if call is not None and call[0] == number_of(registers.architecture, "futex"):
             try:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:

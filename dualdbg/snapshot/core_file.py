@@ -19,13 +19,13 @@ from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
 from ..symbols.source_lines import SourceLines
-from .capture import Captured, Wanted
+from .capture import Captured, Wanted, name_calls
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
 from .facts import ProcessReport
 from .linux.memory import PAGE, Memory
 from .linux.procfs import Mapping, MemoryMap, ProcessFacts, ThreadFacts
-from .linux.registers import Registers, registers_from_regset
+from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
@@ -194,6 +194,9 @@ def _read_notes(data: bytes, core: Core) -> None:
                 (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
             core.files = _mapped_files(body)
+        elif core.threads:  # the other register sets of the thread whose NT_PRSTATUS was the last
+            tid, registers = core.threads[-1]
+            core.threads[-1] = tid, with_regset(registers, kind, body)
         at = start + (size + 3) // 4 * 4
 
 
@@ -228,6 +231,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         interpreter=find_interpreter(modules),
         is_core=True,
     )
+    name_calls(result)
     if result.interpreter is not None:
         try:
             reader = PythonReader(memory, result.interpreter)

@@ -39,9 +39,9 @@ def _within(frames: Sequence[NativeFrame], at: int) -> int:
 
 
 def with_loops(frames: Sequence[NativeFrame], addresses: Collection[int]) -> list[NativeFrame]:
-    """The frames of a thread, each marked as a loop or not. ``addresses`` are those of the loops of every thread.
+    """The frames of a thread, each marked as a loop or not. ``addresses`` are those of its loops.
 
-    Where none of them lies in this thread, nothing is marked.
+    Where none of them lies in a frame, nothing is marked.
     """
     loops = {at for at in (frame_around(frames, address) for address in addresses) if at is not None}
     if not loops:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..shared.libraries import is_interpreter, is_standard_module
 from .objfile import Objfile
 
@@ -9,6 +11,7 @@ from .objfile import Objfile
 _PROMOTED = (b".lto_priv.", b".llvm.")
 
 
+@lru_cache(maxsize=8)  # it looks through all names, and is asked for each place of a breakpoint
 def inlined_calls(library: Objfile) -> str | None:
     """What to say of a function of this library, where it is the interpreter's; None where there is nothing to say."""
     if not is_interpreter(library.path) or is_standard_module(library.path):

@@ -79,6 +79,7 @@ print("\\ndualdbg:" + json.dumps({
     "prefix": sys.prefix,
     "base_prefix": getattr(sys, "base_prefix", sys.prefix),
     "search_path": search_path,
+    "built_in": list(sys.builtin_module_names),
     "libpython": next((path for path in mapped if not path.endswith("/libpython3.so")), None),
     "debug_build": bool(get("Py_DEBUG")),
     "free_threaded": bool(get("Py_GIL_DISABLED")),
@@ -92,10 +93,10 @@ class Interpreter:
     """Facts about one interpreter, as it answered them itself.
 
     ``path`` is what to execute (a venv's link, not what it points to, or a wrapper); ``executable`` the program
-    that runs then; ``search_path`` its sys.path without the script's folder; ``extension_suffix`` how the names
-    of its extension modules end (``.cpython-311-x86_64-linux-gnu.so``); ``libpython`` the shared library that
-    is loaded and holds the interpreter, or None when the executable itself does; ``torch`` the folder of the
-    package, found without importing it.
+    that runs then; ``search_path`` its sys.path without the script's folder; ``built_in`` the names of the modules
+    within it; ``extension_suffix`` how the names of its extension modules end (``.cpython-311-x86_64-linux-gnu.so``);
+    ``libpython`` the shared library that is loaded and holds the interpreter, or None when the executable itself
+    does; ``torch`` the folder of the package, found without importing it.
     """
 
     path: str
@@ -104,6 +105,7 @@ class Interpreter:
     extension_suffix: str
     prefix: str
     search_path: tuple[str, ...]
+    built_in: tuple[str, ...]
     libpython: str | None
     debug_build: bool
     free_threaded: bool
@@ -271,6 +273,7 @@ def _read_facts(path: str, facts: dict[str, Any]) -> Interpreter:
         extension_suffix=facts["extension_suffix"],
         prefix=facts["prefix"],
         search_path=tuple(facts["search_path"]),
+        built_in=tuple(facts["built_in"]),
         libpython=facts["libpython"],
         debug_build=facts["debug_build"],
         free_threaded=facts["free_threaded"],

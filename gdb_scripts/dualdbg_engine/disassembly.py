@@ -1,22 +1,14 @@
-"""Instructions of the inferior, and the functions that they call. Calls are read on x86-64 only."""
+"""Instructions of the inferior, and the functions that they call."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import gdb
 
 from . import memory
+from .call_texts import STUB, Target, behind_stub, called, is_call
 from .threads import WORD, find_thread
-
-_CALL = re.compile(r"(?:bnd |notrack )*callq?\s+(.*)")
-_JUMP = re.compile(r"(?:bnd |notrack )*jmpq?\s+\*.*#\s*(0x[0-9a-f]+)")
-_DIRECT = re.compile(r"(0x[0-9a-f]+)")
-_RELATIVE = re.compile(r"\*.*\(%rip\).*#\s*(0x[0-9a-f]+)")
-_REGISTER = re.compile(r"\*%(\w+)$")
-_MEMORY = re.compile(r"\*(-?0x[0-9a-f]+)?\((?:%(\w+))?(?:,%(\w+),(\d))?\)$")
-_STUB = 3  # instructions of an entry of the procedure linkage table that are looked at
 
 
 def disassemble(start: int, count: int) -> list[dict[str, Any]]:
@@ -60,13 +52,13 @@ def _instruction(row: Any) -> dict[str, Any]:
 def calls(start: int, end: int) -> list[dict[str, Any]]:
     """The call instructions in [start, end): the address of each, and of what it calls (null: in a register)."""
     architecture = gdb.selected_inferior().architecture()
-    if not architecture.name().startswith("i386:x86-64"):
-        return []
+    name = architecture.name()
     rows = []
     for row in architecture.disassemble(start, end - 1):
-        match = _CALL.match(row["asm"].strip())
-        if match:
-            rows.append({"site": row["addr"], "target": _fixed_target(architecture, match.group(1))})
+        if is_call(name, row["asm"]):
+            target = called(name, row["asm"])
+            fixed = _behind_stub(architecture, _address(target)) if target and target.is_fixed else None
+            rows.append({"site": row["addr"], "target": fixed})
     return rows
 
 
@@ -75,47 +67,39 @@ def call_target(number: int) -> int | None:
     find_thread(number).switch()
     frame = gdb.newest_frame()
     architecture = frame.architecture()
-    match = _CALL.match(architecture.disassemble(frame.pc())[0]["asm"].strip())
-    if match is None:
-        return None
-    operand = match.group(1)
-    fixed = _fixed_target(architecture, operand)
-    if fixed is not None:
-        return fixed
-    register = _REGISTER.match(operand)
-    if register:
-        return _behind_stub(architecture, _register(frame, register.group(1)))
-    place = _MEMORY.match(operand)
-    if place is None:
-        return None
-    offset, base, index, scale = place.groups()
-    address = int(offset or "0", 16) + (_register(frame, base) if base else 0)
-    address += _register(frame, index) * int(scale) if index else 0
-    return _behind_stub(architecture, _word(address & WORD))
+    target = called(architecture.name(), architecture.disassemble(frame.pc())[0]["asm"])
+    return _behind_stub(architecture, _address(target, frame)) if target is not None else None
 
 
-def _fixed_target(architecture: gdb.Architecture, operand: str) -> int | None:
-    direct = _DIRECT.match(operand)
-    if direct:
-        return _behind_stub(architecture, int(direct.group(1), 16))
-    relative = _RELATIVE.match(operand)
-    return _behind_stub(architecture, _word(int(relative.group(1), 16))) if relative else None
+def _address(target: Target, frame: gdb.Frame | None = None) -> int:
+    """Where a call goes. ``frame`` has made it, where the target is not the same at each call."""
+    if target.address is not None:
+        return target.address
+    if target.slot is not None:
+        return _word(target.slot)
+    assert frame is not None
+    if target.register is not None:
+        return _register(frame, target.register) & _without_signature(frame)
+    assert target.memory is not None
+    offset, base, index, scale = target.memory
+    address = offset + (_register(frame, base) if base else 0)
+    address += _register(frame, index) * scale if index else 0
+    return _word(address & WORD)
+
+
+def _without_signature(frame: gdb.Frame) -> int:
+    """The bits of a pointer to a function: on AArch64 it may be signed (blraa)."""
+    return (1 << 48) - 1 if frame.architecture().name().startswith("aarch64") else WORD
 
 
 def _behind_stub(architecture: gdb.Architecture, address: int) -> int:
-    """The function itself where ``address`` is a stub that jumps to it (System V AMD64 ABI, 5.2)."""
+    """The function itself where ``address`` is a stub that jumps to it."""
     try:
-        rows = architecture.disassemble(address, count=_STUB)
+        rows = architecture.disassemble(address, count=STUB)
     except gdb.error:
         return address
-    for row in rows:
-        text = row["asm"].strip()
-        match = _JUMP.match(text)
-        if match:
-            return _word(int(match.group(1), 16))
-        if not text.startswith("endbr"):
-            break
-    return address
+    target = behind_stub(architecture.name(), [row["asm"] for row in rows])
+    return _address(target) if target is not None else address
 
 
 def _word(address: int) -> int:

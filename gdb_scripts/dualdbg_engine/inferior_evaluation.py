@@ -29,9 +29,8 @@ def call_probe(number: int, functions: dict[str, int], method: str, argument: st
     """
     with _calls_in(number, functions) as call:
         box = _Mailbox.at(mailbox) or _Mailbox.at(_mailboxes.get(_pid(), 0))
-        if (
-            box is None
-        ):  # asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours
+        # Asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours.
+        if box is None:
             _call_probe(call, "mailbox", "", lambda result: _remember(call("PyLong_AsLong", result)))
             box = _Mailbox.at(_mailboxes.get(_pid(), 0))
         return box.send(call, method, argument) if box is not None else 0
@@ -67,15 +66,20 @@ def _errno_kept(call: _Call, function: int) -> Iterator[None]:
     inferior.write_memory(errno, saved)
 
 
+_THREAD_POINTERS = {"i386": "fs_base", "aarch64": "tpidr"}
 # From the thread pointer, the same in each thread; by process, and the function that says it: exec changes both.
 _errno_offsets: dict[tuple[int, int], int] = {}
 
 
 def _place_of_errno(call: _Call, function: int) -> int:
     """Where errno of the selected thread is. It is asked for once, where the thread pointer is known."""
+    frame = gdb.newest_frame()
+    name = _THREAD_POINTERS.get(frame.architecture().name().partition(":")[0])
     try:
-        pointer = int(gdb.newest_frame().read_register("fs_base"))
-    except (gdb.error, ValueError):  # of x86-64 only
+        pointer = int(frame.read_register(name)) if name is not None else None
+    except (gdb.error, ValueError):  # gdb does not know it of this target
+        pointer = None
+    if pointer is None:
         return call("__errno_location")
     key = _pid(), function
     if key not in _errno_offsets:
@@ -114,9 +118,8 @@ class _Mailbox:
         offset = head.find(_MARK)
         if offset < 16:
             return None
-        size = int.from_bytes(
-            head[offset - 16 : offset - 8], "little"
-        )  # PyBytesObject: ob_size, ob_shash, ob_sval
+        # PyBytesObject: ob_size, ob_shash, ob_sval.
+        size = int.from_bytes(head[offset - 16 : offset - 8], "little")
         return cls(address, address + offset, size)
 
     def send(self, call: _Call, method: str, argument: str) -> int:

@@ -9,6 +9,7 @@ import threading
 from typing import Iterator
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 from .interrupting import interrupt_quietly
 from .parking import unpark
@@ -82,10 +83,9 @@ def _no_stop_at_signals() -> Iterator[None]:
     gdb would give up the call at such a stop: its frame would stay on the stack, and lead to nowhere once gdb is gone.
     A SIGSTOP is dropped: gdb stops threads by it, and what is left of that would stop the program when gdb is gone.
     """
-    rows = [line.split() for line in gdb.execute("info signals", to_string=True).splitlines()]
-    table = {
-        row[0]: row[1:4] for row in rows if row[:1] and row[0].startswith("SIG")
-    }  # stop, print, pass: Yes or No
+    rows = [line.split() for line in plain(gdb.execute("info signals", to_string=True)).splitlines()]
+    # Stop, print, pass: Yes or No.
+    table = {row[0]: row[1:4] for row in rows if row[:1] and row[0].startswith("SIG")}
     names = " ".join(
         name for name, how in table.items() if how[0] == "Yes" and name not in _STOPS_IN_ANY_CASE
     )

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import gdb
 from dualdbg_helpers import language
 
 from .threads import WORD, select_innermost
 
 _parked: dict[int, dict[str, int]] = {}  # gdb's number of a thread -> the registers that it gets back
-_PPOLL = 271  # asm/unistd_64.h
-_RED_ZONE = 128  # bytes below the stack pointer that a function may use, System V AMD64 ABI
-_GENERAL = ("rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10", "r11", "rip")
+_RED_ZONE = 128  # bytes below the stack pointer that a function may use, System V AMD64 ABI; none on AArch64
+
+
+class _Machine(NamedTuple):
+    """How ppoll is called: its number and the registers that it is asked for by; and what else is kept.
+
+    ``arguments`` are the first five; ``no_call`` is set to -1: the thread is in no call that was interrupted.
+    """
+
+    number: int
+    called_by: str
+    arguments: tuple[str, str, str, str, str]
+    pc: str
+    kept: tuple[str, ...]
+    no_call: str | None = None
+
+
+_X86_64 = _Machine(  # asm/unistd_64.h
+    271, "rax", ("rdi", "rsi", "rdx", "r10", "r8"), "rip", ("rcx", "r9", "r11", "orig_rax"), "orig_rax"
+)
+# asm-generic/unistd.h. The kernel has put an interrupted call back to its instruction, x0 to its first argument: it is
+# begun again, and a sleep of a given length lasts that long again.
+_AARCH64 = _Machine(73, "x8", ("x0", "x1", "x2", "x3", "x4"), "pc", ())
 
 
 def park(numbers: list[int], instruction: int) -> None:
-    """Let these threads wait in ppoll, every signal blocked, from the syscall instruction at this address on.
+    """Let these threads wait in ppoll, every signal blocked, from the system call's instruction at this address on.
 
     ppoll(NULL, 0, NULL, mask, sizeof mask): it never ends by itself, and a tracer's stop restarts it.
     """
@@ -24,12 +46,17 @@ def park(numbers: list[int], instruction: int) -> None:
         if number in _parked:
             continue
         frame = select_innermost(number)
-        saved = {name: int(frame.read_register(name)) & WORD for name in (*_GENERAL, "orig_rax")}
-        mask = ((int(frame.read_register("rsp")) & WORD) - _RED_ZONE - 16) & ~7
+        machine = _AARCH64 if frame.architecture().name().startswith("aarch64") else _X86_64
+        names = (machine.called_by, *machine.arguments, machine.pc, *machine.kept)
+        saved = {name: int(frame.read_register(name)) & WORD for name in names}
+        mask = ((int(frame.read_register("sp")) & WORD) - _RED_ZONE - 16) & ~7
         inferior.write_memory(mask, b"\xff" * 8)
         _parked[number] = saved
-        wanted = {"rdi": 0, "rsi": 0, "rdx": 0, "r10": mask, "r8": 8, "rax": _PPOLL, "rip": instruction}
-        _set_registers({**wanted, "orig_rax": WORD})
+        wanted = dict(zip(machine.arguments, (0, 0, 0, mask, 8)))
+        wanted.update({machine.called_by: machine.number, machine.pc: instruction})
+        if machine.no_call is not None:
+            wanted[machine.no_call] = WORD
+        _set_registers(wanted)
     _select_again(selected)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 from .function_places import entry_of, function_body, inner_function, outer_function
 from .inlined_calls import inlined_calls
@@ -103,7 +104,7 @@ def _is_same(first: str, second: str) -> bool:
 
 def load_library(path: str) -> None:
     """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved."""
-    listed = gdb.execute("info sharedlibrary", to_string=True)
+    listed = plain(gdb.execute("info sharedlibrary", to_string=True))
     names = [line[line.index("/") :] for line in listed.splitlines()[1:] if "/" in line]
     root = gdb.parameter("sysroot")
     path = path if root.startswith("target:") else root + path  # where gdb has found it

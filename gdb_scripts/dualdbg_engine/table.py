@@ -63,6 +63,7 @@ COMMANDS = {
     "signal-address": ("threads", "signal_address"),
     "signal-code": ("threads", "signal_code"),
     "threads": ("threads", "threads"),
+    "select-frame": ("threads", "select_frame"),
     "set-internal": ("breakpoints", "set_internal"),
     "thrown-object": ("exceptions", "thrown_object"),
     "unpark": ("parking", "unpark"),

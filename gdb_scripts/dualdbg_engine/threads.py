@@ -92,6 +92,11 @@ def find_frame(number: int, level: int) -> gdb.Frame:
     return frame
 
 
+def select_frame(number: int, level: int) -> None:
+    """Select a frame of a thread for gdb's own commands."""
+    find_frame(number, level).select()
+
+
 def frames(number: int, limit: int) -> list[dict[str, Any]]:
     """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
     selected = gdb.selected_thread()

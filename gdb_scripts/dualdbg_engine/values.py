@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, Tuple, Union
 
 import gdb
 from dualdbg_helpers import cython_frames, language
+from dualdbg_shared.console_text import plain
 
 from .threads import WORD, find_frame
 
@@ -281,5 +282,5 @@ def memory_place(
 def completions(number: int, level: int, text: str) -> list[str]:
     """What gdb would complete ``print TEXT`` to, without the command."""
     find_frame(number, level).select()
-    lines = gdb.execute("complete print %s" % text, to_string=True).splitlines()
+    lines = plain(gdb.execute("complete print %s" % text, to_string=True)).splitlines()
     return [line[len("print ") :] for line in lines if line.startswith("print ")]

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from array import array
 from functools import cached_property
+from typing import NamedTuple
 
 from dualdbg_shared import elf
 from dualdbg_shared.elf import PT_LOAD, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB
 from dualdbg_shared.symbol_table import STT_FUNC, STT_GNU_IFUNC, STT_TLS, SymbolTable
 
 _FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
-_PAGE = 4096
 _RELA_SIZE = 24
 _R_X86_64_DTPMOD64 = 16  # without a symbol: the id of the file's own module
+_R_AARCH64_TLSDESC = 1031  # a pair of words that leads to a thread-local variable
+
+
+class ThreadLocal(NamedTuple):
+    """A thread-local variable: its ``offset`` in the block of its file, and what the dynamic linker has filled in.
+
+    ``slot`` is the address of the id of this file's module. On AArch64 it is that of a TLS descriptor, of the place at
+    offset ``described`` of the block.
+    """
+
+    offset: int
+    slot: int
+    described: int | None = None
 
 
 class ElfFile(elf.ElfFile):
@@ -20,8 +33,8 @@ class ElfFile(elf.ElfFile):
 
     @property
     def first_address(self) -> int:
-        """The virtual address of the first loaded segment, rounded down to its page."""
-        return min((segment.address & -_PAGE for segment in self.loads()), default=0)
+        """The virtual address of the beginning of the file, where its first segment is loaded from there."""
+        return min(((one.address, one.address - one.offset) for one in self.loads()), default=(0, 0))[1]
 
     @cached_property
     def tables(self) -> list[SymbolTable]:
@@ -56,27 +69,27 @@ class ElfFile(elf.ElfFile):
                     return entry.value
         return None
 
-    def thread_local(self, name: str) -> tuple[int, int] | None:
-        """``(offset in the module's thread-local block, address of the module's id)`` of a thread-local variable.
-
-        None when there is no such variable, or no slot with the id of this module (x86-64 only).
-        """
+    def thread_local(self, name: str) -> ThreadLocal | None:
+        """A thread-local variable; None when there is none of this name, or nothing leads to the file's block."""
         for table in self.tables:
             for entry in table.called(name.encode("ascii")):
                 if entry.type == STT_TLS:
-                    slot = self._module_id_slot()
-                    return None if slot is None else (entry.value, slot)
+                    return self._local_at(entry.value)
         return None
 
-    def _module_id_slot(self) -> int | None:
+    def _local_at(self, offset: int) -> ThreadLocal | None:
+        # Without a symbol: of this file itself.
+        wanted = _R_AARCH64_TLSDESC if self.machine == elf.EM_AARCH64 else _R_X86_64_DTPMOD64
         for section in self.sections:
             if section.type == SHT_RELA:
                 data = self.view(section)
                 words = array("Q", bytes(data[: len(data) // _RELA_SIZE * _RELA_SIZE]))
                 try:
-                    return words[0::3][words[1::3].index(_R_X86_64_DTPMOD64)]
+                    at = words[1::3].index(wanted)
                 except ValueError:
                     continue
+                described = words[3 * at + 2] if wanted == _R_AARCH64_TLSDESC else None
+                return ThreadLocal(offset, words[3 * at], described)
         return None
 
     def contents_at(self, value: int, size: int) -> bytes | None:

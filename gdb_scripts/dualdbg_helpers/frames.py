@@ -21,6 +21,7 @@ MAX_FRAMES = 100
 _PYTHON_TYPES = ("pybind11::args", "torch::jit::tuple_slice")
 _STACK_TYPES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
 # Functions of these classes have a `this`, though their mangled names do not show it.
+_MOST_MODULES = 1 << 16  # with thread-local variables; an id beyond is none
 _MEMBERS = (
     "torch::jit::InterpreterStateImpl::run",
     "torch::jit::InterpreterState::run",
@@ -210,20 +211,39 @@ def this_at_entry(target, frame, prefix):
 def thread_local(target, frame, symbol, library):
     """The address of a thread-local variable in the thread of ``frame``, without libthread_db; None when not found.
 
-    x86-64 with glibc only (ELF Handling For Thread-Local Storage, 3.4.6): the second word at the thread
-    pointer leads to a vector that has the block of each module.
+    With glibc: a vector has the block of each module (ELF Handling For Thread-Local Storage, 3.4.6). On x86-64 the
+    second word at the thread pointer leads to it, on AArch64 the first.
     """
-    if abi.architecture(frame.architecture().name()) != abi.X86_64:
+    arch = abi.architecture(frame.architecture().name())
+    if arch is None:
         return None
     found = target.mappings.library_named(library)
     place = found.elf.thread_local(symbol) if found and found.elf else None
     if place is None:
         return None
-    offset, slot = place
-    memory = target.memory
-    vector = memory.pointer(register(frame, "fs_base") + 8)
-    block = memory.pointer(vector + 16 * memory.u64(found.base + slot))
-    return None if block == MASK else block + offset  # all ones: this thread has not touched the module
+    memory, slot = target.memory, found.base + place.slot
+    if arch == abi.X86_64:
+        module, vector = memory.u64(slot), memory.pointer(register(frame, "fs_base") + 8)
+    else:
+        thread = register(frame, "tpidr")
+        module, vector = _described_module(memory, slot, place.described), memory.pointer(thread)
+        if module is None:
+            return thread + memory.u64(slot + 8) - place.described + place.offset
+    block = memory.pointer(vector + 16 * module)
+    return None if block == MASK else block + place.offset  # all ones: this thread has not touched the module
+
+
+def _described_module(memory, descriptor, offset):
+    """The module that a TLS descriptor of AArch64 names; None where its block is at the same place in each thread.
+
+    glibc, sysdeps/aarch64/dl-machine.h and dl-tlsdesc.h: the second word is an offset from the thread pointer then,
+    else the address of the module's id and the offset in its block.
+    """
+    try:
+        module, place = memory.words(memory.pointer(descriptor + 8), 2)
+    except Unreadable:
+        return None
+    return module if place == offset and 0 < module < _MOST_MODULES else None
 
 
 def _positions(name, parameters, suffix):

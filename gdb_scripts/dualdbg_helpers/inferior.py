@@ -6,6 +6,7 @@ import locale
 import re
 
 import gdb
+from dualdbg_shared.console_text import plain
 from dualdbg_shared.process_root import inside, root_link
 
 from . import language
@@ -60,7 +61,7 @@ _mappings = {}
 
 def _quietly(command):
     try:
-        return gdb.execute(command, to_string=True)
+        return plain(gdb.execute(command, to_string=True))
     except gdb.error:
         return ""
 

@@ -11,6 +11,7 @@ import re
 from typing import Any, Iterator
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 from . import cython_frames
 
@@ -29,7 +30,7 @@ def current() -> str:
         gdb.selected_frame()  # the language follows the frame, once that is looked at
     if hasattr(gdb, "current_language"):  # gdb 13
         return str(gdb.current_language())
-    match = _CURRENT.search(gdb.execute("show language", to_string=True).strip().partition("\n")[0])
+    match = _CURRENT.search(plain(gdb.execute("show language", to_string=True)).strip().partition("\n")[0])
     return match.group(1) if match else "unknown"
 
 

@@ -34,9 +34,8 @@ def sent() -> dict[str, tuple[str, int]]:
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
                 continue
             if call.func.attr in ("_helper", "_tell", "_order"):
-                name, *arguments = call.args[
-                    call.func.attr == "_helper" :
-                ]  # the first makes facts of the answer
+                # The first makes facts of the answer.
+                name, *arguments = call.args[call.func.attr == "_helper" :]
                 assert isinstance(name, ast.Constant), f"{method.name}: the name is computed"
                 assert not any(isinstance(one, ast.Starred) for one in arguments), (
                     f"{method.name}: uncountable"

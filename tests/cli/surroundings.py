@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,7 +50,10 @@ def _mounted(script: str) -> Surrounding:
 
 def _namespace() -> list[str]:
     require(os.geteuid() == 0 or None, "a mount namespace needs root", outside=True)
-    return [require(shutil.which("unshare"), "unshare (util-linux)"), "-m"]
+    unshare = require(shutil.which("unshare"), "unshare (util-linux)")
+    probe = subprocess.run([unshare, "-m", "true"], capture_output=True, text=True)
+    require(probe.returncode == 0 or None, f"mount namespaces ({probe.stderr.strip()})", outside=True)
+    return [unshare, "-m"]
 
 
 def as_other_user(options: str, home: bool = True) -> Surrounding:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dualdbg.dap.requests.breakpoints import debug_registers
+from dualdbg.target.watch_registers import Watching, watching
 from tests.support import require
 
 from .client import Client, Message
@@ -129,7 +130,18 @@ def test_two_data_breakpoints_are_reached_at_once(client: Client, frame: Message
     [(0x1000, 8, 1), (0x1004, 4, 1), (0x1001, 8, 4), (0x1004, 8, 2), (0x1001, 1, 1)],
 )
 def test_debug_registers(address: int, size: int, count: int) -> None:
-    assert debug_registers(address, size) == count
+    assert Watching("x86_64", 3).needed(address, size) == count
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "count"),
+    [(0x1000, 8, 1), (0x1004, 4, 1), (0x1001, 7, 1), (0x1001, 8, 2), (0x1004, 8, 2), (0xFFFF00001003, 3, 1)],
+)
+def test_debug_registers_of_aarch64(address: int, size: int, count: int) -> None:
+    """One watches any bytes of a doubleword; and memory reaches further up."""
+    machine = Watching("aarch64", 4)
+    assert machine.needed(address, size) == count
+    assert address + size < machine.end
 
 
 def test_registers(client: Client, frame: Message) -> None:
@@ -199,3 +211,10 @@ def test_a_tensor_at_stops_of_both_kinds(client: Client, program: Callable[..., 
     asked = {"memoryReference": places[0], "count": 48}
     data = base64.b64decode(client.request("readMemory", asked)["data"])
     assert struct.unpack("<12f", data) == tuple(map(float, range(12)))
+
+
+def test_what_this_machine_can_watch() -> None:
+    """On AArch64 the kernel is asked; 2 to 16 is what the architecture allows."""
+    machine = watching()
+    assert machine.machine == os.uname().machine
+    assert 2 <= machine.count <= 16

@@ -80,9 +80,8 @@ def on_a_terminal(*options: str) -> Start:
         )
 
         log = child.logfile_read = io.StringIO()
-        reader = threading.Thread(
-            target=child.expect, args=(pexpect.EOF,)
-        )  # a terminal that nobody reads is full
+        # A terminal that nobody reads is full.
+        reader = threading.Thread(target=child.expect, args=(pexpect.EOF,))
         reader.start()
 
         def finish() -> tuple[str, int | None]:

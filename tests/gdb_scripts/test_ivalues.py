@@ -94,9 +94,8 @@ def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     assert texts.pop("object").startswith(
         "<__torch__.torch.classes.sample.Counter object at 0x"
     ) and expected.pop("object")
-    assert texts.pop("blob") == "Blob" and expected.pop("blob").startswith(
-        "Blob["
-    )  # with the type of what is in it
+    # With the type of what is in it.
+    assert texts.pop("blob") == "Blob" and expected.pop("blob").startswith("Blob[")
     for name in ("sym_int", "sym_float", "sym_bool"):
         assert texts.pop(name) == "<sample::SymbolicNumber>" and expected.pop(name)
     assert texts.pop("tensor") == "tensor([[0., 1., 2.],\n        [3., 4., 5.]])" and expected.pop("tensor")

@@ -49,9 +49,8 @@ def disagreements(libraries: list[Path]) -> tuple[set[str], list[str]]:
 def test_both_kinds_of_names_say_the_same(native_samples: Path, bindings: Path) -> None:
     met, wrong = disagreements([*native_samples.glob("*.so"), *bindings.glob("*.so")])
     assert wrong == []
-    assert met == {layer.name for layer in LAYERS} - {
-        "PyO3"
-    }  # which no sample is built with: it has to be downloaded
+    # No sample is built with PyO3: it has to be downloaded.
+    assert met == {layer.name for layer in LAYERS} - {"PyO3"}
 
 
 def own(library: Path, word: str) -> dict[str, tuple[bool, bool]]:

@@ -200,10 +200,8 @@ def _build_package(system: System, build_dir: Path) -> Path:
         for file in files:
             shutil.copy(file, project)
         command = [sys.executable, "-c", f"import {system.backend} as b; b.build_wheel('dist')"]
-        folders = [
-            str(Path(sys.executable).parent),
-            os.environ.get("PATH", ""),
-        ]  # ninja and cmake of the environment
+        # Ninja and cmake of the environment.
+        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
         env = {**os.environ, **system.environment, "PATH": os.pathsep.join(folders)}
         done = subprocess.run(
             command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True

@@ -20,15 +20,15 @@ def places(spec):
 
 def lines_of(file):
     """The numbers of the lines of a file that have code."""
-    found = set()
-    try:
-        _, positions = gdb.decode_line(f"{file}:1")
-    except gdb.error:
-        return []
-    for position in positions or ():
-        if position.symtab is not None:
-            found |= set(position.symtab.linetable().source_lines())
-    return sorted(found - {0})
+    for start in range(1, 200):  # gdb 14 and later do not go from a line without code to one in a function
+        try:
+            _, positions = gdb.decode_line(f"{file}:{start}")
+        except gdb.error:
+            continue
+        tables = [position.symtab for position in positions or () if position.symtab is not None]
+        if tables:
+            return sorted({line for table in tables for line in table.linetable().source_lines()} - {0})
+    return []
 
 
 asked = json.loads(os.environ["CORPUS_ASKED"])

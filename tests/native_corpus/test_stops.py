@@ -224,7 +224,7 @@ def test_what_a_resolver_has_yet_to_choose(tmp_path: Path, spec: str, chosen: tu
 OWN_CALLS = """\
 import os, threading
 def called():
-    os.getpid()
+    os.getsid(0)
 called()
 thread = threading.Thread(target=called)
 thread.start()
@@ -245,5 +245,5 @@ def test_no_call_of_the_debugger_is_a_hit(tmp_path: Path, capfd: pytest.CaptureF
         assert (await driver.exit()).code == 0
         assert driver.console == "called\n" * 4
 
-    specs = ["os_getpid", 'os_getpid log "called"', "os_getpid hits 3"]
+    specs = ["getsid", 'getsid log "called"', "getsid hits 3"]
     run_session(work, script(tmp_path, OWN_CALLS), *specs)

@@ -77,6 +77,16 @@ def test_a_condition_without_a_value_stops_once_and_says_why(
     run_session(work, loop, f"sample_pybind.cpp:17 if {condition}", env=env)
 
 
+def test_a_condition_that_gdb_cannot_read_is_told_with_the_breakpoint(loop: Path, env: Env) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        message = driver.session.breakpoints.get(1).message
+        assert message is not None and message.startswith("the condition cannot be read")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, loop, "sample_pybind.cpp:17 if a >", env=env)
+
+
 @pytest.mark.parametrize("place", ["sample_pybind.cpp:17", "sample_pybind.cpp:17 if b == 0.5"])
 def test_hits(loop: Path, env: Env, place: str) -> None:
     spec, _, condition = place.partition(" if ")

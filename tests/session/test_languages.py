@@ -1,15 +1,17 @@
-"""Sessions in libraries that are written in Rust, Cython, Fortran and assembly, and in workers of OpenMP."""
+"""Sessions in code that is written in Rust, Cython, Fortran and assembly or made by numba, and in workers of OpenMP."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from dualdbg.model import Exited, NativeFrame, PythonFrame, Reason, Stopped
+from dualdbg.model import Exited, NativeFrame, PythonFrame, Reason, Role, Stopped
 from tests.session.driver import Driver, name, run_session
+from tests.support import require
 
 LEVELS = ("O0", "O2")
 
@@ -381,3 +383,51 @@ def test_a_thread_of_the_c_library_is_shown_without_a_start_that_nobody_knows(
 def _line_of(file: str, text: str) -> int:
     source = Path(__file__).parents[2] / "samples" / "languages" / file
     return next(number for number, line in enumerate(source.read_text().splitlines(), 1) if text in line)
+
+
+NUMBA = """\
+import ctypes, numba
+getppid = ctypes.CDLL(None).getppid
+getppid.argtypes, getppid.restype = [], ctypes.c_int
+@numba.njit
+def total(n):
+    found = 0
+    for i in range(n):
+        found += i + getppid() * 0
+    return found
+total(1)
+a = total(3)
+print(a)
+"""
+
+
+def test_functions_that_numba_has_compiled_are_named_and_left(tmp_path: Path) -> None:
+    spec = require(importlib.util.find_spec("numba"), "numba: pip install numba", outside=True)
+    assert spec.origin is not None
+    environment = {"NUMBA": str(Path(spec.origin).parents[1])}
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.add("getppid")
+        await driver.resume()
+        frames = (await driver.stack()).visible()
+        assert [name(frame) for frame in frames if not is_glue(frame)] == [
+            "getppid",
+            "__main__.total",
+            "Dispatcher_call",
+            "program.py:11",
+        ]
+        jitted = frames[1]
+        assert isinstance(jitted, NativeFrame) and jitted.source_language == "numba" and jitted.line is None
+        assert name((await driver.step("finish")).frame) == "__main__.total"
+        for row in driver.session.breakpoints.all():
+            await driver.session.breakpoints.remove(row.id)
+        ends = [name((await driver.step("finish")).frame) for _ in range(2)]
+        assert ends == ["Dispatcher_call", "program.py:11"]
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, program(tmp_path, NUMBA), "program.py:11", env=environment)
+
+
+def is_glue(frame: NativeFrame | PythonFrame) -> bool:
+    return frame.role is Role.GLUE

@@ -83,9 +83,8 @@ def test_two_libraries_of_one_name(folder: Path, capfd: pytest.CaptureFixture[st
     places = driver.session.breakpoints.get(1).locations
     assert {Path(one.library or "").parent.name for one in places} == {"a", "b"}
     symbols = subprocess.run(["nm", folder / "a/libwork.so"], capture_output=True, text=True, check=True)
-    [row] = [
-        line for line in symbols.stdout.splitlines() if line.endswith(" twice")
-    ]  # the first: at one place in both
+    # The first: at one place in both.
+    [row] = [line for line in symbols.stdout.splitlines() if line.endswith(" twice")]
     offset = row.split()[0]
     assert [one.partition(":")[0] for one in run(folder, BOTH, f"libwork.so+0x{offset}")[0]] == ["twice"] * 2
     assert len(run(folder, BOTH, f"{folder}/b/libwork.so+0x{offset}")[0]) == 1

@@ -51,6 +51,18 @@ def test_its_exception_is_the_error_and_nothing_of_it_stays(crossing: Path, env:
     run_session(work, crossing, "capi_outer", env=env)
 
 
+def test_no_breakpoint_stops_in_an_expression(crossing: Path, env: Env) -> None:
+    """gdb waits for the end of its call: it would wait for ever where debugpy stopped the thread."""
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert name(stop.frame) == "capi_outer"
+        assert await value_of(driver, "double(4)") == "8"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "capi_outer", "crossing.py:3", env=env)
+
+
 def test_python_code_that_takes_too_long_is_ended(crossing: Path, env: Env) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()

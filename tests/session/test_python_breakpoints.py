@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -89,14 +90,21 @@ def test_a_function_is_meant_by_its_whole_name(program: Path) -> None:
     assert one.state is BreakpointState.VERIFIED and Path(one.locations[0].file or "").name == "helpers.py"
 
 
-def test_a_built_in_is_told_with_the_native_place(program: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "function"), [("math", "sin"), ("time", "sleep")]
+)  # time is in the interpreter
+def test_a_built_in_is_told_with_the_native_place(program: Path, module: str, function: str) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
-        await driver.session.breakpoints.add("py:math.sin")
+        await driver.session.breakpoints.add(f"py:{module}.{function}")
         while not driver.notices:
             await driver.next(object)
         [notice] = driver.notices
-        assert "built in" in notice.message and notice.hint.endswith("break math_sin")
+        assert "built in" in notice.message
+        if module in sys.builtin_module_names:  # in an interpreter that may be stripped
+            assert re.search(r"break (\w+|\S+\+0x[0-9a-f]+)$", notice.hint)
+        else:
+            assert notice.hint.endswith("break math_sin")
         await driver.finish_run()
 
     run_session(work, program, "program.py:9")

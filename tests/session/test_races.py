@@ -208,6 +208,8 @@ class Races(RuleBasedStateMachine):
             type(self).taken[name] += 1
         if name == "pause_wanted":
             self.world.pause_owed = True
+        elif name == "native_refused":  # the program stands where it stood before: that is the stop
+            self.world.pause_owed = self.world.ctrl_c_owed = False
 
     def _lives(self) -> bool:
         return not self.told_over and self.session.state not in OVER

@@ -35,7 +35,7 @@ from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPlace, Sender
 from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
-from dualdbg.session.transitions.ending import exited
+from dualdbg.session.transitions.ending import exited, gdb_lost
 from dualdbg.session.transitions.going_on import (
     departed,
     leave_in_python,
@@ -412,6 +412,28 @@ def test_nothing_is_told_after_the_end() -> None:
     assert native_stopped(state, HIT) == []
     assert python_stopped(state, PYTHON) == []
     assert exited(state, Exit(1)) == []
+
+
+def test_the_end_of_a_program_whose_gdb_is_gone_is_told_once() -> None:
+    """Its parent and who watches it may both say it."""
+    state = running()
+    gdb_lost(state, "it was killed", launched=True)
+    assert told(exited(state, Exit(None, 9))) == [Exited(Exit(None, 9))]
+    assert exited(state, Exit(None, 9)) == []
+
+
+def test_a_halt_after_a_failed_resume_has_an_interrupt_of_its_own() -> None:
+    """The interrupt before it met a target that stood already."""
+    state = running()
+    first, second = Halt(), Halt()
+    halt_wanted(state, first)
+    interrupted(state)
+    halt_done(state, first)
+    assert halt_wanted(state, second) == [Interrupt()]
+    resume_failed(state, THREAD)
+    leave_natively(state, None, False, None, False)
+    departed(state)
+    assert halt_wanted(state, Halt()) == [Interrupt()]
 
 
 def test_facts_of_a_stop_that_another_replaced_are_not_used() -> None:

@@ -111,7 +111,8 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(replace(LINE, inlined=True), CALLER, LOOP), exit=None, pads=(SHARED_PAD,)),
         NativePlan(
             THREAD,
-            places=Places(returns=(CALLER,), pads=(SHARED_PAD,)),
+            places=Places(pads=(SHARED_PAD,)),
+            move=Move.FINISH,
             step=replace(BELOW, kind="finish", top=replace(LINE, inlined=True), end=LOOP.sp),
         ),
     ),

@@ -9,7 +9,7 @@ import pytest
 
 from dualdbg.model import Language, PythonFrame, Reason, State, Stop, Stopped
 from dualdbg.symbols.torch.operators import OperatorTable
-from tests import support
+from tests import rows, support
 from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
@@ -22,6 +22,27 @@ total = 0
 for n in numbers():
     total += n
 print(total)
+"""
+
+RAISING = """\
+def broken():
+    raise ValueError
+def numbers():
+    yield 1
+    yield broken()
+    yield 2
+def function():
+    n = broken()
+def generator():
+    for n in numbers(): pass
+def called():
+    function()
+for function_of in generator, called:
+    try:
+        function_of()
+    except ValueError:
+        caught = True
+end = True
 """
 
 COROUTINE = """\
@@ -103,7 +124,8 @@ def lines(*numbers: int) -> list[str]:
     return [f"program.py:{number}" for number in numbers]
 
 
-def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", rows.versions())
+def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path, version: str) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         assert await steps(driver, "step") == lines(2)
@@ -111,7 +133,29 @@ def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path)
         assert await steps(driver, "finish") == lines(5)
         await driver.finish_run()
 
-    run_session(work, write(tmp_path, GENERATOR), "program.py:5")
+    python = {"python": str(support.other_interpreter(version))}
+    run_session(work, write(tmp_path, GENERATOR), "program.py:5", launch_options=python)
+
+
+@pytest.mark.parametrize("kind", ["next", "finish"])
+@pytest.mark.parametrize("version", rows.versions())
+def test_a_step_in_a_function_that_an_exception_leaves_ends_in_its_caller(
+    tmp_path: Path, version: str, kind: str
+) -> None:
+    """debugpy lost it in generators, and from 3.12 on everywhere: the program ran to its end."""
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert await steps(driver, kind) == lines(10)
+        assert lines(16)[0] in await steps(driver, "next next")
+        await driver.resume()
+        (caller,) = await steps(driver, kind)
+        assert caller in lines(12, 15)  # up to 3.11 debugpy's next goes on to the caller's caller
+        assert lines(16)[0] in await steps(driver, "next next")
+        assert (await driver.finish_run()).code == 0
+
+    python = {"python": str(support.other_interpreter(version))}
+    run_session(work, write(tmp_path, RAISING), "program.py:5", "program.py:8", launch_options=python)
 
 
 def test_steps_stay_in_a_coroutine_over_its_awaits(tmp_path: Path) -> None:

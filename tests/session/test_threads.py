@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import Language, Reason, State, Thread
+from dualdbg.model import Language, NativeFrame, Reason, State, Thread
 from dualdbg.session.stepping.freezing import Unsafe
+from dualdbg.snapshot.cpython.reader import PythonReader
 from tests import support
 from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session
@@ -230,3 +232,40 @@ def test_a_fork_that_the_user_has_gdb_catch_is_shown_in_its_thread(tmp_path: Pat
         assert (await driver.exit()).code == 0
 
     run_session(work, script, "forking.py:8")
+
+
+DEEP = """\
+import os, threading
+def wait(depth):
+    wait(depth - 1) if depth else event.wait()
+event = threading.Event()
+threads = [threading.Thread(target=wait, args=(20,)) for _ in range(3)]
+for thread in threads: thread.start()
+for _ in range(3): os.getppid()
+event.set()
+"""
+
+
+def test_a_stop_reads_the_python_frames_of_its_own_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 3.12 on the evaluation loops are known by the frames, which were read of every thread."""
+    program = tmp_path / "deep.py"
+    program.write_text(DEEP)
+    walked: list[int] = []
+    frames_of = PythonReader._frame_addresses
+
+    def addresses(reader: PythonReader, thread: int) -> Iterator[int]:
+        walked.append(thread)
+        return frames_of(reader, thread)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        monkeypatch.setattr(PythonReader, "_frame_addresses", addresses)
+        await driver.resume()
+        innermost = (await driver.stack()).frames[0]
+        assert isinstance(innermost, NativeFrame) and innermost.evaluates is False  # the loops were found
+        assert len(walked) == 1
+        await driver.finish_run()
+
+    run_session(work, program, "getppid", launch_options={"python": str(support.other_interpreter("3.13"))})

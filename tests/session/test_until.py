@@ -39,9 +39,8 @@ def test_until_leaves_loops(env: dict[str, str], tmp_path: Path) -> None:
         stop = await driver.step("until")  # the last line of the loop that runs
         assert (name(stop.frame), stop.reason) == ("program.py:8", Reason.STEP)
         stop = await driver.step("until")
-        assert (
-            name(stop.frame) == "(anonymous namespace)::call_back"
-        )  # the native code that called the function
+        # The native code that called the function.
+        assert name(stop.frame) == "(anonymous namespace)::call_back"
         stop = await driver.step("until", "program.py:11")
         assert name(stop.frame) == "program.py:11"
         await driver.finish_run()

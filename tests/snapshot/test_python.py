@@ -12,10 +12,10 @@ from dualdbg import python_versions
 from dualdbg.model import PythonFrame
 from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.snapshot.cpython.line_tables import line_at
-from dualdbg.snapshot.facts import ProcessReport, ThreadReport
+from dualdbg.snapshot.facts import Lock, ProcessReport, ThreadReport
 from dualdbg.snapshot.take import take
 from tests.snapshot.programs_running import PROGRAMS, running
-from tests.support import other_interpreter, wait_until
+from tests.support import other_interpreter, read_ready, wait_until
 
 
 @pytest.fixture(params=python_versions.NAMES)
@@ -69,14 +69,8 @@ def test_frames_locals_and_locks(python: Path) -> None:
         source = (PROGRAMS / "python_stack.py").read_text(encoding="utf-8").splitlines()
         start = names.index("start")
         assert names[:start] in (
-            [
-                "generate",
-                "generate",
-                "<listcomp>",
-                "inner",
-                "<lambda>",
-                "work",
-            ],  # a frame of its own up to 3.11
+            # A frame of its own up to 3.11.
+            ["generate", "generate", "<listcomp>", "inner", "<lambda>", "work"],
             ["generate", "generate", "inner", "<lambda>", "work"],
         )
         for frame, text in zip(frames, ("os.read(reader, 1)", "yield from generate"), strict=False):
@@ -106,6 +100,26 @@ def test_frames_locals_and_locks(python: Path) -> None:
         assert values["reader"].isdigit()
         assert "module 'os'" in values["os"]
         assert not any(name.startswith("__") for name in values)
+
+
+def test_the_locks_that_threads_wait_for(python: Path) -> None:
+    with subprocess.Popen(
+        [python, PROGRAMS / "lock_wait.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            ready = read_ready(process)
+            (lock,), (rlock,) = ready["lock"], ready["rlock"]
+            expected = {"with_lock": Lock("lock", lock), "with_rlock": Lock("rlock", rlock, process.pid)}
+
+            def waits() -> bool:
+                threads = report_of(process.pid, Wanted(locks=True)).threads
+                return {
+                    one.thread.python_name: one.waits_for for one in threads if one.waits_for is not None
+                } == expected
+
+            wait_until(waits, what="both locks are known")
+        finally:
+            process.kill()
 
 
 def test_the_gil_and_its_waiters() -> None:

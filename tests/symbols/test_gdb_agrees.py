@@ -12,14 +12,16 @@ import pytest
 
 from dualdbg.symbols.objfile import Objfile
 from tests.support import require
-from tests.symbols.conftest import HERE
-from tests.symbols.test_find_functions import MEANT
+from tests.symbols.conftest import HERE, functions_of_nm
+from tests.symbols.test_find_functions import MEANT, numbered
 
 
 @pytest.mark.smoke
 def test_names_mean_what_gdb_takes_them_for(shapes: Path, tmp_path: Path) -> None:
     # gdb ignores a leading "::", and has no globs.
-    names = [name for name in MEANT if not name.startswith("::") and "*" not in name and "?" not in name]
+    known = functions_of_nm(shapes)
+    meant = [name for name in MEANT if not name.startswith("::") and "*" not in name and "?" not in name]
+    names = [numbered(name, known) for name in meant]
     job, result = tmp_path / "job.json", tmp_path / "result.json"
     job.write_text(json.dumps({"names": names, "result": str(result)}))
     command = [

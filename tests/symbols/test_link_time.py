@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from dualdbg.cli.commands.resolve import as_text
+from dualdbg.shared.string_table import StringTable
 from dualdbg.symbols.callables.native_entries import find_entries
 from dualdbg.symbols.link_time import inlined_calls
 from dualdbg.symbols.objfile import Objfile
@@ -47,6 +49,23 @@ def test_what_a_file_shows(
     (tmp_path / "lib-dynload").mkdir()
     note = inlined_calls(library(tmp_path, name, suffix, *flags))
     assert note is None if said is None else note is not None and said in note
+
+
+def test_the_names_are_looked_through_once_for_all_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[bytes] = []
+    holding = StringTable.holding
+
+    def counted(strings: StringTable, needle: bytes) -> Iterator[tuple[int, bytes]]:
+        searched.append(needle)
+        return holding(strings, needle)
+
+    monkeypatch.setattr(StringTable, "holding", counted)
+    file = library(tmp_path, "libpython3.11.so.1.0")
+    for _ in range(3):
+        inlined_calls(file)
+    assert len(searched) == len(set(searched)) > 0
 
 
 @pytest.fixture

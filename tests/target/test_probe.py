@@ -15,11 +15,12 @@ from .test_debugging import debug, ends_well
 
 # Calls a function of the probe as gdb does it.
 PROGRAM = """\
-import ctypes, sys
+import ctypes, json, sys
 probe = sys.modules["pydevd"].dualdbg_probe
 address = probe.mailbox()
 head = ctypes.string_at(address, 80)
 place = address + head.index(probe.MARK) + len(probe.MARK) + probe.ROOM_OF_EXCEPTION
+evaluate = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(probe.evaluate)
 size = ctypes.pythonapi.PyObject_Size
 size.argtypes, size.restype = [ctypes.c_void_p], ctypes.c_ssize_t
 def own(argument):
@@ -29,13 +30,19 @@ def call(text):
     ctypes.memmove(place, text, len(text))
     said.append(size(address))
     said.append("back")
+def ask(text):
+    request = {"text": text, "limit": 60, "file": __file__, "line": sys._getframe().f_lineno + 1, "function": "ask"}
+    said.append(json.loads(evaluate(json.dumps(request)))["value"])
+    said.append("back")
 said = []
 probe.__dict__["own"] = own
 call(b"own\\0" b"called\\0")
+ask("own('asked')")
 own("by the program")
 print(said)
 """
-OWN, CALL, LAST = 9, 13, 18  # lines: in the function, of the call by the mailbox, of the program's own call
+# Lines: in the function, of the call by the mailbox, of the expression, and of the program's own call.
+OWN, CALL, ASK, LAST = 10, 14, 18, 24
 
 
 @pytest.mark.parametrize("version", rows.versions())
@@ -46,17 +53,23 @@ def test_neither_a_breakpoint_nor_a_step_stops_in_a_call_by_gdb(version: str, tm
     script.write_text(PROGRAM)
 
     async def scenario(client: Client) -> None:
-        await client.start({script: [OWN, CALL]})
+        await client.start({script: [OWN, CALL, ASK]})
         assert (await client.event("stopped"))["reason"] == "breakpoint"
-        assert await client.stack(1) == [("call", CALL), ("<module>", LAST - 1)]
+        assert await client.stack(1) == [("call", CALL), ("<module>", LAST - 2)]
         await client.request("stepIn", threadId=1)
         assert (await client.event("stopped"))["reason"] == "step"
-        assert await client.stack(1) == [("call", CALL + 1), ("<module>", LAST - 1)]
+        assert await client.stack(1) == [("call", CALL + 1), ("<module>", LAST - 2)]
+        await client.resume()
+        assert (await client.event("stopped"))["reason"] == "breakpoint"
+        assert await client.stack(1) == [("ask", ASK), ("<module>", LAST - 1)]
+        await client.request("stepIn", threadId=1)
+        assert (await client.event("stopped"))["reason"] == "step"
+        assert await client.stack(1) == [("ask", ASK + 1), ("<module>", LAST - 1)]
         await client.resume()
         assert (await client.event("stopped"))["reason"] == "breakpoint"
         assert await client.stack(1) == [("own", OWN), ("<module>", LAST)]
         await client.resume()
-        await ends_well(client, "['called', 1, 'back', 'by the program']\n")
+        await ends_well(client, "['called', 1, 'back', 'asked', '1', 'back', 'by the program']\n")
 
     launch = Launch(python, script=str(script), stdin="pipe", stdout="pipe", stderr="pipe")
     debug(launch, scenario)

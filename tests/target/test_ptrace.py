@@ -254,9 +254,8 @@ def test_without_sudo_the_commands_are_named() -> None:
         "    except PermissionRefused as error:\n"
         "        print(error.message, '|', error.hint)\n"
     )
-    lines = [
-        line for line in in_vm(1, NOBODY, script) if " | " in line
-    ]  # a sudo that refuses nobody says so too
+    # A sudo that refuses nobody says so too.
+    lines = [line for line in in_vm(1, NOBODY, script) if " | " in line]
     assert len(lines) == 2
     for line in lines:
         assert "ptrace_scope is 1" in line

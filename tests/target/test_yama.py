@@ -98,9 +98,8 @@ def test_every_command_under_every_scope(scope: int, user: int, core: Path) -> N
         assert not (expected.quiet and row["err"]), told
         assert (row["scope"], row["unharmed"]) == (scope, True), told
         if expected.status == 0:
-            assert "wait_for_lines" in row["out"] and "ticks.py" in row["out"], (
-                told
-            )  # Python's frames are read
+            # Python's frames are read.
+            assert "wait_for_lines" in row["out"] and "ticks.py" in row["out"], told
             assert "attach" not in row["command"] or f"scope while attached: {scope}" in row["out"], told
 
 

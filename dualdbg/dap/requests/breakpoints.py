@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import DualdbgError, SpecError
 from ...model import BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
+from ...target.watch_registers import LARGEST, watching
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..presentation.breakpoints import Wanted, line_spec, with_suffixes
@@ -15,12 +16,6 @@ from ..registry import request
 from ..stages import CONFIGURABLE
 
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
-_LARGEST_WATCH = 8  # bytes; a debug register of x86-64 watches up to 8, aligned (Intel SDM 17.2)
-# There are four; one is for the return from a call (session/stepping/momentary_breakpoints.py). With more, gdb would
-# not let the program run. Where no register can hold the place, gdb would watch it by single steps, and the program
-# would hardly move.
-_DEBUG_REGISTERS = 3
-_END_OF_MEMORY = 1 << 47  # the kernel takes no watched address past it (x86-64, four-level paging)
 
 
 def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpec]) -> list[Wanted]:
@@ -89,10 +84,10 @@ async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.Da
     except DualdbgError as error:
         return {"dataId": None, "description": error.message}
     size = arguments.number("bytes", size)
-    if not 0 < size <= _LARGEST_WATCH:
+    if not 0 < size <= LARGEST:
         return {
             "dataId": None,
-            "description": f"{name} has {size} bytes; at most {_LARGEST_WATCH} can be watched",
+            "description": f"{name} has {size} bytes; at most {LARGEST} can be watched",
         }
     return {
         "dataId": f"{address:#x}:{size}",
@@ -104,7 +99,7 @@ async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.Da
 
 async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int, int]:
     if arguments.flag("asAddress"):
-        return arguments.address("name"), arguments.number("bytes", _LARGEST_WATCH)
+        return arguments.address("name"), arguments.number("bytes", LARGEST)
     if arguments.number("variablesReference", 0):
         return await adapter.debuggee.handles.variables.get(arguments.number("variablesReference")).place(
             name
@@ -113,17 +108,11 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
     return await adapter.values.place_of_expression(handle, name)
 
 
-def debug_registers(address: int, size: int) -> int:
-    """How many aligned pieces of 1, 2, 4 or 8 bytes cover this place: each takes a debug register."""
-    count = 0
-    while size > 0:
-        piece = next(length for length in (8, 4, 2, 1) if address % length == 0 and length <= size)
-        address, size, count = address + piece, size - piece, count + 1
-    return count
-
-
 @request("setDataBreakpoints", CONFIGURABLE)
 async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetDataBreakpointsResponseBody:
+    # With more than the processor has, gdb would not let the program run. Where no register can hold a place, gdb would
+    # watch it by single steps, and the program would hardly move.
+    machine = watching()
     registers: dict[str, int] = {}  # by subject: equal places share theirs
 
     def read(row: Arguments) -> BreakpointSpec:
@@ -137,14 +126,14 @@ async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.Se
             raise SpecError(
                 f"{row.text('dataId')[:80]!r} is no data id", "ask dataBreakpointInfo for one"
             ) from None
-        if not 0 < size <= _LARGEST_WATCH or not 0 <= address < _END_OF_MEMORY - size:
+        if not 0 < size <= LARGEST or not 0 <= address < machine.end - size:
             raise SpecError(
                 f"{size} bytes at {address:#x} cannot be watched",
-                f"at most {_LARGEST_WATCH} bytes in memory can",
+                f"at most {LARGEST} bytes in memory can",
             )
         subject = f"{address:#x}:{size}:{access}"
-        needed = registers.get(subject, debug_registers(address, size))
-        if sum(registers.values()) - registers.get(subject, 0) + needed > _DEBUG_REGISTERS:
+        needed = registers.get(subject, machine.needed(address, size))
+        if sum(registers.values()) - registers.get(subject, 0) + needed > machine.count:
             raise SpecError(
                 f"the processor has no debug register left for {address:#x}", "remove another data breakpoint"
             )

@@ -64,7 +64,8 @@ async def _in_python(
     if "format" in arguments:
         asked["format"] = arguments.values["format"]
     try:
-        answer = await adapter.session.inspector.relay("evaluate", asked, _DEADLINE)
+        late = (lambda body: str(body.get("result", ""))) if context == "repl" else None
+        answer = await adapter.session.inspector.relay("evaluate", asked, _DEADLINE, late)
     except CommandError as error:
         raise as_evaluation(error) from error
     body = cast(dap.EvaluateResponseBody, answer)

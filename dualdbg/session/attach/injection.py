@@ -12,10 +12,12 @@ from typing import Any
 
 from ...errors import TargetError
 from ...snapshot.capture import Captured
+from ...snapshot.facts import ProcessReport, ThreadReport
 from ...symbols.address_space import Module
 from ...target.calls import Folder
 from ...target.launcher import BOOTSTRAP
 from .pending_call import Write, main_interpreter, plan, request_script
+from .safe_waits import is_native
 from .scratch import find_scratch
 
 # Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
@@ -121,12 +123,12 @@ def _write_files(settings: dict[str, Any], captured: Captured) -> Folder:
     return folder
 
 
-def queue_writes(captured: Captured, injection: Injection) -> list[Write]:
+def queue_writes(captured: Captured, report: ProcessReport, injection: Injection) -> list[Write]:
     """What to write so that the text is run at a safe point. Raises QueueBusy or TargetError."""
     assert captured.interpreter is not None and captured.python is not None
     memory, layout, runtime = captured.memory, captured.python.layout, captured.interpreter.runtime
     if layout.remote is not None:
-        thread = _thread_to_ask(captured)
+        thread = _thread_to_ask(report, captured)
         injection.request = thread + layout.remote.pending_call
         return request_script(memory, layout.remote, thread, injection.script)
     function = address_of(interpreter_module(captured), "PyRun_SimpleString")
@@ -134,14 +136,28 @@ def queue_writes(captured: Captured, injection: Injection) -> list[Write]:
     return [*injection.writes, *calls]
 
 
-def _thread_to_ask(captured: Captured) -> int:
-    """The thread state that comes first to a safe point: that of the GIL's holder, else the main thread's."""
+def takers_of(report: ProcessReport, captured: Captured) -> list[ThreadReport]:
+    """The threads that may run what :func:`queue_writes` has queued, whichever comes to a safe point first.
+
+    Up to 3.11 that is the main thread, in 3.12 and 3.13 any, and from 3.14 on the one that is asked.
+    """
     assert captured.python is not None
-    main = captured.states.get(captured.facts.pid)
-    first = main or next(iter(captured.states.values()), None)
-    if first is None:
+    threads = [one for one in report.threads if one.thread.tid in captured.states]
+    threads.sort(key=lambda one: one.thread.tid != report.pid)
+    if (3, 12) <= captured.python.layout.version < (3, 14):
+        return threads
+    if captured.python.layout.remote is not None:
+        # A thread in native code may stay there: who has the GIL or is in Python code comes first.
+        threads.sort(key=lambda one: (not one.thread.holds_gil, is_native(one)))
+    return threads[:1]
+
+
+def _thread_to_ask(report: ProcessReport, captured: Captured) -> int:
+    """The address of the thread state of the thread that is asked to run the script."""
+    takers = takers_of(report, captured)
+    if not takers:
         raise TargetError("no thread of the process has run Python code")
-    return captured.python.gil_holder or first.address
+    return captured.states[takers[0].thread.tid].address
 
 
 def interpreter_module(captured: Captured) -> Module:

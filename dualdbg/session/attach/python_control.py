@@ -30,7 +30,7 @@ from ..halts import Halts
 from ..loop import Loop
 from ..ports import HeldThreads
 from ..transitions.beginning import keep_held, run_for_a_moment
-from .injection import Injection, address_of, interpreter_module, prepare, queue_writes
+from .injection import Injection, address_of, interpreter_module, prepare, queue_writes, takers_of
 from .pending_call import QueueBusy, Write
 from .safe_waits import is_native, sleeping_safely
 
@@ -108,7 +108,7 @@ class PythonControl:
             await self._call(captured, sleeper)
             self._say("info", "Python control comes once the target runs: type continue")
         else:
-            await self._queue(captured)
+            await self._queue(captured, report)
             self._say("info", _why_not_yet(report, captured))
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
@@ -142,7 +142,7 @@ class PythonControl:
 
     # -- the two ways --------------------------------------------------------------------------------
 
-    async def _queue(self, captured: Captured) -> None:
+    async def _queue(self, captured: Captured, report: ProcessReport) -> None:
         """Put the text into the interpreter's queue.
 
         Where a thread is using the queue, the target runs for a moment first.
@@ -150,10 +150,10 @@ class PythonControl:
         assert self._injection is not None
         for _ in range(_TRIES):
             try:
-                writes = queue_writes(captured, self._injection)
+                writes = queue_writes(captured, report, self._injection)
             except QueueBusy:
                 await self._run_for_a_moment()
-                captured, _ = await self._look()
+                captured, report = await self._look()
                 continue
             await self._write(writes)
             return
@@ -286,10 +286,15 @@ def _why_not_yet(report: ProcessReport, captured: Captured) -> str:
             f"Python control is not there yet: thread {holder.thread.tid} holds the GIL in native code, in "
             f"{where(holder)}; it comes by itself when that thread returns to Python"
         )
-    main = next(thread for thread in report.threads if thread.thread.tid == report.pid)
-    if captured.python.layout.version < (3, 12) and is_native(main):
-        return (
-            f"Python control is not there yet: the main thread is in native code, in {where(main)}; it comes by "
-            "itself when it returns to Python"
-        )
-    return "Python control comes once the target runs: type continue"
+    takers = takers_of(report, captured)
+    if not takers or not all(is_native(taker) for taker in takers):
+        return "Python control comes once the target runs: type continue"
+    who, when = "the main thread is", "it returns"
+    if len(takers) > 1:
+        who, when = "all threads of Python are", "one of them returns"
+    elif takers[0].thread.tid != report.pid:
+        who = f"thread {takers[0].thread.tid} is"
+    return (
+        f"Python control is not there yet: {who} in native code, in {where(takers[0])}; it comes by itself when "
+        f"{when} to Python"
+    )

@@ -334,11 +334,11 @@ class NativeBreakpoints:
                 await self.points.insert(wanted, location.address or 0, location)
             return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
+        if places:
+            wanted.message = elsewhere(wanted.spec.line, places)
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function
             function = self.image.describe(place.address)[0] if outlined else place.function
             location = Location(function, library, place.address, place.file, place.line, place.inlined_in)
             await self.points.insert(wanted, place.address, location, place.hides)
-        if places:
-            wanted.message = elsewhere(wanted.spec.line, places)

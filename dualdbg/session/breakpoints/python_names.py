@@ -39,18 +39,19 @@ class PythonNames:
         return self._folder / self._what.script if self._what.script is not None else None
 
     @cached_property
+    def _facts(self) -> interpreter.Interpreter:
+        return interpreter.inspect(self._what.python, self._environment, str(self._folder), cache_directory())
+
+    @cached_property
     def _search_path(self) -> list[str]:
-        facts = interpreter.inspect(
-            self._what.python, self._environment, str(self._folder), cache_directory()
-        )
         first = self._script.resolve().parent if self._script is not None else self._folder
-        return [str(first), *facts.search_path]
+        return [str(first), *self._facts.search_path]
 
     def find(self, name: str) -> FunctionPlace | NoFunction:
         """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
         if not self._what.python:
             return NoFunction(None, _NO_INTERPRETER)
-        return find_function(name, self._script, self._search_path)
+        return find_function(name, self._script, self._search_path, self._facts.built_in)
 
     def resolve(self, name: str) -> Resolved:
         """What a name stands for.

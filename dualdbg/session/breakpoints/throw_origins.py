@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from ...backends import events as engine
 from ...known.binding_layers import PYTHON_EXCEPTION
@@ -31,7 +32,7 @@ class _Origin:
     throw: Throw
     site: str
     line: tuple[str | None, int | None] | None  # the file and line of Python that led there
-    exception: int | None = None  # the id of the Python exception that it became
+    exception: tuple[Any, str] | None = None  # id and text of the Python exception that it became
 
 
 class ThrowOrigins:
@@ -82,13 +83,14 @@ class ThrowOrigins:
         last = self._last.get(hold.tid or 0)
         if not last or not hold.frames:
             return None
-        exception = await ask(self._reads, hold, "id(__exception__[1])")
+        raised = hold.event.description or ""
+        identity = await ask(self._reads, hold, "id(__exception__[1])")
+        # The next exception may lie where the last one lay.
+        exception = None if identity is None else (identity, raised)
         line = hold.frames[0].file, hold.frames[0].line
         for origin in reversed(last):
             is_other = origin.exception not in (None, exception)
-            if not is_other and _is_from(
-                origin.throw.text, hold.event.description or "", origin.line == line
-            ):
+            if not is_other and _is_from(origin.throw.text, raised, origin.line == line):
                 origin.exception = exception
                 return origin.site if origin.throw.text else f"perhaps {origin.site}"
         return None

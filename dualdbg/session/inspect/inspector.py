@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from ...backends import events as engine
 from ...backends import python as debugpy
-from ...backends.python import Answer, PythonRequest, PythonValue, StackFrame
+from ...backends.python import Answer, PythonRequest, StackFrame
 from ...errors import CommandError, EvaluationError, StaleHandle, WrongState
 from ...known.python_files import is_of_a_library
 from ...model import (
@@ -98,15 +98,25 @@ class Inspector:
     # -- debugpy --------------------------------------------------------------------------------
 
     async def relay(
-        self, command: str, arguments: dict[str, Any], deadline: float = _DEADLINE
+        self,
+        command: str,
+        arguments: dict[str, Any],
+        deadline: float = _DEADLINE,
+        late: Callable[[dict[str, Any]], str] | None = None,
     ) -> dict[str, Any]:
         """As :meth:`ask`, for an editor that uses debugpy's own protocol and gets the answer unchanged."""
-        return await self.ask(debugpy.as_it_is(command, arguments), deadline)
+        return await self.ask(debugpy.as_it_is(command, arguments), deadline, late)
 
-    async def ask(self, request: PythonRequest[Answer], deadline: float = _DEADLINE) -> Answer:
+    async def ask(
+        self,
+        request: PythonRequest[Answer],
+        deadline: float = _DEADLINE,
+        late: Callable[[Answer], str] | None = None,
+    ) -> Answer:
         """The answer of debugpy to a request, which gives way to a native stop.
 
-        Raises WrongState when gdb stops the target first. debugpy answers when the target runs again.
+        Raises WrongState when gdb stops the target first. debugpy answers when the target runs again: ``late`` makes of
+        that answer what the user sees of it then, nothing without it.
         """
         if self._python is None or not self._python.connected:
             raise WrongState("debugpy is not connected to the target", "native commands work")
@@ -124,23 +134,15 @@ class Inspector:
         if answer.done():
             return answer.result()
         self._loop.put(answer_owed)
-        answer.add_done_callback(self._late_answer)
+        answer.add_done_callback(lambda done: self._late_answer(done, late))
         raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
 
-    def _late_answer(self, answer: asyncio.Future[Any]) -> None:
-        """A request that gave way to a native stop was answered: the user sees the text of it."""
+    def _late_answer(self, answer: asyncio.Future[Answer], late: Callable[[Answer], str] | None) -> None:
+        """A request that gave way to a native stop was answered."""
         self._loop.put(answer_came)
-        if answer.cancelled() or answer.exception() is not None:
+        if answer.cancelled() or answer.exception() is not None or late is None:
             return
-        result = answer.result()
-        text = (
-            result.get("result")
-            if isinstance(result, dict)
-            else result.text
-            if isinstance(result, PythonValue)
-            else None
-        )
-        if text:
+        if text := late(answer.result()):
             self._loop.tell(Output("console", f"{text}\n"))
 
     @property
@@ -192,8 +194,9 @@ class Inspector:
 
     def unseen_frames(self, hold: PythonHold) -> int:
         """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on,
-        where C code may have called one of them from no function, or from one in which debugpy does not stop; else 0.
-        The thread stands, so memory has them.
+        where C code may have called the innermost, or one of them from no function, or from one in which debugpy does
+        not stop; else 0. The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an
+        exception ends the innermost, but in its callers.)
         """
         frames, at = self._frames_in_memory(hold)
         below = frames[at:]
@@ -201,7 +204,10 @@ class Inspector:
             return len(below)  # an inner function is still being left, and debugpy does not look at this one
         for frame, caller in zip(below, (*below[1:], None), strict=True):
             unseen = (
-                caller is None or is_of_a_library(caller.file or "") or self.reader.rules.is_ours(caller.file)
+                frame is below[0]
+                or caller is None
+                or is_of_a_library(caller.file or "")
+                or self.reader.rules.is_ours(caller.file)
             )
             if frame.entry and unseen and not self._is_start(frame):
                 return len(below)
@@ -404,9 +410,8 @@ class Inspector:
                 return await self.values.evaluate_memory(expression, tid, frame)
             except NeedsCode as error:
                 stop = self._loop.state.stop
-                goes_on = (
-                    stop is not None and stop.reason is not Reason.SIGNAL
-                )  # a crash has nothing to continue to
+                # A crash has nothing to continue to.
+                goes_on = stop is not None and stop.reason is not Reason.SIGNAL
                 hint = f"{error.hint}; continue to a Python stop to evaluate" if goes_on else error.hint
                 raise NeedsCode(error.message, hint) from None
         return await self.values.evaluate_python(expression, frame)

@@ -54,14 +54,13 @@ class StackReader:
         self._prepared: dict[tuple[str, int], Module] = {}
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
-        self._frames: dict[int, list[NativeFrame]] = {}
+        self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
         self._stacks: dict[int, Stack] = {}  # by OS thread id
         self._names: dict[tuple[object, ...], NativeFrame] = {}  # by all that a name depends on
         self._names_version = 0  # of the mapped files
         self._all_python: list[PythonThread] | None = None
         self._python: dict[int, PythonThread | None] = {}  # by OS thread id
         self._python_troubles: dict[int, str] = {}  # by OS thread id: why its Python side is not known
-        self._loops: list[int] | None = None
 
     def forget(self) -> None:
         """The target ran. What was read before is stale."""
@@ -70,7 +69,6 @@ class StackReader:
         self._all_python = None
         self._python.clear()
         self._python_troubles.clear()
-        self._loops = None
 
     @property
     def rules(self) -> RoleRules:
@@ -136,9 +134,8 @@ class StackReader:
             module = self._prepared.pop(key)
             for section in module.library.elf.sections if module.library is not None else ():
                 if section.is_code and section.size:
-                    with contextlib.suppress(
-                        CommandError
-                    ):  # gdb has dropped the library by itself, or had nothing for it
+                    # gdb has dropped the library by itself, or had nothing for it.
+                    with contextlib.suppress(CommandError):
                         await self._native.remove_symbols(section.address + module.bias)
                     break
 
@@ -148,10 +145,10 @@ class StackReader:
         self.emit(Notice("warning", text, "restart the program to run the new one"))
         return cache.store(f"replaced-{library.identity}.so", [library.elf.data])
 
-    async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
+    async def native_frames(self, tid: int, gdb_thread: int) -> list[NativeFrame]:
         """The frames of a thread, each with the best name that is known. They are read once a stop."""
-        if gdb_thread in self._frames:
-            return self._frames[gdb_thread]
+        if tid in self._frames:
+            return self._frames[tid]
         while True:
             frames = await self._native.frames(gdb_thread, MOST_FRAMES)
             missing = self._first_unprepared(frames)
@@ -161,17 +158,9 @@ class StackReader:
         # An inlined function was not called: the frame outside of it stands at the same instruction.
         called = [inner is not None and not inner.inlined for inner in (None, *frames)]
         named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]
-        self._frames[gdb_thread] = with_loops(named, self._evaluation_loops())
-        return self._frames[gdb_thread]
-
-    def _evaluation_loops(self) -> list[int]:
-        """What :func:`with_loops` wants to know of the interpreter, read once a stop."""
-        if self._loops is None:
-            try:
-                self._loops = self.python_side.loops()
-            except DualdbgError:  # there is none, or none that can be read: the stack's note says so
-                self._loops = []
-        return self._loops
+        own = self.python_thread(tid)
+        self._frames[tid] = with_loops(named, own.loops if own is not None else ())
+        return self._frames[tid]
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:
@@ -249,7 +238,7 @@ class StackReader:
         """The merged stack of a thread. It is made once a stop."""
         if tid in self._stacks:
             return self._stacks[tid]
-        native = await self.native_frames(gdb_thread)
+        native = await self.native_frames(tid, gdb_thread)
         own = self.python_thread(tid)
         frames = list(own.frames) if own is not None else []
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
@@ -266,7 +255,7 @@ class StackReader:
             return None
         found = []
         for gdb_thread, tid in (await self._native.threads()).items():
-            start = start_of(region, await self.native_frames(gdb_thread))
+            start = start_of(region, await self.native_frames(tid, gdb_thread))
             found += [told(start, tid)] if start is not None else []
         return found[0] if len(found) == 1 else None
 

@@ -88,7 +88,7 @@ class ThreadList:
             if tid in self.ours:
                 continue
             frames: Iterable[Frame] = (await self._threads.stack_while_held(tid)).visible()
-            waits = waits_for_gil(await reader.native_frames(number)) if tid in python else None
+            waits = waits_for_gil(await reader.native_frames(tid, number)) if tid in python else None
             if waits:  # how the interpreter waits is of no interest
                 frames = (frame for frame in frames if isinstance(frame, PythonFrame))
             doing = next(map(one_line, frames), None)

@@ -34,9 +34,8 @@ class ValueReader:
         self._halting = halting
         self._reads = reads
         self._fetchers: dict[int, Fetch] = {}
-        self._own: dict[
-            int, Fetch
-        ] = {}  # by reference: the attributes of the object itself, where it has more
+        # By reference: the attributes of the object itself, where it has more.
+        self._own: dict[int, Fetch] = {}
         self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
         self.memory = MemoryValues(native, halting, reads, self.register)
@@ -148,7 +147,7 @@ class ValueReader:
 
     async def _evaluated(self, question: PythonRequest[PythonValue]) -> PythonValue:
         try:
-            return await self._reads.ask(question, EVALUATION_DEADLINE)
+            return await self._reads.ask(question, EVALUATION_DEADLINE, lambda value: value.text)
         except CommandError as error:
             if type(error) is CommandError:  # the text is the exception of the expression
                 raise EvaluationError(error.message) from error

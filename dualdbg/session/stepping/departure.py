@@ -87,7 +87,7 @@ class NativeDeparture:
             if signal:
                 await self._native.resume_with_signal("SIGINT")
             else:
-                await self._native.move(plan.move, None if continues else plan.gdb_thread)
+                await self._native.move(plan.move, None if continues else plan.gdb_thread, plan.level)
         except CommandError:
             await self._loop.ask(native_refused)
             await self._freezer.release()

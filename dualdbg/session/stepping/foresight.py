@@ -60,9 +60,8 @@ class Foresight:
         if hold.top is None or state.epoch != epoch or state.is_mute or self._has_command():
             return
         self._seen.add((hold.top.file, hold.top.line))
-        with contextlib.suppress(
-            DualdbgError
-        ):  # the user went on, say: a step asks for what it needs, and is told
+        # The user went on, say: a step asks for what it needs, and is told.
+        with contextlib.suppress(DualdbgError):
             entries = await self._watch.named_entries(hold)
             if entries:
                 await self._breakpoints.foresee(entries)

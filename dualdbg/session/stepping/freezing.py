@@ -3,7 +3,7 @@
 gdb lets either every thread of a process run or one. A frozen thread is therefore *parked* while the target runs: its
 registers are set to an endless ``ppoll`` with every signal blocked, at a system call instruction that the C library
 has anyway. No code is written. Before anything is shown at a native stop, the registers are as they were, also those
-of an interrupted system call (its number is in orig_rax, see arch/x86/kernel/signal.c).
+of an interrupted system call (on x86-64 its number is in orig_rax, see arch/x86/kernel/signal.c).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from ..inspect.inspector import Inspector
 from ..loop import Loop
 from ..ports import Halting
 
-_SYSTEM_CALL = b"\x0f\x05"  # the instruction syscall
+# By machine: a function of the C library that makes a system call, and the instruction that does. On AArch64 it is one
+# that never waits: the kernel puts restart_syscall's number into x8 where a wait is restarted at its own instruction.
+_SYSTEM_CALLS = {"x86-64": ("syscall", b"\x0f\x05"), "aarch64": ("getpid", b"\x01\x00\x00\xd4")}
 _SEARCHED = 64  # bytes of the C library's function of that name
 _TRIES = 40  # looks at a Python stop, where the target runs on between two of them
 _PAUSE = 0.05  # seconds between two looks
@@ -29,7 +31,6 @@ _PAUSE = 0.05  # seconds between two looks
 # __condvar_quiesce_and_switch_g1).
 _LOCKING = re.compile(r"_*(GI_)?_*(pthread_(mutex|cond|rwlock)|lll_|condvar)")
 _INNERMOST = 8  # so many frames are looked at
-_RESTARTED = range(-516, -511)  # rax of an interrupted system call: ERESTARTSYS and its like, linux/errno.h
 
 
 class Unsafe(CommandError):
@@ -136,7 +137,7 @@ class Freezer:
                 f"thread {tid} holds the GIL: frozen, it would stop every Python thread, debugpy's too",
                 "freeze it at a stop at which another thread holds the GIL",
             )
-        frames = await inspector.reader.native_frames(await inspector.gdb_thread(tid))
+        frames = await inspector.reader.native_frames(tid, await inspector.gdb_thread(tid))
         if waits_for_gil(frames):
             raise Unsafe(
                 f"thread {tid} waits for the GIL: frozen there, it would stop every Python thread",
@@ -152,12 +153,14 @@ class Freezer:
         if self._instruction is not None:
             return
         native = self._native
-        if await native.architecture() != "x86-64":
-            raise CommandError("threads can be frozen on x86-64 only", "")
-        for place in self._image.find("syscall"):
+        architecture = await native.architecture()
+        if architecture not in _SYSTEM_CALLS:
+            raise CommandError(f"threads cannot be frozen on {architecture}", "")
+        name, instruction = _SYSTEM_CALLS[architecture]
+        for place in self._image.find(name):
             code = await native.read_memory(place.address, _SEARCHED)
-            at = code.find(_SYSTEM_CALL)
+            at = code.find(instruction)
             if at >= 0:
                 self._instruction = place.address + at
                 return
-        raise CommandError("the C library's function syscall was not found, so no thread can be frozen", "")
+        raise CommandError(f"the C library's function {name} was not found, so no thread can be frozen", "")

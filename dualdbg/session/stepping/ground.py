@@ -116,12 +116,12 @@ class GroundReader:
     async def _exit(self, ground: NativeGround) -> None:
         assert not isinstance(ground.gdb_thread, Unread)
         reader = self._inspector.reader
-        ground.exit = exit_to_python(await reader.native_frames(ground.gdb_thread), reader.rules)
+        ground.exit = exit_to_python(await reader.native_frames(ground.tid, ground.gdb_thread), reader.rules)
 
     async def _pads(self, ground: NativeGround) -> None:
         assert not isinstance(ground.gdb_thread, Unread)
         rules = self._inspector.reader.rules
-        frames = await self._inspector.reader.native_frames(ground.gdb_thread)
+        frames = await self._inspector.reader.native_frames(ground.tid, ground.gdb_thread)
         ground.pads = await self._handlers.pads(frames, rules)
 
     async def _native_caller(self, ground: NativeGround) -> None:

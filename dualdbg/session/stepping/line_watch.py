@@ -45,10 +45,8 @@ class LineWatch:
         self._code = code
         self._learn_mailbox = learn_mailbox
         self.beacon: int | None = None
-        self._place: tuple[int, int | None] = (
-            -1,
-            None,
-        )  # the version of the mapped files, and an address in them
+        # The version of the mapped files, and an address in them.
+        self._place: tuple[int, int | None] = (-1, None)
         self.entries: list[int] = []
         self.calls_operator = False
         self._watching: PythonHold | None = None

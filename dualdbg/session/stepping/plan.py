@@ -15,7 +15,13 @@ from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ..stops.facts import UNREAD, PythonHold, Unread
 from .places import NOWHERE, FunctionCalls, Pad, Places
 from .step import CONTINUE, NATIVE_MOVES, Step
-from .step_frames import direct_caller, frames_with_native_callers, innermost_native, native_caller
+from .step_frames import (
+    direct_caller,
+    frames_with_native_callers,
+    innermost_native,
+    is_inlined_in,
+    native_caller,
+)
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
@@ -94,7 +100,8 @@ class NativePlan:
     ``gdb_thread`` is the thread that all this is done to; None where nothing is done but to let the target run.
     ``hear``: the thread waits until debugpy has taken the message of this number. ``arm``: debugpy is made to end the
     step, as after this command; ``must_arm``: without that there is no step. ``places``: where gdb sets breakpoints for
-    the step. ``move``: how gdb lets the target run.
+    the step. ``move``: how gdb lets the target run; ``level``: the frame that ``FINISH`` leaves, counted from the
+    innermost, 0.
     """
 
     gdb_thread: int | None = None
@@ -103,6 +110,7 @@ class NativePlan:
     must_arm: bool = False
     places: Places = NOWHERE
     move: Move = Move.CONTINUE
+    level: int = 0
     step: Step | None = None
 
 
@@ -235,11 +243,12 @@ def _from_native_code(
     caller = native_caller(stack, glue_too=calls is not None)
     direct = direct_caller(stack)
     leaves = step.kind == "finish" or not has_line
-    if caller is not None and (leaves or direct is None or direct.level != caller.level):
+    inlined = caller is not None and is_inlined_in(caller, stack)
+    if caller is not None and not inlined and (leaves or direct is None or direct.level != caller.level):
         returns.append(caller)
     move = NATIVE_MOVES.get(step.kind, Move.FINISH)
     if leaves:
-        move = Move.CONTINUE if returns else Move.FINISH
+        move = Move.CONTINUE if returns and not inlined else Move.FINISH
     innermost = step.top.level if step.top is not None else 0
     pads = tuple(pad for pad in ground.pads if not leaves or pad.last > innermost)
     return NativePlan(
@@ -247,6 +256,7 @@ def _from_native_code(
         arm="step" if enters and ground.may_call_python else None,
         places=Places(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen),
         move=move,
+        level=caller.level - 1 if leaves and inlined and caller is not None else 0,
         step=replace(step, end=direct.sp if direct is not None else None),
     )
 

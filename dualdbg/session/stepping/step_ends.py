@@ -71,7 +71,7 @@ class ArrivalReader:
         caller = caller_of_python(stack)
         if caller is None or not self._code.has(caller.pc):
             return None
-        frames = await self._inspector.reader.native_frames(await self._inspector.gdb_thread(tid))
+        frames = await self._inspector.reader.native_frames(tid, await self._inspector.gdb_thread(tid))
         below = exit_to_python(
             [frame for frame in frames if frame.level >= caller.level], self._inspector.reader.rules
         )
@@ -97,8 +97,7 @@ class ArrivalReader:
         arrival.pointed_to = target if target is not None and self._code.is_wanted(target) else None
 
     async def _called_from(self, arrival: Arrival) -> None:
-        word = await self._native.read_memory(await self._stack_pointer(arrival), 8)
-        arrival.called_from = int.from_bytes(word, "little")
+        arrival.called_from = (await self._native.caller_at_entry(arrival.stop.gdb_thread or 1)).pc
 
     async def _caller(self, arrival: Arrival) -> None:
         place = await self._native.caller_at_entry(arrival.stop.gdb_thread or 1)

@@ -114,6 +114,12 @@ def direct_caller(stack: Stack) -> NativeFrame | None:
     return next((caller for frame, caller in pairwise(native) if not frame.inlined), None)
 
 
+def is_inlined_in(caller: NativeFrame, stack: Stack) -> bool:
+    """Whether the innermost function was inlined into that of ``caller``, perhaps by way of others: it has no call."""
+    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
+    return all(frame.inlined for frame in native if frame.level < caller.level)
+
+
 def innermost_native(stack: Stack) -> NativeFrame | None:
     """The innermost frame, shown or not, where it is native."""
     top = stack.frames[0] if stack.frames else None

@@ -128,9 +128,16 @@ def _interrupt(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     """A SIGINT: the terminal sends it for Ctrl-C, other processes for the program itself."""
     if facts.sender is UNREAD:
         return Need.SENDER
-    if facts.sender is Sender.TERMINAL and now.interrupt_pauses:
-        return PassOver(pause=True) if now.halting else Show(Reason.PAUSE)
-    return PassOver(signal=True)
+    if is_owed(facts, now):
+        return PassOver(signal=True)
+    return PassOver(pause=True) if now.halting else Show(Reason.PAUSE)
+
+
+def is_owed(facts: NativeFacts, now: Situation) -> bool:
+    """Whether the stop is a SIGINT that the program is to get, because it is known not to be a Ctrl-C for us."""
+    if facts.stop.signal != "SIGINT" or facts.stop.cause is not StopCause.SIGNAL:
+        return False
+    return facts.sender is Sender.OTHER or (facts.sender is Sender.TERMINAL and not now.interrupt_pauses)
 
 
 def _show_met(reason: Reason, facts: NativeFacts) -> NativeVerdict:

@@ -132,7 +132,7 @@ class NativeHits:
         """Whether this arrival at an operator's kernel belongs to a call that was reported already."""
         thread = event.gdb_thread or 1
         image = self._breakpoints.image
-        frames = await self._inspector.reader.native_frames(thread)
+        frames = await self._inspector.reader.native_frames(await self._tid(event), thread)
         if len(frames) < 2:
             return False
         outer = []

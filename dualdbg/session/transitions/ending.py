@@ -23,7 +23,7 @@ from .grip import answer_halts
 
 def exited(state: TargetState, exit: Exit) -> Effects:
     """The process has ended. It may be heard twice, and after gdb was lost."""
-    if state.phase in (State.EXITED, State.DETACHED):
+    if state.phase in (State.EXITED, State.DETACHED) or state.exit is not None:
         return []
     state.exit = exit
     lost = state.phase is State.LOST

@@ -8,7 +8,7 @@ from ...model import Language, Reason, State, Thread
 from ..effects import Effects, Forget, LookLater, Meet, Post, PrepareNative, ReadNative
 from ..state import PYTHON_PAUSE_LOOK, Grip, TargetState
 from ..stepping.unfinished import cut_short
-from ..stops.classifier import classify_native
+from ..stops.classifier import classify_native, is_owed
 from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython, Picture, Show
 from .grip import answer_halts, depart, give_halt, let_run
 
@@ -49,6 +49,7 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
     if not _is_current(state, facts) or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
         return []
+    state.signal_owed = state.signal_owed or is_owed(facts, state.situation())
     state.grip = Grip.SHOWN
     state.native = NativeHold(facts.stop, thread.tid, facts.stop.gdb_thread or 1)
     state.epoch += 1
@@ -63,6 +64,7 @@ def resume_failed(state: TargetState, thread: Thread) -> Effects:
     """gdb could not let the target run (the user was told why): that is a stop."""
     if state.is_over or state.grip is not Grip.FREE or state.facts is None:
         return []
+    state.interrupt_sent = False
     state.grip = Grip.JUDGING
     return native_unjudged(state, state.facts, thread)
 

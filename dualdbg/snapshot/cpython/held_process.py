@@ -19,13 +19,20 @@ from .reader import PythonReader, PythonState, PythonThreadState, find_interpret
 class PythonThread:
     """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL.
 
-    ``trouble`` says why the frames end early, where they do.
+    ``loops``: of each evaluation loop an address in its C frame; none before 3.12. ``trouble`` says why the frames end
+    early, where they do.
     """
 
     tid: int
     frames: tuple[PythonFrame, ...]
     holds_gil: bool
+    loops: tuple[int, ...] = ()
     trouble: str | None = None
+
+    @classmethod
+    def of(cls, tid: int, state: PythonThreadState, gil_holder: int | None) -> PythonThread:
+        """What was read of a thread, with the address of the thread state that holds the GIL."""
+        return cls(tid, state.frames, state.address == gil_holder, state.loops, state.trouble)
 
 
 class PythonSide:
@@ -41,10 +48,7 @@ class PythonSide:
     def threads(self) -> list[PythonThread]:
         """Every Python thread."""
         state, states = self._read(self._reader())
-        return [
-            PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
-            for tid, thread in states.items()
-        ]
+        return [PythonThread.of(tid, thread, state.gil_holder) for tid, thread in states.items()]
 
     def thread(self, tid: int) -> PythonThread | None:
         """One Python thread, for the price of one; None for a thread that runs no Python."""
@@ -52,12 +56,7 @@ class PythonSide:
         state, states = self._read(reader, with_frames=False)
         if tid not in states:
             return None
-        thread = reader.with_frames(states[tid])
-        return PythonThread(tid, thread.frames, thread.address == state.gil_holder, thread.trouble)
-
-    def loops(self) -> list[int]:
-        """Of each evaluation loop of every thread an address in its C frame."""
-        return self._reader().loops()
+        return PythonThread.of(tid, reader.with_frames(states[tid]), state.gil_holder)
 
     def names(self) -> dict[int, str]:
         """The names of ``threading.Thread`` objects by OS thread id; other threads have no name."""

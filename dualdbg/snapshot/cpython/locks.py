@@ -1,7 +1,9 @@
 """Which lock a thread waits for and which locks a thread holds, from the locks' own memory.
 
 pthread_mutex_t: glibc's sysdeps/nptl/bits/struct_mutex.h (__lock, __count, __owner). ``_thread.lock`` and
-``_thread.RLock``: Modules/_threadmodule.c; up to 3.13 their lock is a semaphore, on which a waiter sleeps.
+``_thread.RLock``: Modules/_threadmodule.c; up to 3.13.0 their lock is a semaphore, on which a waiter sleeps. Later it
+is a PyMutex, a byte: a waiter sleeps on a semaphore of its own, behind the address of that byte (``struct wait_entry``,
+Python/parking_lot.c).
 """
 
 from __future__ import annotations
@@ -12,15 +14,10 @@ from ..facts import Lock
 from .reader import PythonReader, PythonThreadState
 from .slots import PythonSlots, readable_objects
 
-_FUTEX_NUMBERS = {202, 98}  # x86-64, aarch64
 _LOCK_TYPES = {"_thread.lock": "lock", "_thread.RLock": "rlock"}
 MUTEX_OWNER = 8  # offset of __owner
 _RLOCK_OWNER = 8  # behind the lock itself
-
-
-def is_futex(system_call: tuple[int, ...] | None) -> bool:
-    """Whether a system call, its number first, is futex(2). None: the thread is in none."""
-    return system_call is not None and system_call[0] in _FUTEX_NUMBERS
+_PARKED_AT = 8  # bytes from wait_entry.addr to its semaphore
 
 
 class LockReader:
@@ -35,11 +32,25 @@ class LockReader:
         """The lock whose futex word is at ``word``: a lock of Python, else a mutex; None where it is no lock."""
         state = self._states.get(tid)
         if state is not None and state.frames:
-            for address in self._objects(state.frames[0], guarded=False):
-                lock = self._python_lock(address)
-                if lock is not None and self._semaphore(lock.address) == word:
-                    return lock
+            found = self._parked_for(word) or self._found_in(state.frames[0], word)
+            if found is not None:
+                return found
         return Lock("mutex", word, owner_word)
+
+    def _parked_for(self, word: int) -> Lock | None:
+        assert self._reader is not None
+        try:
+            lock = self._reader.memory.u64(word - _PARKED_AT) - self._reader.layout.head
+        except UnreadableMemory:
+            return None
+        return self._lock_at(lock) if self._reader.layout.version >= (3, 13) else None
+
+    def _found_in(self, frame: PythonFrame, word: int) -> Lock | None:
+        for address in self._objects(frame, guarded=False):
+            lock = self._python_lock(address)
+            if lock is not None and self._semaphore(lock.address) == word:
+                return lock
+        return None
 
     def held(self, tid: int) -> tuple[int, ...]:
         """Addresses of the Python locks whose ``with`` block the thread is in."""
@@ -61,21 +72,25 @@ class LockReader:
         assert self._reader is not None
         reader, head = self._reader, self._reader.layout.head
         try:
-            kind = reader.type_name(address)
-            if kind == "builtin_function_or_method":
+            if reader.type_name(address) == "builtin_function_or_method":
                 address = reader.memory.u64(address + head + 8)  # m_self
-                kind = reader.type_name(address) if address else ""
+        except UnreadableMemory:
+            return None
+        return self._lock_at(address) if address else None
+
+    def _lock_at(self, address: int) -> Lock | None:
+        """The lock object at ``address``; None where there is none."""
+        assert self._reader is not None
+        try:
+            kind = self._reader.type_name(address)
             if kind not in _LOCK_TYPES:
                 return None
             return Lock(_LOCK_TYPES[kind], address, self._owner(address) if kind == "_thread.RLock" else None)
         except UnreadableMemory:
             return None
 
-    def _semaphore(self, lock: int) -> int | None:
+    def _semaphore(self, lock: int) -> int:
         assert self._reader is not None
-        # A byte inside the object; its waiters are parked elsewhere.
-        if self._reader.layout.version >= (3, 14):
-            return None
         return self._reader.memory.u64(lock + self._reader.layout.head)
 
     def _owner(self, lock: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -49,13 +48,15 @@ class CodeInfo:
 class PythonThreadState:
     """One thread state: ``tid`` of the OS (None where this version does not keep it), pthread_self(), frames.
 
-    ``trouble`` says why the frames end early, where they do.
+    ``loops``: of each evaluation loop an address in its C frame; none before 3.12, which keeps none. ``trouble`` says
+    why the frames end early, where they do.
     """
 
     address: int
     tid: int | None
     pthread: int
     frames: tuple[PythonFrame, ...]
+    loops: tuple[int, ...] = ()
     trouble: str | None = None
 
 
@@ -157,24 +158,6 @@ class PythonReader:
             yield thread
             thread = self.memory.u64(thread + self.layout.thread_next)
 
-    def loops(self) -> list[int]:
-        """Of each evaluation loop of every thread an address in its C frame. None before 3.12, which keeps none.
-
-        What cannot be read is left out.
-        """
-        layout, memory = self.layout, self.memory
-        found: list[int] = []
-        if layout.frame_owner is None:
-            return found
-        with contextlib.suppress(UnreadableMemory):
-            interpreter = memory.u64(self._runtime + layout.interpreters_head)
-            while interpreter and len(found) < _MOST_FRAMES:
-                for thread in self._threads(interpreter):
-                    with contextlib.suppress(UnreadableMemory):
-                        found.extend(filter(self._is_of_loop, self._frame_addresses(thread)))
-                interpreter = memory.u64(interpreter + layout.interpreter_next)
-        return found
-
     def _frame_addresses(self, thread: int) -> Iterator[int]:
         layout, memory = self.layout, self.memory
         frame = memory.u64(thread + layout.current_frame)
@@ -197,20 +180,23 @@ class PythonReader:
     def with_frames(self, thread: PythonThreadState) -> PythonThreadState:
         """The same thread with its frames."""
         frames: list[PythonFrame] = []
+        loops: list[int] = []
         trouble = None
         try:
-            self._read_frames(thread.address, frames)
+            self._read_frames(thread.address, frames, loops)
         except UnreadableMemory as error:
             trouble = f"the Python frames end early: {error.message}"
-        return replace(thread, frames=tuple(frames), trouble=trouble)
+        return replace(thread, frames=tuple(frames), loops=tuple(loops), trouble=trouble)
 
-    def _read_frames(self, thread: int, frames: list[PythonFrame]) -> None:
+    def _read_frames(self, thread: int, frames: list[PythonFrame], loops: list[int]) -> None:
         for frame in self._frame_addresses(thread):
             if len(frames) == _MOST_FRAMES:
                 raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
             if not self._is_of_loop(frame):
                 frames.append(self._frame(frame))
-            elif frames and not frames[-1].entry:
+                continue
+            loops.append(frame)
+            if frames and not frames[-1].entry:
                 # Another one directly below it is 3.14's lowest frame of the thread, which belongs to no loop.
                 frames[-1] = replace(frames[-1], entry=True, loop=frame)
 

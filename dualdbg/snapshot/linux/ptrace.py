@@ -10,18 +10,25 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
-import struct
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...errors import TargetError, TargetGone
 from ...patience import patient
 from ...target.permission import refusal
-from .registers import Registers, registers_from_regset
+from .registers import (
+    AARCH64,
+    NT_ARM_PAC_MASK,
+    NT_ARM_SYSTEM_CALL,
+    NT_ARM_TLS,
+    Registers,
+    registers_from_regset,
+    with_regset,
+)
 
 _POKEDATA, _CONT, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 7, 0x4206, 0x4207, 17, 0x4204
-_NT_PRSTATUS, _NT_ARM_TLS = 1, 0x401
+_NT_PRSTATUS = 1
+_OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)
 _EVENT_STOP = 128
 _WALL = 0x40000000
 _TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
@@ -163,11 +170,13 @@ class Hold:
         data = _regset(tid, _NT_PRSTATUS, 512)
         if data is None:
             return None
-        tls = None
-        if platform.machine() == "aarch64":
-            raw = _regset(tid, _NT_ARM_TLS, 8)
-            tls = struct.unpack("<Q", raw[:8])[0] if raw else None
-        return HeldThread(tid, registers_from_regset(data, tls))
+        registers = registers_from_regset(data)
+        if registers.architecture is AARCH64:
+            registers = replace(registers, signature=0)  # a processor that signs nothing has no such set
+            for kind in _OF_ARM:
+                more = _regset(tid, kind, 512)
+                registers = with_regset(registers, kind, more) if more is not None else registers
+        return HeldThread(tid, registers)
 
 
 def _is_ending(pid: int, tid: int) -> bool:
@@ -196,7 +205,8 @@ def _regset(tid: int, kind: int, size: int) -> bytes | None:
     buffer = ctypes.create_string_buffer(size)
     vector = _Iovec(ctypes.addressof(buffer), size)
     if _libc.ptrace(_GETREGSET, tid, ctypes.c_void_p(kind), ctypes.addressof(vector)) == -1:
-        if ctypes.get_errno() == errno.ESRCH:
-            return None  # killed while it was held
+        # Killed while it was held; or a set that this processor does not have (ptrace_regset in kernel/ptrace.c).
+        if ctypes.get_errno() == errno.ESRCH or kind != _NT_PRSTATUS:
+            return None
         raise TargetError(f"the registers of thread {tid} cannot be read: {os.strerror(ctypes.get_errno())}")
     return buffer.raw[: vector.length]

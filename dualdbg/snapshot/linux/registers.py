@@ -7,7 +7,7 @@ aarch64: "DWARF for the Arm 64-bit Architecture" (AADWARF64), and struct user_pt
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 X86_64_SIZE, AARCH64_SIZE = 27 * 8, 34 * 8
 
@@ -19,18 +19,21 @@ _ORIG_RAX, _FS_BASE = 15, 21
 
 @dataclass(frozen=True)
 class Architecture:
-    """What unwinding needs to know. ``address_bits`` keeps pointer authentication codes out of return addresses."""
+    """What unwinding needs to know. ``signature``: the bits that a signed return address may have its code in.
+
+    Those of AArch64 are of a kernel with addresses of 48 bits; a thread that was asked says its own.
+    """
 
     name: str
     stack_pointer: int
     frame_pointer: int
     return_address: int
     count: int
-    address_bits: int
+    signature: int = 0
 
 
-X86_64 = Architecture("x86-64", 7, 6, 16, 17, 64)
-AARCH64 = Architecture("aarch64", 31, 29, 30, 33, 48)
+X86_64 = Architecture("x86-64", 7, 6, 16, 17)
+AARCH64 = Architecture("aarch64", 31, 29, 30, 33, 0xFFFF << 48)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Registers:
     """``values`` by DWARF number; None where not known. ``pc`` and ``sp`` are always known.
 
     ``thread_pointer`` identifies the thread as pthread_self() does on x86-64. ``system_call`` is the number and the
-    six arguments of the call that the thread is in, where the registers tell.
+    six arguments of the call that the thread is in, where the registers tell. ``signature``: the bits of a return
+    address that hold its authentication code.
     """
 
     architecture: Architecture
@@ -47,9 +51,10 @@ class Registers:
     values: tuple[int | None, ...]
     thread_pointer: int | None = None
     system_call: tuple[int, ...] | None = None
+    signature: int = 0
 
 
-def registers_from_regset(data: bytes, tls: int | None = None) -> Registers:
+def registers_from_regset(data: bytes) -> Registers:
     """From the bytes of register set NT_PRSTATUS; its size tells the machine."""
     if len(data) == X86_64_SIZE:
         raw = struct.unpack("<27Q", data)
@@ -60,8 +65,34 @@ def registers_from_regset(data: bytes, tls: int | None = None) -> Registers:
         return Registers(X86_64, values[16], values[7], values, raw[_FS_BASE], call)
     if len(data) == AARCH64_SIZE:
         raw = struct.unpack("<34Q", data)
-        return Registers(AARCH64, raw[32], raw[31], (*raw[:32], raw[32]), tls)
+        return Registers(AARCH64, raw[32], raw[31], (*raw[:32], raw[32]), signature=AARCH64.signature)
     raise ValueError(f"a register set of {len(data)} bytes is of neither x86-64 nor aarch64")
+
+
+# Register sets of AArch64 beside NT_PRSTATUS (include/uapi/linux/elf.h, arch/arm64/kernel/ptrace.c).
+NT_ARM_TLS, NT_ARM_SYSTEM_CALL, NT_ARM_PAC_MASK = 0x401, 0x404, 0x406
+
+
+def with_regset(registers: Registers, kind: int, data: bytes) -> Registers:
+    """What another register set of the same thread says too. One that is not known, or is cut off, says nothing.
+
+    NT_ARM_SYSTEM_CALL is -1 at most stops: the kernel has prepared to begin the call again.
+    """
+    if registers.architecture is not AARCH64:
+        return registers
+    if kind == NT_ARM_TLS and len(data) >= 8:
+        return replace(registers, thread_pointer=struct.unpack_from("<Q", data)[0])
+    if kind == NT_ARM_PAC_MASK and len(data) >= 16:  # struct user_pac_mask: of data, of instructions
+        return replace(registers, signature=struct.unpack_from("<Q", data, 8)[0])
+    if kind == NT_ARM_SYSTEM_CALL and len(data) >= 4:
+        (number,) = struct.unpack_from("<i", data)
+        if number >= 0:
+            return replace(registers, system_call=(number, *_known(registers.values[:6])))
+    return registers
+
+
+def _known(values: tuple[int | None, ...]) -> tuple[int, ...]:
+    return tuple(value or 0 for value in values)
 
 
 def known_stack_pointer(
@@ -72,7 +103,7 @@ def known_stack_pointer(
     values[architecture.stack_pointer] = sp
     if architecture is X86_64:
         values[16] = pc
-    return Registers(architecture, pc, sp, tuple(values), None, system_call)
+    return Registers(architecture, pc, sp, tuple(values), None, system_call, architecture.signature)
 
 
 X86_64_NAMES = (
@@ -94,7 +125,7 @@ def from_debugger(architecture: Architecture, values: dict[str, int]) -> Registe
     """The registers of a thread that gdb holds."""
     if architecture is AARCH64:
         ordered = tuple(values[name] for name in AARCH64_NAMES)
-        return Registers(AARCH64, values["pc"], values["sp"], ordered)
+        return Registers(AARCH64, values["pc"], values["sp"], ordered, signature=AARCH64.signature)
     ordered = tuple(values[name] for name in X86_64_NAMES)
     call = None
     if values["orig_rax"] < 1 << 63:

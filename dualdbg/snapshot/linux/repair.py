@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from ...errors import DualdbgError, TargetGone
 from ...patience import patient
 from ...terminal_text import visible_text
-from .memory import PAGE, ProcessMemory
+from .memory import ProcessMemory
 from .procfs import read_process
 from .ptrace import Hold, poke
 
+# Of the system, which pagemap counts by: AArch64 has kernels with pages of 4, 16 and 64 KiB.
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _PRESENT, _SWAPPED, _OF_FILE = 1 << 63, 1 << 62, 1 << 61
 # Machine: the trap instruction, and the alignment of instructions. int3; brk #0 as gdb has it (gdb/aarch64-tdep.c).
 _TRAPS = {"x86_64": (b"\xcc", 1), "aarch64": (b"\x00\x00\x20\xd4", 4)}
@@ -51,8 +53,8 @@ def find_traps(pid: int, machine: str = os.uname().machine, memory_file: int | N
             with open(_seen_by(pid, path), "rb") as file:
                 for page in changed:
                     file.seek(offset + page - start)
-                    original = file.read(PAGE)
-                    found += _differences(memory.read(page, PAGE), original, page, trap, step)
+                    original = file.read(_PAGE)
+                    found += _differences(memory.read(page, _PAGE), original, page, trap, step)
         except (OSError, DualdbgError):
             continue  # the file was replaced, or the mapping is gone
     return found
@@ -128,13 +130,13 @@ def _changed_pages(pid: int, start: int, end: int) -> list[int]:
     """The addresses of the pages that are private copies."""
     try:
         with open(f"/proc/{pid}/pagemap", "rb", buffering=0) as file:
-            file.seek(start // PAGE * 8)
-            data = file.read((end - start) // PAGE * 8)
+            file.seek(start // _PAGE * 8)
+            data = file.read((end - start) // _PAGE * 8)
     except OSError:
         return []
     entries = struct.unpack(f"<{len(data) // 8}Q", data)
     return [
-        start + index * PAGE
+        start + index * _PAGE
         for index, entry in enumerate(entries)
         if entry & (_PRESENT | _SWAPPED) and not entry & _OF_FILE
     ]

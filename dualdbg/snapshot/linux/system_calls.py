@@ -5,8 +5,6 @@ Numbers: asm/unistd_64.h (x86-64) and asm-generic/unistd.h (aarch64).
 
 from __future__ import annotations
 
-import re
-
 from .registers import AARCH64, Architecture
 
 # name: (x86-64, aarch64, position of the descriptor argument)
@@ -57,23 +55,15 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
     "epoll_pwait2": (441, 441, 0),
     "futex_waitv": (449, 449, None),
 }
-# The number under which the kernel restarts a call with a time limit that a stop has interrupted: restart_syscall(2).
-RESTARTED = 219  # x86-64
-# mov $NUMBER,%eax; syscall: how the C library makes its calls. The thread stands behind it.
-_MADE = re.compile(rb"\xb8(....)\x0f\x05", re.DOTALL)
-MADE_LENGTH = 7
-
-
-def number_made(code: bytes) -> int | None:
-    """The number of the call that these bytes make: the bytes right before the place where a thread stands."""
-    match = _MADE.fullmatch(code)
-    return int.from_bytes(match[1], "little") if match is not None else None
-
-
 _BY_NUMBER = tuple(
     {numbers[column]: (name, numbers[2]) for name, numbers in _CALLS.items() if numbers[column] is not None}
     for column in (0, 1)
 )
+
+
+def number_of(architecture: Architecture, name: str) -> int | None:
+    """The number of a call that is listed; None where the machine has none of this name."""
+    return _CALLS[name][1 if architecture is AARCH64 else 0]
 
 
 def describe(architecture: Architecture, number: int) -> tuple[str, int | None]:

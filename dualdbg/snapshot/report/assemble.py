@@ -244,9 +244,8 @@ def waits_for_gil(native: list[NativeFrame]) -> bool:
         if is_c_library(frame.library):
             called = frame.function
             continue
-        if frame.function is None and is_interpreter(
-            frame.library or ""
-        ):  # stripped: only for the GIL it waits like this
+        # Stripped: only for the GIL it waits like this.
+        if frame.function is None and is_interpreter(frame.library or ""):
             return called is not None and called.startswith("pthread_cond_")
         return frame.function in _GIL_WAITS and frame is not native[0]
     return False

@@ -33,7 +33,8 @@ class How(IntEnum):
 class Row:
     """The rules at one address. The CFA is ``cfa_register + cfa_offset``, or what ``cfa_expression`` gives.
 
-    ``rules`` holds (register, how, value) for the registers that are not simply the same.
+    ``rules`` holds (register, how, value) for the registers that are not simply the same. ``is_signed``: the return
+    address has an authentication code in its upper bits (AADWARF64, "RA_SIGN_STATE").
     """
 
     cfa_register: int
@@ -125,7 +126,7 @@ class _Program:
         self.cfa: tuple[int, int, bytes | None] = (0, 0, None)
         self.is_signed = False
         self.location = 0
-        self._kept: list[tuple[dict[int, tuple[How, int | bytes]], tuple[int, int, bytes | None]]] = []
+        self._kept: list[tuple[dict[int, tuple[How, int | bytes]], tuple[int, int, bytes | None], bool]] = []
 
     def row(self) -> Row:
         register, offset, expression = self.cfa
@@ -223,10 +224,10 @@ class _Program:
         self.rules[register] = (How.VALUE, cursor.block())
 
     def _remember(self, cursor: Cursor) -> None:
-        self._kept.append((dict(self.rules), self.cfa))
+        self._kept.append((dict(self.rules), self.cfa, self.is_signed))
 
     def _restore_state(self, cursor: Cursor) -> None:
-        rules, self.cfa = self._kept.pop()
+        rules, self.cfa, self.is_signed = self._kept.pop()
         self.rules = dict(rules)
 
     def _define_cfa(self, cursor: Cursor) -> None:
@@ -280,6 +281,7 @@ _INSTRUCTIONS: dict[int, Callable[[_Program, Cursor], None]] = {
     0x14: _Program._value_offset,
     0x15: _Program._value_offset_signed,
     0x16: _Program._value_expression,
+    0x2C: _Program._negate_signed,  # DW_CFA_AARCH64_negate_ra_state_with_pc
     0x2D: _Program._negate_signed,  # DW_CFA_AARCH64_negate_ra_state
     0x2E: _Program._arguments_size,  # DW_CFA_GNU_args_size
     0x2F: _Program._offset_negative,  # DW_CFA_GNU_negative_offset_extended

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from ...errors import SymbolError, UnreadableMemory
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
-from ..linux.registers import Registers
+from ..linux.registers import AARCH64, X86_64, Registers
+from .arm64 import SIGRETURN, Calls, interrupted, is_behind_call
 from .cfi import CallFrames, How, Row
 from .dwarf_expressions import evaluate
 
 LIMIT = 2000  # frames; deeper stacks end with a note
 _MASK = (1 << 64) - 1
+_IN_REGISTER = "where it returns to is in a register, which is not known without stopping the thread"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Unwinder:
         self._starts = [module.start for module in self._modules]
         self._tables: dict[int, CallFrames] = {}
         self._rows: dict[int, Row | None] = {}
+        self._calls: dict[int, Calls] = {}
+        self._sigreturns: dict[int, bool] = {}
 
     def module_at(self, address: int) -> Module | None:
         index = bisect_right(self._starts, address) - 1
@@ -64,6 +68,16 @@ class Unwinder:
         pc, sp = registers.pc, registers.sp
         is_call = guessed = False
         while len(result.frames) < LIMIT:
+            if registers.architecture is AARCH64 and self._is_sigreturn(pc):
+                result.frames.append(RawFrame(pc, sp, is_call, guessed, is_signal=True))
+                try:
+                    values, pc = interrupted(self._memory, sp)
+                except UnreadableMemory as error:
+                    result.trouble = error.message
+                    return result
+                sp = values[registers.architecture.stack_pointer] or 0
+                is_call = guessed = False
+                continue
             try:
                 row = self._row(pc - 1 if is_call else pc)
             except SymbolError as error:
@@ -77,7 +91,7 @@ class Unwinder:
                     step = self._by_frame_pointer(values, registers, sp)
                     guessed = True
                 else:
-                    step = self._by_row(row, values, registers)
+                    step = self._by_row(row, values, registers, innermost=len(result.frames) == 1)
                     guessed = False
             except (UnreadableMemory, SymbolError) as error:
                 result.trouble = error.message
@@ -91,13 +105,36 @@ class Unwinder:
                 return result
             new_sp = values[registers.architecture.stack_pointer]
             assert new_sp is not None
-            if new_sp <= sp and not is_signal and len(result.frames) > 1:
+            # A leaf of AArch64 that a signal has interrupted may use no stack at all.
+            stays = new_sp < sp + is_call
+            if stays and not is_signal and len(result.frames) > 1:
                 result.trouble = f"the stack does not go on beyond {pc:#x} (corrupt stack?)"
                 return result
             sp = new_sp
             is_call = not is_signal
         result.trouble = f"only the innermost {LIMIT} frames were read"
         return result
+
+    def _is_sigreturn(self, pc: int) -> bool:
+        known = self._sigreturns.get(pc)
+        if known is None:
+            known = self._sigreturns[pc] = self._code(pc, len(SIGRETURN)) == SIGRETURN
+        return known
+
+    def _code(self, address: int, size: int) -> bytes | None:
+        """Code by the file that it was mapped from, else by the memory; None where neither can be read.
+
+        The kernel may put the vDSO between the segments of a file.
+        """
+        module = self.module_at(address)
+        elf = module.library.elf if module is not None and module.library is not None else None
+        offset = elf.offset_of(address - module.bias) if elf is not None and module is not None else None
+        try:
+            if elf is not None and offset is not None:
+                return elf.bytes_at(offset, size)
+            return self._memory.read(address, size)
+        except (SymbolError, UnreadableMemory):
+            return None
 
     def _row(self, address: int) -> Row | None:
         if address not in self._rows:
@@ -118,7 +155,7 @@ class Unwinder:
         return table.row(fde, vaddr)
 
     def _by_row(
-        self, row: Row, values: list[int | None], registers: Registers
+        self, row: Row, values: list[int | None], registers: Registers, innermost: bool
     ) -> tuple[list[int | None], int] | None:
         architecture, memory = registers.architecture, self._memory
         if row.cfa_expression is not None:
@@ -150,8 +187,42 @@ class Unwinder:
                 caller[register] = memory.u64(result) if how is How.EXPRESSION else result
         pc = caller[row.return_column]
         if pc is None:
-            return None  # the unwind table marks the outermost frame
-        return caller, pc & ((1 << architecture.address_bits) - 1)
+            if any(rule == (row.return_column, How.UNDEFINED, 0) for rule in row.rules):
+                return None  # the unwind table marks the outermost frame
+            if not innermost:
+                raise SymbolError(_IN_REGISTER)
+            pc = caller[row.return_column] = self._return_of_leaf(registers.pc, cfa)
+            return caller, pc
+        return caller, pc & ~registers.signature if row.is_signed else pc
+
+    def _return_of_leaf(self, pc: int, sp: int) -> int:
+        """Where the function at ``pc`` returns to, whose return address is in a register that nobody knows.
+
+        Its only caller is taken where the stack above bears it out: at ``sp`` lies a frame of the caller's, which
+        returns behind a call itself. Raises SymbolError.
+        """
+        module = self.module_at(pc)
+        fde = module.library.frames.find(pc - module.bias) if module is not None and module.library else None
+        if module is None or module.library is None or fde is None:
+            raise SymbolError(_IN_REGISTER)
+        calls = self._calls.setdefault(module.start, Calls(module.library.elf))
+        found = calls.only_return(fde.start)
+        row = self._row(found + module.bias - 1) if found is not None else None
+        if found is None or row is None or row.cfa_register != AARCH64.stack_pointer:
+            raise SymbolError(_IN_REGISTER)
+        saved = next((value for number, how, value in row.rules if number == 30 and how is How.AT_CFA), None)
+        if not isinstance(saved, int):
+            raise SymbolError(_IN_REGISTER)
+        outer = self._memory.u64(sp + row.cfa_offset + saved)
+        outer = outer & ~AARCH64.signature if row.is_signed else outer
+        above = self.module_at(outer)
+        if (
+            above is None
+            or above.library is None
+            or not is_behind_call(above.library.elf, outer - above.bias)
+        ):
+            raise SymbolError(_IN_REGISTER)
+        return found + module.bias
 
     def _by_frame_pointer(
         self, values: list[int | None], registers: Registers, sp: int
@@ -165,11 +236,12 @@ class Unwinder:
             outer, pc = memory.u64(frame), memory.u64(frame + 8)
         except UnreadableMemory:
             return None
-        pc &= (1 << architecture.address_bits) - 1
+        pc &= ~registers.signature
         if self.module_at(pc) is None:
             return None
         caller: list[int | None] = [None] * len(values)
         caller[architecture.frame_pointer] = outer
         caller[architecture.stack_pointer] = frame + 16
-        caller[architecture.return_address] = pc
+        if architecture is X86_64:
+            caller[architecture.return_address] = pc
         return caller, pc

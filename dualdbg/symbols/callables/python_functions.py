@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -27,7 +27,8 @@ class FunctionPlace:
 
 @dataclass(frozen=True)
 class NoFunction:
-    """``module`` is the file in which the name should be (None: no such module); ``why`` is for people.
+    """``module`` is the file in which the name should be, or the name of a module within the interpreter (None: there
+    is no such module); ``why`` is for people.
 
     ``elsewhere`` is a file of the program's own in which a function of this bare name is written, as a method or in
     another function.
@@ -38,17 +39,23 @@ class NoFunction:
     elsewhere: str | None = None
 
 
-def find_function(name: str, script: Path | None, search_path: Sequence[str]) -> FunctionPlace | NoFunction:
+def find_function(
+    name: str, script: Path | None, search_path: Sequence[str], built_in: Collection[str] = ()
+) -> FunctionPlace | NoFunction:
     """``package.module.Class.function``, or ``Class.function`` of the script.
 
-    ``search_path`` is the program's ``sys.path``. Names that modules import from each other are followed. What is
-    only made at run time is not found.
+    ``search_path`` is the program's ``sys.path``, ``built_in`` names the modules within its interpreter. Names that
+    modules import from each other are followed. What is only made at run time is not found.
     """
     parts = tuple(name.split("."))
     if script is not None:
         place = _in_file(script, parts, "", search_path, _MOST_HOPS)
         if place is not None:
             return place
+    if len(parts) > 1 and parts[0] in built_in:  # no folder's file of that name is imported
+        return NoFunction(
+            parts[0], f"{parts[0]} is a module of the interpreter itself, which has no Python code"
+        )
     for count in range(len(parts) - 1, 0, -1):
         module = parts[:count]
         file = _module_file(module, search_path)

@@ -1,11 +1,17 @@
-"""Whether the debug info of a file may name a function: a look at its strings, so that gdb reads only what has it."""
+"""The names in the debug info of a file, as its strings have them: a look at these spares gdb the reading of it."""
 
 from __future__ import annotations
 
-from ...shared.elf import SHF_COMPRESSED
-from .elf_file import ElfFile
+from ...shared.elf import SHF_COMPRESSED, ElfFile
+from ...shared.string_table import StringTable
 
 _LONGEST_INLINE = 16  # bytes; compilers write short names into .debug_info itself
+
+
+def debug_strings(elf: ElfFile) -> StringTable | None:
+    """The strings of the debug info of ``elf``; None where there are none, or none that can be searched in place."""
+    section = elf.section(".debug_str")
+    return None if section is None or section.flags & SHF_COMPRESSED else StringTable(elf, section)
 
 
 def may_name(elf: ElfFile, identifier: str) -> bool:

@@ -218,6 +218,14 @@ def split_component(component: str) -> tuple[str, str | None, str | None]:
     return base or component, arguments, None
 
 
+def lambda_parameters(component: str) -> str | None:
+    """``(int)`` of ``{lambda(int)#2}``; None of what is no lambda, or has no parameters in its text."""
+    open_at = component.find("(")
+    if not component.startswith("{lambda(") or open_at < 0:
+        return None
+    return component[open_at : closing(component, open_at)]
+
+
 def _unnamed_base(component: str) -> str:
     """``{lambda(int)#2}`` -> ``{lambda#2}``; other braces as they are."""
     open_at = component.find("(")

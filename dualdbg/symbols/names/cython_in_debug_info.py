@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from ...known.cython_names import Part, cython_function
 from ...shared.elf import ElfFile
-from ...shared.string_table import StringTable
+from ..elf.debug_names import debug_strings
 
-_SHF_COMPRESSED = 0x800  # gABI, section flags
 _PREFIX = "__pyx_f_"
 
 
 def c_functions_meant(elf: ElfFile, name: str) -> list[str]:
     """The C names of the cdef and cpdef functions that ``fastc.term`` means, in the debug info of ``elf``."""
     path = tuple(name.split("."))
-    section = elf.section(".debug_str")
-    if len(path) < 2 or not all(map(str.isidentifier, path)):
-        return []
-    if section is None or section.flags & _SHF_COMPRESSED:
+    strings = debug_strings(elf)
+    if strings is None or len(path) < 2 or not all(map(str.isidentifier, path)):
         return []
     found = set()
-    for _, string in StringTable(elf, section).holding(path[-1].encode()):
+    for _, string in strings.holding(path[-1].encode()):
         text = string.decode("utf-8", "replace")
         function = cython_function(text) if text.startswith(_PREFIX) else None
         if function is not None and function.part is Part.C_FUNCTION and function.path[-len(path) :] == path:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_letters, digits
 
-from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, parse, split_component
+from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, lambda_parameters, parse, split_component
 from .cxx_types import canonical
 from .rust_names import rust_paths, short_rust_name
 
@@ -107,7 +107,7 @@ class Query:
 
     @cached_property
     def _parts(self) -> list[tuple[str, str | None, str | None]]:
-        parts = [split_component(component) for component in self.parsed.components]
+        parts = [_component(component) for component in self.parsed.components]
         return [(base, canonical(a) if a else None, canonical(p) if p else None) for base, a, p in parts]
 
     @cached_property
@@ -263,7 +263,7 @@ class Query:
             while True:
                 if at < 0:
                     return False
-                other, other_arguments, other_parameters = split_component(components[at])
+                other, other_arguments, other_parameters = _component(components[at])
                 at -= 1
                 if base == other:
                     break
@@ -331,6 +331,12 @@ def _name_part(text: str) -> str:
         elif depth <= 0:
             kept.append(char)
     return _TRAILING.sub("", "".join(kept)).rpartition(" ")[2]
+
+
+def _component(text: str) -> tuple[str, str | None, str | None]:
+    """As :func:`split_component`, but with a lambda's parameters: GCC 14 and later numbers each list of them."""
+    base, arguments, parameters = split_component(text)
+    return base, arguments, parameters or lambda_parameters(text)
 
 
 def _needles_of(base: str) -> list[bytes]:

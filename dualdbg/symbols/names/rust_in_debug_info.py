@@ -10,21 +10,20 @@ from collections.abc import Iterator
 
 from ...shared.elf import ElfFile
 from ...shared.string_table import StringTable
+from ..elf.debug_names import debug_strings
 from .name_query import Query
 from .rust_names import demangle_rust, rust_paths, scope_of_implementation
 
-_SHF_COMPRESSED = 0x800  # gABI, section flags
 _MOST_NAMES = 300  # each is a question to gdb, which takes it some milliseconds
 _MOST_IMPLEMENTATIONS = 20  # numbers of one scope that are tried
 
 
 def meant_in_debug_info(elf: ElfFile, query: Query) -> list[str]:
     """The names to ask gdb for, of the functions in the debug info of ``elf`` that the query means, inlined or not."""
-    section = elf.section(".debug_str")
+    strings = debug_strings(elf)
     last = query.text.rpartition("::")[2]
-    if section is None or section.flags & _SHF_COMPRESSED or not last.isidentifier():
+    if strings is None or not last.isidentifier():
         return []
-    strings = StringTable(elf, section)
     scopes: dict[str, None] = {}
     for linkage, name in _linkage_names(strings, last):
         if query.matches_rust(name):

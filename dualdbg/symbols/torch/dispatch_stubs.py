@@ -3,7 +3,7 @@
 A kernel calls ``sin_stub``, which at run time picks one of the functions compiled for each instruction set
 (ATen/native/DispatchStub.h). Their pointers are static members, ``DispatchStub<…, sin_stub_DECLARE_DISPATCH_type>
 ::AVX2`` and so on, which the dynamic linker fills in; the kernel's code takes the addresses of these members. Both
-can be read from the file on x86-64.
+can be read from the file.
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..elf.code_references import targets
-from ..elf.elf_file import EM_X86_64
+from ..elf.elf_file import EM_AARCH64, EM_X86_64
 from ..objfile import Objfile, Symbol
 
-CAPABILITIES = ("DEFAULT", "AVX2", "AVX512")
+# By machine; ATen/native/DispatchStub.h, of PyTorch 2.6 and later for AArch64.
+CAPABILITIES = {EM_X86_64: ("DEFAULT", "AVX2", "AVX512"), EM_AARCH64: ("DEFAULT", "SVE256")}
 _STUB = re.compile(r"DispatchStub<.*, ([\w:]+)_DECLARE_DISPATCH_type>::")
 _RELA = struct.Struct("<QQq")
 _DYNSYM = struct.Struct("<IBBHQQ")
-# Relocation types of the System V ABI for x86-64, table 4.10.
-_R_X86_64_64, _R_X86_64_GLOB_DAT, _R_X86_64_RELATIVE = 1, 6, 8
+_ABSOLUTE, _GLOB_DAT, _RELATIVE = range(3)
+# Their types by machine: System V ABI for x86-64, table 4.10; ELF for the Arm 64-bit Architecture, 5.7.
+_RELOCATIONS = {
+    EM_X86_64: {1: _ABSOLUTE, 6: _GLOB_DAT, 8: _RELATIVE},
+    EM_AARCH64: {257: _ABSOLUTE, 1025: _GLOB_DAT, 1027: _RELATIVE},
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Stub:
 
 
 class StubTable:
-    """The dispatch stubs of one library; empty where it has none, and always on machines other than x86-64."""
+    """The dispatch stubs of one library; empty where it has none."""
 
     def __init__(self, library: Objfile) -> None:
         self._library = library
@@ -50,7 +55,7 @@ class StubTable:
 
     def _stub(self, name: str) -> Stub:
         functions = []
-        for capability in CAPABILITIES:
+        for capability in self._capabilities:
             address = self._members.get((name, capability))
             pointer = self._pointers.get(address) if address is not None else None
             symbol = self._library.symbol_at(pointer) if pointer else None
@@ -58,13 +63,15 @@ class StubTable:
                 functions.append((capability, symbol))
         return Stub(name, tuple(functions))
 
+    @property
+    def _capabilities(self) -> tuple[str, ...]:
+        return CAPABILITIES.get(self._library.elf.machine, ())
+
     @cached_property
     def _members(self) -> dict[tuple[str, str], int]:
         """``(stub, capability)`` -> the link-time address of the member that holds the function's pointer."""
-        if self._library.elf.machine != EM_X86_64:
-            return {}
         members = {}
-        for capability in CAPABILITIES:
+        for capability in self._capabilities:
             for symbol in self._library.find_data(f"at::native::DispatchStub::{capability}"):
                 match = _STUB.search(symbol.name)
                 if match is not None:
@@ -88,7 +95,7 @@ class StubTable:
 
     @cached_property
     def _slots(self) -> dict[int, int]:
-        return {place: value for place, kind, value in self._relocations() if kind == _R_X86_64_GLOB_DAT}
+        return {place: value for place, kind, value in self._relocations() if kind == _GLOB_DAT}
 
     def _relocations(self) -> Iterator[tuple[int, int, int]]:
         """``(place, type, value)`` of the relocations whose values are known from this file alone."""
@@ -98,9 +105,9 @@ class StubTable:
             return
         table = elf.view(symbols)
         for place, info, addend in _RELA.iter_unpack(elf.view(relocations)):
-            kind = info & 0xFFFFFFFF
-            if kind == _R_X86_64_RELATIVE:
+            kind = _RELOCATIONS.get(elf.machine, {}).get(info & 0xFFFFFFFF)
+            if kind == _RELATIVE:
                 yield place, kind, addend
-            elif kind in (_R_X86_64_64, _R_X86_64_GLOB_DAT):
+            elif kind is not None:
                 value = _DYNSYM.unpack_from(table, (info >> 32) * _DYNSYM.size)[4]
                 yield place, kind, value + addend

@@ -198,7 +198,9 @@ def _reference(reader: Any, kind: Any, value: Any) -> str:
     if referent is None:
         return "<weakref at 0x%x; dead>" % id(value)
     of = reader.kind(referent)
-    name = of.full_name if sys.version_info >= (3, 14) or not of.is_heap else of.name
+    name = of.name
+    if sys.version_info >= (3, 13) or not of.is_heap:
+        name = of.full_name[len("__main__.") :] if of.full_name.startswith("__main__.") else of.full_name
     own = ""
     if type(referent) is types.FunctionType:
         own = " (%s)" % referent.__name__

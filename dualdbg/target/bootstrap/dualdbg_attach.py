@@ -146,6 +146,22 @@ def stop_tracing(pydevd: Any) -> None:
     sys.settrace(None)
 
 
+def forget_stops_and_steps() -> None:
+    """Take back what an earlier session has left in the threads: pydevd would stop them at once, or end a step there.
+
+    It lets a thread go that it holds at its end, but leaves the wish that the thread stand still.
+    """
+    from _pydevd_bundle import pydevd_constants
+
+    for thread in list(threading._active.values()):  # type: ignore[attr-defined]
+        info: Any = getattr(thread, "additional_info", None)
+        if info is not None:
+            info.pydev_state = pydevd_constants.STATE_RUN
+            info.pydev_original_step_cmd = info.pydev_step_cmd = -1
+            info.pydev_step_stop = None
+            info.update_stepping_info()
+
+
 def untrace_this_thread() -> None:
     """Do what sys.settrace(None) does, but not through pydevd's replacement of it, which warns."""
     tracing = sys.modules.get("pydevd_tracing")
@@ -173,6 +189,7 @@ def connect() -> None:
     # First: a session that has gone leaves no half of a debugger here.
     connection = open_connection(functions)
     pydevd.start_client = lambda host, port: connection
+    forget_stops_and_steps()
     pydevd.PyDB = attached(pydevd, functions)
     pydevd.settrace(
         host="dualdbg",  # start_client knows better

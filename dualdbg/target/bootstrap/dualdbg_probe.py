@@ -85,7 +85,8 @@ def shown_frames(debugger: Any, frame: FrameType | None) -> int:
 
 def evaluate(argument: str) -> str:
     """See dualdbg_evaluate.py."""
-    return str(beside("dualdbg_evaluate").evaluate(argument))
+    with Untraced():
+        return str(beside("dualdbg_evaluate").evaluate(argument))
 
 
 def beside(name: str) -> Any:

@@ -182,6 +182,10 @@ def patience() -> float:
         return 1.0
 
 
+class SessionEnded(Exception):
+    """Nobody listens for the program any more."""
+
+
 def call(address: Any) -> Any:
     """A connected socket: ``address`` is the path of a Unix socket, or a host and a port."""
     import socket
@@ -217,7 +221,10 @@ def open_connection(settings: dict[str, Any]) -> Any:
             if level != socket.IPPROTO_TCP or self.family != socket.AF_UNIX:  # pydevd sets TCP_NODELAY
                 super().setsockopt(level, *rest)
 
-    first = call(settings["address"])
+    try:
+        first = call(settings["address"])
+    except (FileNotFoundError, ConnectionError):
+        raise SessionEnded("the session that started it has ended") from None
     try:
         descriptor = fcntl.fcntl(first.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
         first.close()
@@ -276,6 +283,12 @@ def quick(pydevd: Any) -> type:
                 return breakpoint.condition and eval(breakpoint.condition, frame.f_globals, frame.f_locals)
             except Exception:
                 return True
+
+        def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
+            """Called where a step begins, too: see dualdbg_steps.py."""
+            super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
+            if thread_ident == pydevd.threading.get_ident():
+                pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
             """Not for the import machinery, which every import passes through: the user has called no library."""
@@ -527,6 +540,11 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
         os.register_at_fork(after_in_child=leave_forked_child)
 
 
+def worded(error: BaseException) -> str:
+    """What an error says, without the number of a system call's error."""
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+
+
 def start() -> None:
     ours = sys.modules[__name__]
     if SETTINGS in os.environ or FOLLOW in os.environ:
@@ -543,16 +561,20 @@ def start() -> None:
             load_beside("dualdbg_follow").begin(where, settings, ours)
         elif settings is not None:
             connect(settings)
-        if imports is not None:
-            imports.program_begins()
     except BaseException as error:
         if settings is not None and settings.get("host"):  # it runs on natively; the session says why
-            tell_failure(settings, "%s: %s" % (type(error).__name__, error))
+            tell_failure(settings, "%s: %s" % (type(error).__name__, worded(error)))
         elif settings is not None:  # `site` would swallow it and run the program without a debugger
-            message = "dualdbg: the program cannot be debugged: %s: %s\n" % (type(error).__name__, error)
+            why = (
+                error if isinstance(error, SessionEnded) else "%s: %s" % (type(error).__name__, worded(error))
+            )
+            message = "dualdbg: the program is not run: %s\n" % why
             os.write(2, message.encode("utf-8", "replace"))
             os._exit(FAILED)
         # A descendant runs on without a debugger; the session sees that its call has ended, and says so.
+    finally:
+        if imports is not None:
+            imports.program_begins()
     if failure is not None:
         raise failure
 

@@ -48,7 +48,7 @@ def _weak(word):
         if target_kind.tp_name == "NoneType" and (word == "weakref" or objects.layout.minor >= 13):
             return f"<{word} at 0x{address:x}; dead>"
         quotes = word == "weakref" or objects.layout.minor >= 13
-        type_name = target_kind.full_name if objects.layout.minor >= 14 else target_kind.tp_name
+        type_name = target_kind.qualified if objects.layout.minor >= 13 else target_kind.tp_name
         name = f"; to '{type_name}'" if quotes else f" to {type_name}"
         own = _own_name(objects, target) if word == "weakref" else ""
         return f"<{word} at 0x{address:x}{name} at 0x{target:x}{own}>"
@@ -70,7 +70,9 @@ def _own_name(objects, target):
 def _descriptor(word):
     def write(objects, kind, address, depth):
         owner, name = objects.memory.words(address + objects.layout.head, 2)
-        return f"<{word} '{name_text(objects, name)}' of '{objects.types.read(owner).tp_name}' objects>"
+        of = objects.types.read(owner).tp_name
+        where = "" if of == "object" and objects.layout.minor >= 15 else f" of '{of}' objects"
+        return f"<{word} '{name_text(objects, name)}'{where}>"
 
     return write
 

@@ -2,7 +2,10 @@
 
 The collector keeps every container in a ring of each generation (Include/internal/pycore_gc.h). Where the rings begin
 is told by their form: three heads side by side, each part of a ring. Free-threaded builds have no such rings.
+Debian's 3.13 has its heads at multiples of 4, not 8.
 """
+
+import struct
 
 from dualdbg_shared import cpython as L
 
@@ -85,7 +88,7 @@ class Collector:
         runtime = self._target.mappings.in_interpreter("_PyRuntime")
         if runtime is None:
             raise HelperError("The interpreter's state is not found: its symbols are not there.")
-        near = self._block(runtime, _NEAR)
+        near = self._memory.words(runtime, _NEAR // 8)
         blocks = [(runtime, _RUNTIME)]
         blocks += [(word, _INTERPRETER) for word in dict.fromkeys(near) if word > _RUNTIME and not word % 16]
         for start, length in blocks:
@@ -95,26 +98,26 @@ class Collector:
         raise HelperError("The lists of Python's garbage collector are not found.")
 
     def _block(self, start, length):
-        """As many words from ``start`` on as can be read."""
-        words, place = [], start
+        """As many bytes from ``start`` on as can be read."""
+        data, place = bytearray(), start
         while place < start + length:
             size = 4096 - place % 4096  # to the end of the page
             try:
-                words.extend(self._memory.words(place, size // 8))
+                data += self._memory.read(place, size)
             except Unreadable:
                 break
             place += size
-        return words
+        return bytes(data)
 
-    def _heads_in(self, start, words):
-        step = _GENERATION // 8
-        for index in range(len(words) - 3 * step):
-            first = words[index] & ~_FLAGS
-            if first < 4096 or first % 8 or not words[index + step] or not words[index + 2 * step]:
+    def _heads_in(self, start, data):
+        for offset in range(0, len(data) - 3 * _GENERATION, 4):
+            if any(_pointer(data, offset + _GENERATION * i) < 4096 for i in range(3)):
                 continue
-            heads = [start + 8 * index + _GENERATION * i for i in range(3)]
+            heads = [start + offset + _GENERATION * i for i in range(3)]
             if all(map(self._is_head, heads)):
-                more = (heads[2] + _GENERATION, heads[2] + _GENERATION + 8)  # what gc.freeze() has set apart
+                more = (
+                    heads[2] + _GENERATION + gap for gap in (0, 4, 8, 12)
+                )  # what gc.freeze() has set apart
                 return heads + [head for head in more if self._is_head(head)][:1]
         return []
 
@@ -125,7 +128,6 @@ class Collector:
             return bool(
                 following > 4096
                 and before > 4096
-                and not (following | before) % 8
                 and memory.u64(following + 8) & ~_FLAGS == head
                 and memory.u64(before) & ~_FLAGS == head
             )
@@ -176,6 +178,10 @@ class _View:
 
     def __init__(self, target, layout):
         self.target, self.memory, self.layout = target, target.memory, layout
+
+
+def _pointer(data, offset):
+    return struct.unpack_from("<Q", data, offset)[0] & ~_FLAGS
 
 
 def _holds(data, needle):

@@ -38,6 +38,11 @@ class Type:
             return self.qualname
         return f"{self.module}.{self.qualname}"
 
+    @property
+    def qualified(self):
+        """What C code of 3.13 and later calls "fully qualified": the same, but also without ``__main__``."""
+        return self.qualname if self.module == "__main__" else self.full_name
+
     def has(self, flag):
         return bool(self.flags & flag)
 

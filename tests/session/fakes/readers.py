@@ -40,7 +40,7 @@ class FakeReader:
 
     rules = FakeRules()
 
-    async def native_frames(self, gdb_thread: int) -> list[NativeFrame]:
+    async def native_frames(self, tid: int, gdb_thread: int) -> list[NativeFrame]:
         return [NativeFrame(0, 0x100, "f", sp=16), NativeFrame(3, 0x900, "_PyEval_EvalFrameDefault", sp=128)]
 
 

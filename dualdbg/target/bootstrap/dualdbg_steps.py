@@ -1,0 +1,164 @@
+"""Runs in the target: keeps the steps that pydevd loses.
+
+A step in a function that an exception leaves ends in the caller, on the line that called. Up to CPython 3.11 pydevd
+takes such an end of a generator or a coroutine for a pause, on any line but one that returns (trace_dispatch in
+pydevd_frame.py); from 3.12 on it looks at no end by an exception (_unwind_event in _pydevd_sys_monitoring.py).
+
+A step into a generator that goes on ends there: from 3.12 on pydevd looks at functions that begin alone
+(update_monitor_events has no callback for PY_RESUME).
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+    from typing import Any, Optional, Set
+
+_PAUSES = 0xA0  # CO_GENERATOR, CO_COROUTINE (inspect.py)
+_TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
+
+
+def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
+    """A step may begin in ``left``, the innermost function of the current thread that the user sees."""
+    thread = pydevd.threading.current_thread()
+    info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
+    if info is None or info.pydev_step_cmd == -1:
+        return
+    if sys.version_info >= (3, 12):
+        monitored.watch(debugger, pydevd, thread)
+    elif info.pydev_step_stop is left and left.f_code.co_flags & _PAUSES:
+        caller = visible_caller(debugger, left)
+        if caller is not None and caller.f_trace is not None:
+            caller.f_trace = Caller(debugger, thread, caller.f_trace)
+
+
+def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
+    """The innermost caller that the user sees: what is hidden has no stops (as _get_unfiltered_back_frame)."""
+    caller = frame.f_back
+    while caller is not None and _is_hidden(debugger, caller):
+        caller = caller.f_back
+    return caller
+
+
+def _is_hidden(debugger: Any, frame: FrameType) -> bool:
+    if debugger.get_file_type(frame) is not None:  # pydevd's, or a part of the standard library that it hides
+        return True
+    hides = debugger.is_files_filter_enabled
+    return bool(hides and debugger.apply_files_filter(frame, frame.f_code.co_filename, False))
+
+
+def stop(debugger: Any, thread: Any, frame: FrameType) -> None:
+    """The step ends in ``frame``."""
+    info = thread.additional_info
+    debugger.set_suspend(thread, info.pydev_step_cmd, original_step_cmd=info.pydev_original_step_cmd)
+    debugger.do_wait_suspend(thread, frame, "return", None)
+
+
+class Caller:
+    """Up to 3.11: the trace function of a generator's caller for the time of the step."""
+
+    def __init__(self, debugger: Any, thread: Any, trace: Any) -> None:
+        self._debugger = debugger
+        self._thread = thread
+        self._trace = trace
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        info = self._thread.additional_info
+        left = info.pydev_step_stop
+        is_over = left is None or not left.f_code.co_flags & _PAUSES
+        if is_over or self._debugger.pydb_disposed:
+            return self._trace(frame, event, argument)
+        if event != "exception" or not _has_passed(argument[2], left):
+            self._trace(frame, event, argument)
+            return self
+        info.is_tracing += 1
+        try:
+            stop(self._debugger, self._thread, frame)
+        finally:
+            info.is_tracing -= 1
+        return frame.f_trace
+
+
+def _has_passed(trace: Any, left: FrameType) -> bool:
+    """Whether an exception has left this frame, by its traceback."""
+    while trace is not None and trace.tb_frame is not left:
+        trace = trace.tb_next
+    return trace is not None
+
+
+class Monitored:
+    """From 3.12 on: hears of functions that an exception leaves and of generators that go on, while there are steps."""
+
+    def __init__(self) -> None:
+        self._debugger: Any = None
+        self._pydevd: Any = None
+        self._stepping: Set[int] = set()  # threads
+        self._tool: Optional[int] = None
+
+    def watch(self, debugger: Any, pydevd: Any, thread: Any) -> None:
+        self._debugger, self._pydevd = debugger, pydevd
+        self._stepping.add(thread.ident)
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+        events = monitoring.events
+        for tool in _TOOLS if self._tool is None else ():
+            if monitoring.get_tool(tool) is None:
+                monitoring.use_tool_id(tool, "dualdbg steps")
+                monitoring.register_callback(tool, events.PY_UNWIND, self._unwound)
+                monitoring.register_callback(tool, events.PY_RESUME, self._resumed)
+                monitoring.set_events(tool, events.PY_UNWIND | events.PY_RESUME)
+                self._tool = tool
+                break
+
+    def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
+        thread = self._thread_that_steps()
+        if thread is None:
+            return
+        info = thread.additional_info
+        left = sys._getframe(1)
+        caller = visible_caller(self._debugger, left)
+        if (
+            info.pydev_step_stop is None
+        ):  # a step into what comes: any end that leads to the user's code, as of a return
+            began = caller is not None and info.step_in_initial_location == (caller, caller.f_lineno)
+            if caller is not left.f_back or began:
+                return
+        elif info.pydev_step_stop is not left:
+            return
+        if caller is not None and caller is not left.f_back:
+            # The exception may be handled in between: the step goes on in the caller.
+            info.pydev_step_stop = caller
+            self._debugger.set_trace_for_frame_and_parents(thread.ident, caller)
+            self._pydevd.pydevd_sys_monitoring.restart_events()
+        elif caller is not None:
+            info.trace_suspend_type = "sys_monitor"
+            stop(self._debugger, thread, caller)
+
+    def _resumed(self, code: CodeType, offset: int) -> None:
+        thread = self._thread_that_steps()
+        if thread is not None and thread.additional_info.pydev_step_stop is None:  # a step into what comes
+            monitoring = self._pydevd.pydevd_sys_monitoring
+            monitoring.enable_code_tracing(thread.ident, code, sys._getframe(1))
+
+    def _thread_that_steps(self) -> Any:
+        """The current thread, where a step is under way in it."""
+        threading = self._pydevd.threading
+        if threading.get_ident() not in self._stepping:
+            return None
+        thread = threading.current_thread()
+        if self._debugger.pydb_disposed:  # its session is over, or this is a forked child
+            self._stepping.clear()
+        elif thread.additional_info.pydev_step_cmd != -1:
+            return thread
+        self._stepping.discard(thread.ident)
+        if not self._stepping and self._tool is not None:
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            monitoring.set_events(self._tool, 0)
+            monitoring.free_tool_id(self._tool)
+            self._tool = None
+        return None
+
+
+monitored = Monitored()

@@ -1,0 +1,44 @@
+"""What Python code in gdb gets as the text of a command is what gdb shows, whoever has called it."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from dualdbg.resources import resource_directory
+from dualdbg.shared.console_text import plain
+
+SHOWN = """\
+The current source language is "auto; currently c".
+a\tb \\ grüße
+"""
+OF_GDB_18 = r"""~"The current source language is \"auto; currently c\".\n"
+~"a\tb \\ gr\303\274\303\237e\n"
+"""
+
+
+@pytest.mark.parametrize("text", [SHOWN, OF_GDB_18, OF_GDB_18.replace(r"\303\274\303\237", "üß")])
+def test_records_are_read(text: str) -> None:
+    assert plain(text) == SHOWN
+
+
+@pytest.mark.parametrize("text", ["", "~", '~"half', '~"one"\nother\n'])
+def test_what_is_none_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+def test_gdb_called_by_mi() -> None:
+    lines = [
+        f"import sys; sys.path.insert(0, {str(resource_directory('gdb_scripts'))!r})",
+        "from dualdbg_shared.console_text import plain",
+        "print([row.split()[:2] for row in plain(gdb.execute('info signals SIGSTOP', to_string=True)).splitlines()])",
+    ]
+    done = subprocess.run(
+        ["gdb", "-nx", "-q", "--interpreter=mi3"],
+        input="".join(f"python {line}\n" for line in lines) + "-gdb-exit\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "[['Signal', 'Stop'], ['SIGSTOP', 'Yes']]" in done.stdout, done
