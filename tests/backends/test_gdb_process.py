@@ -60,25 +60,25 @@ def run(
 def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind: str) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        end = time.monotonic() + 3
+        end = time.monotonic() + 1
         turns = 0
         while time.monotonic() < end:
             await asyncio.sleep(0.01)
             turns += 1
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        assert turns > 5, turns
+        assert turns > 1, turns
         assert grown < 200_000, f"{grown} KiB"
         assert len([event for event in events if isinstance(event, NativeConsole)]) <= 20
 
-    assert run(tmp_path, GARBAGE[kind], work) < 8
+    assert run(tmp_path, GARBAGE[kind], work) < 20
 
 
 def test_a_command_whose_text_has_no_end_is_given_up_and_nothing_is_kept(tmp_path: Path) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         with pytest.raises(EngineTimeout):
-            await engine._process.console("print forever", deadline=3)
+            await engine._process.console("print forever", deadline=1)
 
-    assert run(tmp_path, GARBAGE["records without an end"], work) < 8
+    assert run(tmp_path, GARBAGE["records without an end"], work) < 20
 
 
 def test_a_stop_that_cannot_be_read_is_a_stop(tmp_path: Path) -> None:
@@ -115,6 +115,24 @@ def test_an_answer_that_cannot_be_read_fails_its_request_at_once(tmp_path: Path)
     run(tmp_path, program, work)
 
 
+def holding_the_pipes(leaves_the_group: bool) -> str:
+    """A gdb with a child that holds its pipes and lives on; it prints the child's number."""
+    return (
+        "child = os.fork()\n"
+        f"if child == 0:\n    {leaves_the_group} and os.setsid()\n    time.sleep(600)\n    os._exit(0)\n"
+        "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
+        "time.sleep(600)\n"
+    )
+
+
+async def child_of(events: list[EngineEvent]) -> int:
+    """The number that such a gdb prints."""
+    while not events:
+        await asyncio.sleep(0.01)
+    assert isinstance(events[0], NativeConsole)
+    return int(events[0].text)
+
+
 def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,19 +140,10 @@ def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
     children = []
 
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
-        while not events:
-            await asyncio.sleep(0.01)
-        assert isinstance(events[0], NativeConsole)
-        children.append(int(events[0].text))
+        children.append(await child_of(events))
 
-    program = (
-        "child = os.fork()\n"
-        "if child == 0:\n    os.setsid()\n    time.sleep(60)\n    os._exit(0)\n"
-        "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
-        "time.sleep(600)\n"
-    )
     try:
-        assert run(tmp_path, program, work) < 20
+        assert run(tmp_path, holding_the_pipes(leaves_the_group=True), work) < 20
         os.kill(children[0], 0)  # it lives, and so do its ends of the pipes
     finally:
         for child in children:
@@ -142,27 +151,21 @@ def test_a_child_of_gdbs_that_holds_the_pipes_does_not_hold_up_the_end(
 
 
 @pytest.mark.parametrize("leaves_the_group", [False, True])
-def test_the_end_of_gdb_is_seen_while_others_hold_its_pipes(tmp_path: Path, leaves_the_group: bool) -> None:
+def test_the_end_of_gdb_is_seen_while_others_hold_its_pipes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leaves_the_group: bool
+) -> None:
+    monkeypatch.setattr(gdb_process, "_KILL_DEADLINE", 1.0)
     children = []
 
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
-        while not events:
-            await asyncio.sleep(0.01)
-        assert isinstance(events[0], NativeConsole)
-        children.append(int(events[0].text))
+        children.append(await child_of(events))
         assert engine.pid is not None
         os.kill(engine.pid, signal.SIGKILL)
         while not any(isinstance(event, EngineEnded) and "signal 9" in event.detail for event in events):
             await asyncio.sleep(0.01)
 
-    program = (
-        "child = os.fork()\n"
-        f"if child == 0:\n    {leaves_the_group} and os.setsid()\n    time.sleep(600)\n    os._exit(0)\n"
-        "out.write(b'@\"%d\"\\n' % child); out.flush()\n"
-        "time.sleep(600)\n"
-    )
     try:
-        run(tmp_path, program, work)
+        run(tmp_path, holding_the_pipes(leaves_the_group), work)
         if not leaves_the_group:
             wait_until(lambda: not is_running(children[0]), 20, "the end of what gdb has started")
     finally:

@@ -84,7 +84,9 @@ def test_names_of_debugpy_and_cppdbg() -> None:
 
 @given(
     st.dictionaries(
-        st.text(max_size=12), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists)
+        st.text(max_size=12),
+        st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4),
+        max_size=6,
     )
 )
 def test_any_configuration_is_read_or_refused(values: dict[str, Any]) -> None:

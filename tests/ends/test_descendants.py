@@ -129,7 +129,9 @@ def test_what_an_editor_lets_go_of_lives_on(tmp_path: Path, start: str) -> None:
 def test_who_was_started_on_a_terminal_can_read_from_it_and_be_interrupted(tmp_path: Path) -> None:
     """The program is the terminal's foreground group, and not an orphaned one: job control works in it."""
     path = tmp_path / "reads.py"
-    path.write_text("import os\nprint(input('name? '), os.tcgetpgrp(0) == os.getpgrp())\nwhile True: pass\n")
+    path.write_text(
+        "import os\nprint(input('name? '), os.tcgetpgrp(0) == os.getpgrp())\nwhile True: os.getpid()\n"
+    )
     terminal = Terminal("run", path)
     terminal.expect("name? ")
     terminal.type("me\r")

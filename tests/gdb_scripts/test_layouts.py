@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
+from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
 
 pytestmark = [pytest.mark.torch]
 
@@ -130,6 +131,11 @@ def test_the_table_is_what_the_compiler_says(tmp_path: Path, cache: dict[str, st
         n: [size, {m: place[0] for m, place in fields.items()}] for n, (size, fields) in table.items()
     }
     assert found == expected
+
+
+@pytest.mark.slow
+def test_values_by_compiled_types(corpus_library: Path, tmp_path: Path, cache: dict[str, str]) -> None:
+    values_are_as_pytorch_prints_them("types-object", 20260711, corpus_library, tmp_path, cache)
 
 
 @pytest.mark.slow

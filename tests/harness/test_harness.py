@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -24,18 +25,44 @@ print(child.pid)
 """
 
 
+HEAD = """\
+import os, subprocess, sys
+import pytest
+from tests import conftest
+from tests.support import require
+"""
+
+
 def run_test(folder: Path, body: str, ci: bool = False, options: Sequence[str] = ()) -> tuple[int, str]:
     """The exit status and the output of pytest for a test file, under our conftest."""
     test_file = folder / "test_it.py"
-    test_file.write_text(
-        "import os, subprocess, sys\nimport pytest\nfrom tests.support import require\n" + body
-    )
+    test_file.write_text(HEAD + body)
+    return run_tests(folder, [test_file], ci, options)
+
+
+def outcomes(
+    folder: Path, bodies: Sequence[str], ci: bool = False, options: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """How the one test of each of these files ended, in one run: an outcome, and what was said of it."""
+    files = [folder / f"test_{number}.py" for number in range(len(bodies))]
+    for file, body in zip(files, bodies, strict=True):
+        file.write_text(HEAD + body)
+    results = folder / "results.xml"
+    run_tests(folder, files, ci, [*options, f"--junitxml={results}", "--continue-on-collection-errors"])
+    found = {file.stem: ("left out", "") for file in files}
+    for case in ElementTree.parse(results).iter("testcase"):
+        name = f"{case.get('classname')}.{case.get('name')}".strip(".").split(".")[0]
+        found[name] = next(((one.tag, f"{one.get('message')} {one.text}") for one in case), ("passed", ""))
+    return [found[file.stem] for file in files]
+
+
+def run_tests(folder: Path, files: Sequence[Path], ci: bool, options: Sequence[str]) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-q", "-ra"]
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     if ci:
         environment["CI"] = "true"
     done = subprocess.run(
-        [*command, *options, "--rootdir", str(folder), str(test_file)],
+        [*command, *options, "--rootdir", str(folder), *map(str, files)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -50,6 +77,7 @@ def test_a_child_left_behind_fails_the_test_and_is_ended(tmp_path: Path) -> None
     status, output = run_test(
         tmp_path,
         """
+conftest._GRACE_SECONDS = 0.5
 def test_it():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     open(os.path.dirname(__file__) + "/pid", "w").write(str(child.pid))
@@ -66,6 +94,7 @@ def test_an_orphan_left_behind_is_found(tmp_path: Path) -> None:
     status, output = run_test(
         tmp_path,
         f"""
+conftest._GRACE_SECONDS = 0.5
 def test_it():
     output = subprocess.run([sys.executable, "-c", {ORPHAN!r}], capture_output=True, text=True).stdout
     open(os.path.dirname(__file__) + "/pid", "w").write(output)
@@ -115,43 +144,51 @@ def test_it(): importlib.import_module("sub" + "process").run(["true"])
 }
 
 
-@pytest.mark.parametrize("how", STARTS)
-def test_only_what_is_marked_starts_processes(tmp_path: Path, how: str) -> None:
-    status, output = run_test(tmp_path, STARTS[how], options=["-m", "pure"])
-    if how.startswith("unseen") and "mark" not in how:
-        assert status == 1, output
-        assert "add @pytest.mark.processes to a test that starts some:\n  subprocess.Popen" in output
-    else:
-        assert "1 deselected" in output
+def test_only_what_is_marked_starts_processes(tmp_path: Path) -> None:
+    for how, (outcome, said) in zip(
+        STARTS, outcomes(tmp_path, list(STARTS.values()), options=["-m", "pure"]), strict=True
+    ):
+        if how.startswith("unseen") and "mark" not in how:
+            assert outcome in ("failure", "error"), (how, outcome, said)
+            assert "add @pytest.mark.processes to a test that starts some:\n  subprocess.Popen" in said, how
+        else:
+            assert outcome == "left out", (how, outcome, said)
 
 
-@pytest.mark.parametrize(
-    ("body", "ci", "status", "said"),
-    [
-        ("def test_it(): require(None, 'a thing')", False, 0, "SKIPPED"),
-        ("def test_it(): require(None, 'a thing')", True, 1, "missing in CI: a thing"),
-        (
-            "def test_it(): require(None, 'a thing', outside=True)",
-            True,
-            0,
-            "outside of this project: a thing",
-        ),
-        ("def test_it(): assert require('there', 'a thing') == 'there'", True, 0, "1 passed"),
-        ("def test_it(): pytest.skip('not here')", False, 0, "SKIPPED"),
-        ("def test_it(): pytest.skip('not here')", True, 1, "skipped where nothing may be missing"),
-        (
-            "@pytest.mark.skipif(True, reason='not here')\ndef test_it(): pass",
-            True,
-            1,
-            "skipped where nothing may be missing",
-        ),
-        ("pytest.importorskip('no_such_module')", True, 2, "skipped where nothing may be missing"),
-        ("@pytest.mark.xfail\ndef test_it(): assert False", True, 0, "1 xfailed"),
-    ],
-)
-def test_missing_components(tmp_path: Path, body: str, ci: bool, status: int, said: str) -> None:
-    actual, output = run_test(tmp_path, body, ci)
-    assert (actual, said in output) == (status, True), output
+# A test; how it ends on a user's machine, and in CI, and what is said of it.
+COMPONENTS = [
+    ("def test_it(): require(None, 'a thing')", "skipped: a thing", "failure: missing in CI: a thing"),
+    (
+        "def test_it(): require(None, 'a thing', outside=True)",
+        "skipped: outside of this project: a thing",
+        "skipped: outside of this project: a thing",
+    ),
+    ("def test_it(): assert require('there', 'a thing') == 'there'", "passed: ", "passed: "),
+    (
+        "def test_it(): pytest.skip('not here')",
+        "skipped: not here",
+        "failure: skipped where nothing may be missing",
+    ),
+    (
+        "@pytest.mark.skipif(True, reason='not here')\ndef test_it(): pass",
+        "skipped: not here",
+        "error: skipped where nothing may be missing",
+    ),
+    (
+        "pytest.importorskip('no_such_module')",
+        "skipped: could not import",
+        "error: skipped where nothing may be missing",
+    ),
+    ("@pytest.mark.xfail\ndef test_it(): assert False", "skipped: ", "skipped: "),
+]
+
+
+@pytest.mark.parametrize("ci", [False, True])
+def test_missing_components(tmp_path: Path, ci: bool) -> None:
+    found = outcomes(tmp_path, [body for body, *_ in COMPONENTS], ci)
+    for (body, *wanted), (outcome, said) in zip(COMPONENTS, found, strict=True):
+        expected, _, text = wanted[ci].partition(": ")
+        assert outcome == expected and text in said, (body, outcome, said)
 
 
 def test_every_area_has_a_few_quick_tests_with_real_processes() -> None:

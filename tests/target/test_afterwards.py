@@ -22,6 +22,9 @@ from dualdbg import afterwards, session_folders
 def stubborn():
     child = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; exec sleep 1000"], start_new_session=True)
     return child.pid
+if sys.argv[2] == "soon":  # not in five seconds: a test waits them out
+    assert "-lt 50 ]" in afterwards._SCRIPT
+    afterwards._SCRIPT = afterwards._SCRIPT.replace("-lt 50 ]", "-lt 5 ]")
 exec(sys.argv[1])
 sys.stdout.flush()
 sys.stdin.read()
@@ -29,10 +32,13 @@ sys.stdin.read()
 DEADLINE = 30.0
 
 
-def start(code: str, tmp_path: Path) -> tuple[subprocess.Popen[str], str]:
-    """A process that runs ``code``; returns it and the line that it wrote."""
+def start(code: str, tmp_path: Path, when: str = "soon") -> tuple[subprocess.Popen[str], str]:
+    """A process that runs ``code``; returns it and the line that it wrote.
+
+    What is left is ended ``soon`` after it, or ``in time``, as for users.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, code],
+        [sys.executable, "-c", DRIVER, code, when],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -211,9 +217,9 @@ def test_what_is_not_certainly_of_a_dead_session_stays(tmp_path: Path) -> None:
     assert session_folders.sweep(tmp_path) == [ours]
 
 
-@pytest.mark.parametrize("number", [0, signal.SIGSTOP])
-def test_a_process_that_does_not_end_is_ended(number: int, tmp_path: Path) -> None:
-    process, line = start("child = stubborn(); print(child, afterwards.end(child))", tmp_path)
+@pytest.mark.parametrize(("number", "when"), [(0, "soon"), (signal.SIGSTOP, "in time")])
+def test_a_process_that_does_not_end_is_ended(number: int, when: str, tmp_path: Path) -> None:
+    process, line = start("child = stubborn(); print(child, afterwards.end(child))", tmp_path, when)
     child = int(line.split()[0])
     os.kill(child, number)
     end(process)

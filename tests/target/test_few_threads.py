@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.driver import dualdbg
+from tests.cli.driver import Done, dualdbg
 from tests.cli.surroundings import as_other_user
 from tests.support import require
 
@@ -50,14 +50,19 @@ def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="few-threads-", dir="/tmp"))
     command = as_other_user(f"--nproc={threads}").around([sys.executable, "-c", program], folder)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+
+        def attach(*words: str) -> Done:
+            return dualdbg("attach", "--batch", "--no-stacks", *words, str(process.pid))
+
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
-            words = ["-b", "getsid hits 500", "-x", "continue"]
             for _ in range(2):  # nothing of the first is in the way of the second
-                done = dualdbg("attach", "--batch", "--no-stacks", *words, str(process.pid))
+                done = attach("-b", "py:tick", "-x", "continue")
                 said = done.stdout + done.stderr
-                assert said.count("Python control is not possible") == 1, done
+                assert done.status == 3 and "nothing would stop the program" in said, done
+                assert said.count("dualdbg: Python control is not possible") == 1, done
                 assert "start new thread" in said and "another Python debugger" not in said, done
+            assert "Breakpoint 1: native" in attach("-b", "getsid", "-x", "continue").stdout
             assert process.poll() is None
         finally:
             process.kill()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import State
+from dualdbg.session.stops import classifier
 from dualdbg.tui.app import Dashboard
 from dualdbg.tui.model.layout_presets import PANES
 from tests.support import SAMPLES, require
@@ -280,7 +281,10 @@ def test_function_keys_lead_out_of_the_programs_pane(tmp_path: Path, counter: Pa
     on_screen(work, folder=tmp_path, script=counter)
 
 
-def test_ctrl_c_pauses_a_running_program(tmp_path: Path) -> None:
+def test_ctrl_c_pauses_a_running_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """debugpy does not stop in this loop: after some looks gdb does."""
+    monkeypatch.setattr(classifier, "PYTHON_PAUSE_LOOKS", 1)
+
     async def work(screen: Screen) -> None:
         await screen.until(lambda: screen.app.state is State.RUNNING, "the run")
         await screen.until(lambda: "running" in screen.text(), "the status")
