@@ -84,16 +84,22 @@ def read_ready(process: subprocess.Popen[str]) -> dict[str, list[int]]:
 
 @functools.cache
 def find_interpreter(version: str) -> Path | None:
-    """An interpreter of this machine for ``3.12``, say: on PATH, or where pyenv and uv put theirs."""
+    """An interpreter of this machine, ``3.12`` or ``3.13t``: on PATH, or where pyenv, uv and our script put theirs."""
     on_path = shutil.which(f"python{version}")
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     candidates = [
         *([Path(on_path)] if on_path else []),
         *Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}"),
         *Path("~/.local/share/uv/python").expanduser().glob(f"cpython-{version}.*/bin/python{version}"),
+        *Path(cache).expanduser().glob(f"dualdbg-pythons/python{version}/bin/python{version}"),
     ]
     for candidate in candidates:
         # pyenv's shims are on PATH also for versions that are not switched on, and then refuse to run.
-        command = [candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        command = [
+            candidate,
+            "-c",
+            "import sys; print('%d.%d' % sys.version_info[:2] + sys.abiflags.replace('d', ''))",
+        ]
         answer = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if answer.returncode == 0 and answer.stdout.strip() == version:
             return candidate

@@ -17,6 +17,7 @@ STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count
 
 from .. import __version__, open_files  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
+from ..python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
 
 # name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.
@@ -46,6 +47,12 @@ _CLOSED_OUTPUT = (errno.EPIPE, errno.EIO)  # the reader of a pipe is gone; the t
 def main(argv: Sequence[str] | None = None) -> int:
     """Run dualdbg with the arguments ``argv`` (the process's own by default); returns the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.implementation.name != "cpython":
+        tell(
+            f"{sys.executable} is {sys.implementation.name}, not CPython, which dualdbg runs in",
+            f"install it for CPython 3.10 or later; what it debugs is {RANGE}",
+        )
+        return _TROUBLE_STATUS
     streams.prepare()
     open_files.raise_limit()
     try:

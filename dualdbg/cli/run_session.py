@@ -120,7 +120,8 @@ def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
     streams = pipes.write_ends if pipes is not None else {}
     return Launch(
         python=options.python,
-        script=program.script,
+        script=None if options.native else program.script,
+        native=program.script if options.native else None,
         module=program.module,
         code=program.code,
         args=program.args,
@@ -132,7 +133,12 @@ def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
 
 
 def _operators(options: RunOptions) -> OperatorTable | None:
-    """The operators of the PyTorch that the program would import. Raises UsageError for no Python."""
+    """The operators of the PyTorch that the program would import. Raises UsageError for no Python.
+
+    Which one a native program would import is not known, unless the user has named an interpreter.
+    """
+    if not options.python:
+        return None
     environment = {**os.environ, **dict(options.env)}
     facts = interpreter.inspect(options.python, environment, options.cwd, cache_directory())
     return OperatorTable.load(Path(facts.torch)) if facts.torch else None

@@ -1,11 +1,18 @@
-"""Whose a Python source file is, by its path: the standard library's, a package's or the user's. Pure."""
+"""Whose a Python source file is, by its path: the standard library's, a package's or the user's; and which files are
+interpreters. Pure.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from ..python_versions import RANGE
 
 # sys.platlibdir is lib or lib64; free-threaded builds have python3.13t; Debian's packages are in /usr/lib/python3.
 _STANDARD_LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3\.\d+t?/(?!(?:site|dist)-packages/)")
+# Files of the Pythons that are not CPython: how their names begin.
+_OTHERS = {"pypy": "PyPy", "libpypy": "PyPy", "graalpy": "GraalPy", "libpythonvm": "GraalPy"}
 _PACKAGE = re.compile(r"/(?:site|dist)-packages/")
 
 
@@ -22,3 +29,24 @@ def is_package(file: str) -> bool:
 def is_of_a_library(file: str) -> bool:
     """True for a module of the standard library or of a package: not the user's own code."""
     return is_standard_library(file) or is_package(file)
+
+
+def holds_interpreter(path: str) -> bool:
+    """True for the file of an interpreter: the program ``python3.11``, or libpython."""
+    return path.rsplit("/", 1)[-1].startswith(("libpython", "python")) and other_python([path]) is None
+
+
+def other_python(paths: Iterable[str]) -> str | None:
+    """The Python other than CPython that the process with these mapped files is; None for any other process."""
+    names = [path.rsplit("/", 1)[-1] for path in paths]
+    return next(
+        (other for begin, other in _OTHERS.items() if any(name.startswith(begin) for name in names)), None
+    )
+
+
+def why_no_python(paths: Iterable[str]) -> str:
+    """Why the process with these mapped files has no Python that could be shown."""
+    other = other_python(paths)
+    if other is None:
+        return "there is no Python interpreter in this process"
+    return f"the Python of this process is {other}, and only that of {RANGE} is known"

@@ -18,6 +18,7 @@ from ..backends.wirelog import WireLog
 from ..environment import own_module
 from ..errors import CommandError, EngineError, TargetGone
 from ..in_thread import in_thread
+from ..known.python_files import holds_interpreter
 from ..model import Reason
 from ..patience import patient
 from ..resources import resource_directory
@@ -224,10 +225,12 @@ def _as_launched(pid: int) -> Launch:
 
 
 def _executable(pid: int, name: str, cwd: str) -> str:
-    """The absolute path of the interpreter as it was called.
+    """The absolute path of the interpreter as it was called; empty for a program that is none, which is not to be run.
 
     A virtual environment is known by that path.
     """
+    if not holds_interpreter(str(Path(f"/proc/{pid}/exe").readlink())):
+        return ""
     if "/" in name:
         path = str(Path(cwd) / name)
     else:

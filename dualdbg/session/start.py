@@ -40,7 +40,7 @@ from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
 from ..waiting import to_its_end
-from . import preloads
+from . import host_python, preloads
 from .announcement import announce_start
 from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints
@@ -166,8 +166,8 @@ async def launch(
     ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited when both engines
     are ready and before the first line of the program runs. ``start_target`` may start the process elsewhere, in a
     terminal that someone else owns. A program that is not Python waits before its main; ``let_go`` is awaited once
-    gdb has it. ``user`` is the user of the process, where that is another one. The interpreter and gdb start side by
-    side.
+    gdb has it. A ``what.native`` waits before its first instruction, and Python joins when it starts there. ``user``
+    is the user of the process, where that is another one. The interpreter and gdb start side by side.
 
     Raises TargetError or EngineError; whatever was started is ended then. When the process ends while it starts, that
     is the end of the session, as later: it is told, and the session is returned.
@@ -210,6 +210,8 @@ async def launch(
         await _start_gdb(session, native, gdb_ready, options)
         if let_go is not None:
             await _run_natively(session, native, options, configure, let_go)
+        elif what.native is not None:
+            await _run_host(session, native, python, meeting, point.failure, options, configure)
         else:
             await _start_python(session, native, python, meeting, point.failure, options, configure)
     except BaseException as error:
@@ -410,6 +412,24 @@ async def _run_natively(
     await native.resume()
 
 
+async def _run_host(
+    session: Session,
+    native: GdbEngine,
+    python: DebugpyEngine,
+    meeting: Meeting,
+    failure: asyncio.Future[str],
+    options: Options,
+    configure: Callable[[Session], Awaitable[None]] | None,
+) -> None:
+    session.breakpoints.python_comes_later()
+    asked = _asked_of_debugpy(options)
+    joining = host_python.join(
+        session.loop, python, session.breakpoints, asked, meeting, failure, native.version
+    )
+    session.background(joining)
+    await _run_natively(session, native, options, configure, partial(in_thread, session.target.let_go))
+
+
 async def _start_python(
     session: Session,
     native: GdbEngine,
@@ -460,14 +480,14 @@ async def _connect(
         raise TargetError(f"debugpy cannot be started in it: {failure.result().splitlines()[-1]}")
     if not python.connected:
         raise TargetError("the interpreter ended before the program began")
-    await python.initialize(
-        DebugpyOptions(
-            launched=True,
-            just_my_code=options.just_my_code,
-            stop_on_entry=options.stop_on_entry,
-            hidden_files=(str(BOOTSTRAP),),
-            extra=dict(options.debugpy),
-        ),
-        meeting.session_token,
-        meeting.target_token,
+    await python.initialize(_asked_of_debugpy(options), meeting.session_token, meeting.target_token)
+
+
+def _asked_of_debugpy(options: Options) -> DebugpyOptions:
+    return DebugpyOptions(
+        launched=True,
+        just_my_code=options.just_my_code,
+        stop_on_entry=options.stop_on_entry,
+        hidden_files=(str(BOOTSTRAP),),
+        extra=dict(options.debugpy),
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 
 from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
-from ..known.python_files import is_standard_library
+from ..known.python_files import holds_interpreter, is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import is_runtime, is_system
 
@@ -18,6 +18,10 @@ from ..shared.libraries import is_runtime, is_system
 # loop calls and which follow each other in one frame.
 _LOOP = re.compile(r"^_PyEval_EvalFrameDefault\b")
 _BYTECODE = re.compile(r"^_TAIL_CALL_\w+")
+
+# The interpreter's own code in a program that it is linked into: by its source files, or the names of its API.
+_CPYTHON_SOURCE = re.compile(r"(?:^|/)(?:Include|Objects|Python|Modules|Parser|Programs)/[\w./]+\.[ch]$")
+_C_API = re.compile(r"^_?Py[A-Z_]|^pymain_")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
 # What the C++ library's functions are in.
@@ -34,20 +38,33 @@ BASE_FUNCTIONS = re.compile(
 class RoleRules:
     """What belongs to the interpreter and to dualdbg in this target, and the user's own patterns for glue.
 
-    ``interpreter_libraries``: the files that hold the interpreter (its executable, libpython).
+    ``interpreter_libraries``: the files that hold the interpreter (its executable, libpython). ``host`` is a program of
+    the user's that holds the interpreter too (libpython is linked into it); source files and names tell the two apart.
     ``hidden_files``: files and folders of dualdbg and of debugpy, never shown.
     """
 
     interpreter_libraries: frozenset[str] = frozenset()
     hidden_files: tuple[str, ...] = ()
     glue_patterns: tuple[str, ...] = GLUE_PATTERNS
+    host: str | None = None
     _glue: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_glue", re.compile("|".join(f"(?:{p})" for p in self.glue_patterns)))
 
     def is_interpreter(self, frame: NativeFrame) -> bool:
-        return frame.library is not None and frame.library in self.interpreter_libraries
+        if frame.library is None:
+            return False
+        if frame.library == self.host:
+            known = frame.file is not None and _CPYTHON_SOURCE.search(frame.file) is not None
+            return known or frame.function is None or _C_API.match(frame.function) is not None
+        return frame.library in self.interpreter_libraries
+
+    def is_hosts(self, frame: NativeFrame) -> bool:
+        """Whether the frame, below all Python, is that of a program or a library which has called the interpreter."""
+        if frame.function is None or self.is_interpreter(frame) or _is_runtime(frame):
+            return False
+        return frame.function.startswith("main") or not is_base(frame)  # main's lambdas are main::…
 
     def is_ours(self, file: str | None) -> bool:
         return file is not None and any(
@@ -62,6 +79,17 @@ class RoleRules:
         if frame.file is not None and _PYTHON_HEADER.search(frame.file):
             return True  # Py_INCREF and its kind
         return self._glue.match(frame.function) is not None
+
+
+def rules_of(
+    files: Iterable[str],
+    holder: str | None,
+    hidden: tuple[str, ...] = (),
+    glue_patterns: tuple[str, ...] = GLUE_PATTERNS,
+) -> RoleRules:
+    """The rules for a process with these mapped files, of which ``holder`` has the interpreter's state."""
+    interpreters = frozenset(path for path in files if holds_interpreter(path))
+    return RoleRules(interpreters, hidden, glue_patterns, holder if holder not in interpreters else None)
 
 
 def is_evaluation_loop(frame: NativeFrame) -> bool:
@@ -116,8 +144,8 @@ class _Hiding(Enum):
 def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
     """The same frames with their roles; ``frames`` is innermost first.
 
-    Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what runs below the
-    user's outermost Python frame, and what debugpy does in the user's thread.
+    Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what starts a thread
+    or the interpreter below the outermost Python frame, and what debugpy does in the user's thread.
     """
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
@@ -128,7 +156,11 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             role = Role.PLUMBING if hiding or _is_import_machinery(frame) else frame.role
         elif rules.is_ours(frame.library):
             hiding, role = _Hiding.OURS, Role.PLUMBING
-        elif hiding or (rules.is_interpreter(frame) and not interpreter_shown):
+        elif (
+            hiding is _Hiding.OURS
+            or (hiding is _Hiding.START and not rules.is_hosts(frame))
+            or (rules.is_interpreter(frame) and not interpreter_shown)
+        ):
             role = Role.PLUMBING
         else:
             role = Role.GLUE if rules.is_glue(frame) or is_stub(frame) else Role.USER

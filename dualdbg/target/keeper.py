@@ -5,6 +5,7 @@ a *subreaper* (PR_SET_CHILD_SUBREAPER, prctl(2)) and forks the program from it. 
 loses its parent becomes a child of this one, whatever group or session it has made for itself: what descends from the
 program descends from here until it ends. It uses nothing of dualdbg, so that it starts quickly. One line a message:
 
+    < waits            the program, which asked to be traced, stands before its first instruction: stopped by SIGSTOP
     < ended STATUS     the program has ended, with the status of wait(2)
     < left COUNT       so many had outlived the program when all was ended
     > kill             end all, now
@@ -27,6 +28,7 @@ import time
 _DEADLINE = 10.0  # seconds for the kernel to end what was killed
 _PAUSE = 0.02  # seconds between two looks at what is left
 _CHUNK = 4096
+_PTRACE_CONT, _PTRACE_DETACH = 7, 17  # sys/ptrace.h
 
 Known = tuple[int, bytes]  # a process id, and when the process began (field 22 of /proc/PID/stat, proc(5))
 
@@ -80,7 +82,9 @@ class Keeper:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if pid == 0:
                     return True
-                if pid == self._program:
+                if os.WIFSTOPPED(status):
+                    _pass_on_or_hold(pid, os.WSTOPSIG(status))
+                elif pid == self._program:
                     self._program_ended = True
                     _tell(f"ended {status}")
         except ChildProcessError:
@@ -118,6 +122,24 @@ class Keeper:
             found += here
             parents += [pid for pid, _ in here]
         return found
+
+
+def _pass_on_or_hold(pid: int, number: int) -> None:
+    """The program, which we trace, has stopped: for exec, or for a signal that came before it.
+
+    We stop to trace it, and a signal stops it in our place. Until that has happened it cannot be attached to.
+    """
+    import ctypes  # only here: without it the keeper starts quickly
+
+    ptrace = ctypes.CDLL(None).ptrace
+    if number != signal.SIGTRAP:
+        ptrace(_PTRACE_CONT, pid, None, ctypes.c_void_p(number))
+        return
+    ptrace(_PTRACE_DETACH, pid, None, ctypes.c_void_p(signal.SIGSTOP))
+    os.waitid(
+        os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT
+    )  # an end is taken note of by the next look
+    _tell("waits")
 
 
 def _lives(known: Known) -> bool:

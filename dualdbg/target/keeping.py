@@ -10,12 +10,14 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from dualdbg.environment import for_imports
 from dualdbg.model import Exit
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+_PTRACE_TRACEME = 0  # sys/ptrace.h
 _CHUNK = 4096
 
 
@@ -24,9 +26,12 @@ class KeptProgram:
 
     ``exit`` is how the program ended, ``gone`` is set when the keeper has: then nothing descends from the program any
     more, apart from what was spared. ``left`` is how many had outlived the program, and were ended with the session.
+    With ``hold`` the program is stopped by SIGSTOP before its first instruction, and :meth:`held` waits for that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hold: bool = False) -> None:
+        self._hold = hold
+        self._waits = asyncio.Event()
         self.pid = 0
         self.left = 0
         self.exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -35,7 +40,8 @@ class KeptProgram:
         self._ours, self._theirs = socket.socketpair()
         self._command = [sys.executable, "-I", "-S", str(_KEEPER)]
         self._environment = for_imports(os.environ)
-        self._prctl = ctypes.CDLL(None).prctl
+        library = ctypes.CDLL(None)
+        self._prctl, self._ptrace = library.prctl, library.ptrace
         self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._program: int | None = None  # a pidfd (pidfd_open(2)), for when the keeper is lost
         self._listening: asyncio.Task[None] | None = None
@@ -55,6 +61,8 @@ class KeptProgram:
             os.write(link, b"failed %d\n" % (error.errno or 0))
             raise
         if pid == 0:
+            if self._hold:  # exec stops then, and the keeper sees to the rest
+                self._ptrace(_PTRACE_TRACEME, 0, None, None)
             return
         try:
             # In our session: the program's group has a parent there, as job control wants it.
@@ -83,6 +91,23 @@ class KeptProgram:
         os.close(self._null)
         reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
         self._listening = asyncio.create_task(self._listen(reader, keeper), name="keeper")
+
+    async def held(self) -> None:
+        """Waits until the program stands before its first instruction, or has ended."""
+        waits: asyncio.Future[Any] = asyncio.ensure_future(self._waits.wait())
+        either: set[asyncio.Future[Any]] = {waits, self.exit}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waits.cancel()
+
+    def let_go(self) -> None:
+        """A held program is no longer stopped; nothing when it has ended."""
+        if self._program is not None:
+            try:
+                signal.pidfd_send_signal(self._program, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
 
     def tell(self, order: str) -> None:
         """An order to the keeper, see there; nothing when it has ended."""
@@ -128,8 +153,10 @@ class KeptProgram:
 
     def _hear(self, lines: bytes) -> None:
         for line in lines.split(b"\n")[:-1]:
-            word, number = line.split()
-            if word == b"started":
+            word, _, number = line.partition(b" ")
+            if word == b"waits":
+                self._waits.set()
+            elif word == b"started":
                 self.pid = int(number)
                 try:
                     self._program = os.pidfd_open(self.pid)

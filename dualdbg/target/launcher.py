@@ -43,8 +43,10 @@ FLAGS_WITHOUT_SITE = re.compile(r"-[^-cmWX]*[SEI]")
 
 @dataclass(frozen=True)
 class Launch:
-    """What to run and how. Exactly one of ``script``, ``module`` and ``code`` is given.
+    """What to run and how. Exactly one of ``script``, ``module``, ``code`` and ``native`` is given.
 
+    ``native`` is a program that is no interpreter; it may have Python in it. ``python`` is then an interpreter that is
+    known to look names up as the program would, or empty.
     ``env`` is added to dualdbg's own environment (None takes a variable out of it); ``flags`` are options of the
     interpreter (``-X dev``).
     ``own_terminal``: its standard input is a terminal that only the program uses; it becomes the controlling terminal.
@@ -62,9 +64,12 @@ class Launch:
     stdout: Stream = "inherit"
     stderr: Stream = "inherit"
     own_terminal: bool = False
+    native: str | None = None
 
     def command(self) -> list[str]:
         """The command line that a user would type without dualdbg."""
+        if self.native is not None:
+            return [self.native, *self.args]
         what = {"-m": self.module, "-c": self.code, "": self.script}
         given = [(option, value) for option, value in what.items() if value is not None]
         if len(given) != 1:
@@ -107,6 +112,10 @@ class Target:
     async def wait(self) -> Exit:
         """Waits for the end of the target and says how it ended. May be awaited many times, by many tasks."""
         return await asyncio.shield(self._kept.exit)
+
+    def let_go(self) -> None:
+        """A native program is to run when gdb lets it: it is no longer a stopped process."""
+        self._kept.let_go()
 
     @property
     def exit(self) -> Exit | None:
@@ -152,6 +161,7 @@ async def spawn(
     ``cache`` is a folder for compiled copies of debugpy's files. With a ``terminal`` the target gets a
     process group of its own and the foreground, as a shell would do. Neither it nor what descends from it outlives
     dualdbg, unless detached: a keeper sees to that, which unlike PR_SET_PDEATHSIG can be told to let go.
+    A native program is stopped then, before its first instruction, until :meth:`Target.let_go`.
     ``tracer`` is the process that is to debug the target, when it is not this process.
     Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
     """
@@ -165,7 +175,7 @@ async def spawn(
     env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache)
     kept: KeptProgram | None = None
     try:
-        kept = KeptProgram()
+        kept = KeptProgram(hold=launch.native is not None)
         with _signals_blocked():
             process = subprocess.Popen(
                 command,
@@ -177,6 +187,8 @@ async def spawn(
                 preexec_fn=_between_fork_and_exec(kept, terminal, launch.own_terminal, tracer),
             )
         await kept.begin(process)
+        if launch.native is not None:
+            await kept.held()
     except (OSError, subprocess.SubprocessError) as error:
         if terminal is not None:
             terminal.take()
@@ -239,6 +251,7 @@ def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[st
     env[SETTINGS] = json.dumps(
         {
             **settings_for(meeting, cache),
+            "host": launch.native is not None,
             "launcher": os.getpid(),
             "empty_pythonpath": pythonpath == "",
         }
@@ -318,8 +331,9 @@ IGNORED_AT_START = {
 def _why_not_started(launch: Launch, error: Exception) -> tuple[str, str]:
     if launch.cwd is not None and not Path(launch.cwd).is_dir():
         return f"The program cannot start in {launch.cwd}: there is no such folder.", "Give another --cwd."
+    program = launch.native or launch.python
     if (known := shortage(error)) is not None:
-        return f"{launch.python} cannot be started: {known.message}.", known.hint
+        return f"{program} cannot be started: {known.message}.", known.hint
     reasons = {
         errno.ENOENT: "there is no such file",
         errno.EACCES: "it may not be executed",
@@ -327,4 +341,7 @@ def _why_not_started(launch: Launch, error: Exception) -> tuple[str, str]:
     }
     number = error.errno if isinstance(error, OSError) else None
     reason = reasons.get(number or 0) or (os.strerror(number) if number else str(error))
-    return f"{launch.python} cannot be started: {reason}.", "Give a Python interpreter with --python PATH."
+    hint = "Give a Python interpreter with --python PATH."
+    if launch.native is not None:
+        hint = "run --native wants a program: its path, or a command on PATH."
+    return f"{program} cannot be started: {reason}.", hint

@@ -149,6 +149,15 @@ class Mappings:
                     return library.base + value
         return None
 
+    def in_interpreter(self, symbol):
+        """The address of ``symbol`` in the file that holds CPython: libpython, else the program, whatever its name."""
+        found = self.address_of(symbol, "libpython", "python")
+        program = self.libraries[0] if self.libraries else None
+        if found is None and program is not None and program.elf is not None:
+            value = program.elf.find_symbol(symbol)
+            return program.base + value if value is not None else None
+        return found
+
     def file_bytes(self, address, size):
         """What the mapped file holds for ``address`` (read-only data that a core file left out), or None."""
         library = self.library_at(address)

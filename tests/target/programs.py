@@ -97,6 +97,36 @@ print(os.read(r, 100))
 os.wait()
 """
 
+# What is imported, and what each import brings along; the debugger's own modules, and warnings, stay in sys.modules.
+MODULES = """
+import sys
+OWN = ("debugpy", "pydevd", "_pydev", "pydev_", "pydevconsole", "cython_runtime", "_cython_",
+    "warnings", "_py_warnings", "_contextvars")
+def known():
+    return {name for name in sys.modules if not name.startswith(OWN)}
+seen = known()
+print("at first", sorted(seen))
+for name in NAMES.split():
+    try:
+        module = __import__(name)
+        if getattr(module, "__spec__", None) is not None and sys.modules[name] is not module:
+            print(name, "is a part of", module.__name__)
+        print(name, getattr(sys.modules[name], "__file__", None))
+    except Exception as error:
+        print(name, type(error).__name__, error)
+    print(name, sorted(known() - seen))
+    seen = known()
+if "threading" in sys.modules and hasattr(sys.modules["threading"], "main_thread"):
+    print(sys.modules["threading"].main_thread() is sys.modules["threading"].current_thread())
+"""
+NAMES = (
+    "json random queue logging threading socket typing re pathlib decimal datetime ctypes xml.parsers.expat subprocess "
+    "inspect dataclasses traceback asyncio multiprocessing concurrent.futures http.client email ssl uuid tempfile "
+    "pickle xmlrpc.client importlib.util importlib.resources statistics fractions platform code pdb __future__ nt"
+)
+SHADOWED = ("random", "queue", "logging", "nt")
+SHADOWS = {f"{name}.py": "print('the file beside the script:', __name__)\n" for name in SHADOWED}
+
 USERS_OWN = {"site/sitecustomize.py": "import sys; print('own', 'sitecustomize' in sys.modules, sys.path[0])"}
 
 
@@ -211,6 +241,14 @@ PROGRAMS: dict[str, Program] = {
     "failing-sitecustomize": script(
         "print('main')", files={"site/sitecustomize.py": "1 / 0"}, env={"PYTHONPATH": "site"}
     ),
+    "modules": script(f"NAMES = {NAMES!r}\n{MODULES}"),
+    "modules-shadowed": script(f"NAMES = {NAMES!r}\n{MODULES}", files=SHADOWS),
+    **{
+        f"modules-shadowed-{name}": script(
+            f"NAMES = {NAMES!r}\n{MODULES}", files={f"{name}.py": f"print({name!r}, 'beside the script')\n"}
+        )
+        for name in SHADOWED
+    },
     "no-breakpoints": script("breakpoint()\nprint('after')", env={"PYTHONBREAKPOINT": "0"}),
     "breakpoint-elsewhere": script(
         "def hook(*a): print('hook', a)\nimport builtins\nbuiltins.hook = hook\nbreakpoint(1)",

@@ -15,7 +15,7 @@ from dualdbg.target.launcher import BOOTSTRAP, Launch
 from tests import rows, support
 
 from .client import Outcome, run_to_its_end
-from .programs import PROGRAMS, Program
+from .programs import PROGRAMS, SHADOWED, Program
 
 OTHERS = [row for row in rows.versions() if row.values != (rows.OURS,)]
 
@@ -36,6 +36,9 @@ IN_EACH = (
     "fork-with-threads",
     "exec",
     "own-sitecustomize",
+    "modules",
+    "modules-shadowed",
+    *(f"modules-shadowed-{name}" for name in SHADOWED),
     "no-breakpoints",
 )
 

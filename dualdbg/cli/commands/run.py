@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +18,13 @@ from ..arguments import Parser, Program, add_session_options, asked, check_scrip
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the user asked for, checked as far as it can be without starting anything."""
+    """What the user asked for, checked as far as it can be without starting anything.
+
+    ``native``: the program is no script but an executable. ``python`` may then be empty: no interpreter is known.
+    """
 
     program: Program
+    native: bool
     python: str
     cwd: str | None
     env: tuple[tuple[str, str], ...]
@@ -58,13 +63,17 @@ def read_options(words: list[str]) -> RunOptions:
     given = parser.parse_args(ours)
     if program.script is None and program.module is None and program.code is None:
         raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
+    if given.native:
+        program = _native(given, program)
     _check_paths(given, program)
+    python = given.python or ("" if given.native else interpreter.default_python(os.environ.get))
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
     core_folder = here() / (given.cwd or "") if given.on_crash else None
     return RunOptions(
         program=program,
-        python=interpreter.find(given.python or interpreter.default_python(os.environ.get)),
+        native=given.native,
+        python=interpreter.find(python) if python else "",
         cwd=given.cwd,
         env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
         commands=tuple(given.commands),
@@ -91,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="dualdbg run",
         allow_abbrev=False,
-        usage="dualdbg run [OPTIONS] SCRIPT | -m MODULE | -c CODE [ARGS…]",
+        usage="dualdbg run [OPTIONS] SCRIPT | -m MODULE | -c CODE | --native PROGRAM [ARGS…]",
         description="Start a Python program with both debuggers in it. All that follows the program is its own; only "
         "where no option stands before it may options follow it, up to the first other word or --.",
         epilog="The exit status is the program's own when it ran to its end; 0 for a batch that did all its "
@@ -111,6 +120,11 @@ def _parser() -> argparse.ArgumentParser:
         "--python",
         metavar="PATH",
         help="the interpreter (default: of the active virtual environment, else ours)",
+    )
+    add(
+        "--native",
+        action="store_true",
+        help="PROGRAM is no script but an executable; Python in it joins when it starts there",
     )
     add("--cwd", metavar="DIR", help="where the program is to run")
     add(
@@ -134,6 +148,28 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     return parser
+
+
+def _native(given: argparse.Namespace, program: Program) -> Program:
+    """The executable that ``--native`` wants, by its path. Raises UsageError."""
+    if program.script is None:
+        raise UsageError(
+            "run: --native wants a program, not -m or -c", "dualdbg run --native PROGRAM [ARGS…]"
+        )
+    if given.stop_on_entry:
+        raise UsageError(
+            "run: --stop-on-entry is for Python programs: --native has no first line",
+            "stop there with -b main",
+        )
+    name = program.script
+    found = shutil.which(name if "/" not in name else str(here() / (given.cwd or "") / name))
+    if found is None:
+        why = "there is no such program" if "/" in name else "there is no such command on PATH"
+        path = Path(given.cwd or ".") / name
+        if "/" in name and path.exists():
+            why = "it is a folder" if path.is_dir() else f"it may not be executed: chmod +x {name}"
+        raise UsageError(f"run: {name} cannot be run: {why}", "dualdbg run --native PROGRAM [ARGS…]")
+    return replace(program, script=name if "/" in name else found)
 
 
 def _check_paths(given: argparse.Namespace, program: Program) -> None:

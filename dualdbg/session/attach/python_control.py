@@ -14,6 +14,7 @@ from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...backends.gdb import GdbEngine
 from ...errors import CommandError, DualdbgError, TargetError
 from ...in_thread import in_thread
+from ...known.python_files import why_no_python
 from ...model import Notice
 from ...patience import patient
 from ...snapshot.capture import Captured, Wanted, capture
@@ -90,8 +91,9 @@ class PythonControl:
     async def _begin(self) -> None:
         captured, report = await self._look()
         if captured.interpreter is None:
-            self._impossible("there is no Python interpreter in this process")
-            self._say("warning", "there is no Python interpreter in this process: native debugging only")
+            why = why_no_python(module.path for module in captured.modules)
+            self._impossible(why)
+            self._say("warning", f"{why}: native debugging only")
             return
         if captured.python is None:
             raise TargetError(captured.python_trouble or "its interpreter cannot be read")

@@ -13,6 +13,11 @@ from ...symbols.callables.python_functions import FunctionPlace, NoFunction, fin
 from ...target import interpreter
 from ...target.launcher import Launch
 
+# A program that has Python in it is run by nobody but the user: to ask it would be to start it.
+_NO_INTERPRETER = (
+    "the program is no Python interpreter that could be asked where the name is: name a file and a line"
+)
+
 
 class PythonNames:
     """Looks names up as the program would: with its interpreter, its environment and its folder."""
@@ -44,6 +49,8 @@ class PythonNames:
 
     def find(self, name: str) -> FunctionPlace | NoFunction:
         """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
+        if not self._what.python:
+            return NoFunction(None, _NO_INTERPRETER)
         return find_function(name, self._script, self._search_path, self._facts.built_in)
 
     def resolve(self, name: str) -> Resolved:
@@ -52,6 +59,8 @@ class PythonNames:
         It is imported in an interpreter of its own, and that takes as long as the import. Raises SymbolError when the
         interpreter fails.
         """
+        if not self._what.python:
+            return Resolved(name, None, (), None, (), None, _NO_INTERPRETER)
         [answer] = find_entries(
             self._what.python,
             [name],

@@ -12,10 +12,11 @@ from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
+from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.parallel_regions import region_of_worker, start_of, told
-from ...stacks.roles import RoleRules
+from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import functions_in
@@ -29,7 +30,6 @@ from ..progress import progress
 from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
-_INTERPRETER_NAMES = ("libpython", "python")
 _NUMBA = "[abi:v"
 _MANY_NAMES = 20_000  # are kept
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
@@ -53,6 +53,7 @@ class StackReader:
         self.emit: Callable[[Event], None] = lambda _event: None
         self._prepared: dict[tuple[str, int], Module] = {}
         self._rules: RoleRules | None = None
+        self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
         self._stacks: dict[int, Stack] = {}  # by OS thread id
         self._names: dict[tuple[object, ...], NativeFrame] = {}  # by all that a name depends on
@@ -72,13 +73,13 @@ class StackReader:
     @property
     def rules(self) -> RoleRules:
         """How frames are told apart, in this process."""
-        if self._rules is None:
-            files = {
-                module.path
-                for module in self._image.modules
-                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
-            }
-            self._rules = RoleRules(frozenset(files), self._hidden, self._policy.glue_patterns)
+        if self._rules is None or self._rules_version != self._image.version:
+            modules = self._image.modules
+            found = find_interpreter(modules)
+            files = (module.path for module in modules)
+            holder = found.module if found is not None else None
+            self._rules = rules_of(files, holder, self._hidden, self._policy.glue_patterns)
+            self._rules_version = self._image.version  # Python may be loaded later
         return self._rules
 
     def load_of(self, module: Module) -> Load:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from ...errors import TargetError, UnreadableMemory
+from ...known.python_files import why_no_python
 from ...model import PythonFrame
 from ...symbols.address_space import AddressSpace
 from ..linux.memory import ProcessMemory
@@ -94,7 +95,7 @@ class PythonSide:
     def _reader(self) -> PythonReader:
         interpreter = find_interpreter(self._image.modules)
         if interpreter is None:
-            raise TargetError(f"there is no Python interpreter in process {self._pid} yet")
+            raise TargetError(why_no_python(module.path for module in self._image.modules))
         return PythonReader(ProcessMemory(self._pid, self._image.memory_file), interpreter)
 
     def _tids(self) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...errors import UnreadableMemory
+from ...known.python_files import holds_interpreter
 from ...model import PythonFrame
 from ...shared.cpython import string_state
 from ...symbols.address_space import Module
@@ -74,17 +75,13 @@ _RUNTIMES: dict[str, int | None] = {}
 
 def find_interpreter(modules: Sequence[Module]) -> Interpreter | None:
     """The module that holds _PyRuntime: libpython where there is one, else the program; None without Python."""
-    candidates = [m for m in modules if m.library is not None and _may_hold_interpreter(m)]
+    candidates = [m for m in modules if m.library is not None and holds_interpreter(m.path)]
     programs = [m for m in modules[:1] if m.library is not None]
     for module in sorted(candidates, key=lambda m: "libpython" not in m.path) + programs:
         offset = _runtime_offset(module)
         if offset is not None:
             return Interpreter(offset + module.bias, _version(module, modules), module.path)
     return None
-
-
-def _may_hold_interpreter(module: Module) -> bool:
-    return module.path.rsplit("/", 1)[-1].startswith(("libpython", "python"))
 
 
 def _runtime_offset(module: Module) -> int | None:
@@ -100,6 +97,17 @@ def _version(module: Module, modules: Sequence[Module]) -> tuple[int, int] | Non
         match = _FILE_VERSION.search(path.rsplit("/", 1)[-1]) or _FILE_VERSION.search(path)
         if match:
             return int(match[1]), int(match[2])
+    return _exported_version(module)
+
+
+def _exported_version(module: Module) -> tuple[int, int] | None:
+    """What the constant ``Py_Version`` says (3.11 and later): PY_VERSION_HEX, as in the header patchlevel.h."""
+    assert module.library is not None
+    for symbol in module.library.find_data("Py_Version", exact=True):
+        offset = module.library.elf.offset_of(symbol.address)
+        if offset is not None:
+            version = int.from_bytes(module.library.elf.bytes_at(offset, 4), "little")
+            return version >> 24, version >> 16 & 0xFF
     return None
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...known.python_files import why_no_python
 from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ...shared.libraries import is_c_library, is_cxx_runtime, is_interpreter
 from ...stacks.debugger_threads import is_debuggers
 from ...stacks.loops import with_loops
 from ...stacks.merge import merge
-from ...stacks.roles import RoleRules, is_base
+from ...stacks.roles import is_base, rules_of
 from ...symbols.objfile import Objfile
 from ...symbols.source_lines import Line, SourceLines
 from ..capture import Captured
@@ -33,7 +34,6 @@ _GIL_WAITS = frozenset(
     }
 )
 SIGNAL_FRAME = "<signal handler called>"  # gdb's words
-_INTERPRETER_NAMES = ("libpython", "python")
 
 
 class Assembler:
@@ -47,13 +47,8 @@ class Assembler:
         self.unwinder = Unwinder(captured.memory, captured.modules)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
         self._languages: dict[tuple[int, bool], str | None] = {}
-        self._rules = RoleRules(
-            frozenset(
-                module.path
-                for module in captured.modules
-                if module.path.rsplit("/", 1)[-1].startswith(_INTERPRETER_NAMES)
-            )
-        )
+        holder_file = captured.interpreter.module if captured.interpreter is not None else None
+        self._rules = rules_of((module.path for module in captured.modules), holder_file)
         self._python = captured.states
         holder = captured.python.gil_holder if captured.python is not None else None
         self._holder = next(
@@ -101,7 +96,8 @@ class Assembler:
         captured = self._captured
         notes = [*self._lines_missing]
         if captured.interpreter is None:
-            notes.append("there is no Python interpreter in this process: native frames only")
+            why = why_no_python(module.path for module in captured.modules)
+            notes.append(f"{why}: native frames only")
         elif captured.python_trouble:
             notes.append(captured.python_trouble)
         elif captured.texts_trouble:

@@ -146,6 +146,8 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     try:
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
         debugpy = sys.modules["debugpy"] = util.module_from_spec(spec)
+        if imports is not None:
+            imports.furnish(debugpy, package)
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
@@ -398,11 +400,11 @@ def keep_fork_quiet(pydevd: Any) -> None:
     os.register_at_fork(before=before, after_in_child=remove)
 
 
-def trace_from_the_programs_first_frame(pydevd: Any) -> None:
+def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
     """Up to 3.11: begins to trace where the interpreter starts the program, not in the frames of `site`.
 
     pydevd takes the outermost frame that it sees first for the thread's own, and looks for exceptions that
-    nobody handles there.
+    nobody handles there. A ``host`` is a program that is no interpreter: it may call any function first.
     """
     import pydevd_tracing
 
@@ -410,8 +412,11 @@ def trace_from_the_programs_first_frame(pydevd: Any) -> None:
     program = sys.modules["__main__"].__dict__
 
     def begin(frame: Any, event: str, arg: Any) -> Any:
+        code = frame.f_code
         if frame.f_back is None and (
-            frame.f_globals is program or frame.f_code.co_name == "_run_module_as_main"
+            frame.f_globals is program
+            or code.co_name == "_run_module_as_main"
+            or (host and not code.co_filename.startswith("<frozen "))
         ):
             debugger.enable_tracing(debugger.trace_dispatch)
             return debugger.trace_dispatch(frame, event, arg)
@@ -464,9 +469,25 @@ def load_beside(name: str) -> Any:
     from importlib import util
 
     spec: Any = util.spec_from_file_location(name, os.path.join(HERE, name + ".py"))
-    module = util.module_from_spec(spec)
+    module: Any = util.module_from_spec(spec)
+    if imports is not None:
+        module.__builtins__ = imports.builtins_of_ours()
     spec.loader.exec_module(module)
     return module
+
+
+imports: Any = None  # of a program that has not begun (dualdbg_imports.py)
+
+
+def keep_imports_apart() -> None:
+    """From now on, until the program begins, what is imported is for us."""
+    global imports
+    names: dict[str, Any] = {"__name__": "dualdbg_imports"}
+    path = os.path.join(HERE, "dualdbg_imports.py")
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), names)
+    imports = names["Imports"](HERE)
+    imports.begin()
 
 
 def load_probe(pydevd: Any) -> None:
@@ -497,6 +518,8 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
 
     ``debugger`` makes its class of pydevd's module.
     """
+    if sys.implementation.name != "cpython":
+        raise RuntimeError("it is %s, not CPython" % sys.implementation.name)
     taken = take_low_descriptors()
     try:
         pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
@@ -510,7 +533,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick) -> None:
         trace_without_helper_threads()
     settrace(pydevd, settings)
     if sys.version_info < (3, 12):
-        trace_from_the_programs_first_frame(pydevd)
+        trace_from_the_programs_first_frame(pydevd, settings.get("host", False))
     else:
         keep_fork_quiet(pydevd)
     if follow_place() is None:
@@ -524,16 +547,24 @@ def worded(error: BaseException) -> str:
 
 def start() -> None:
     ours = sys.modules[__name__]
+    if SETTINGS in os.environ or FOLLOW in os.environ:
+        keep_imports_apart()
     where = follow_place()
     settings = take_settings(where is not None)
+    if imports is not None:
+        imports.hide()
     failure = import_the_users_own()
+    if imports is not None:
+        imports.show_as_the_programs()
     try:
         if where is not None:
             load_beside("dualdbg_follow").begin(where, settings, ours)
         elif settings is not None:
             connect(settings)
     except BaseException as error:
-        if settings is not None:  # `site` would swallow it and run the program without a debugger
+        if settings is not None and settings.get("host"):  # it runs on natively; the session says why
+            tell_failure(settings, "%s: %s" % (type(error).__name__, worded(error)))
+        elif settings is not None:  # `site` would swallow it and run the program without a debugger
             why = (
                 error if isinstance(error, SessionEnded) else "%s: %s" % (type(error).__name__, worded(error))
             )
@@ -541,6 +572,9 @@ def start() -> None:
             os.write(2, message.encode("utf-8", "replace"))
             os._exit(FAILED)
         # A descendant runs on without a debugger; the session sees that its call has ended, and says so.
+    finally:
+        if imports is not None:
+            imports.program_begins()
     if failure is not None:
         raise failure
 

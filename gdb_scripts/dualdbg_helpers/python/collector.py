@@ -85,7 +85,7 @@ class Collector:
     def _heads(self):
         if self._layout.free_threaded:
             raise HelperError("A free-threaded CPython keeps no list of its containers.")
-        runtime = self._target.mappings.address_of("_PyRuntime", "libpython", "python")
+        runtime = self._target.mappings.in_interpreter("_PyRuntime")
         if runtime is None:
             raise HelperError("The interpreter's state is not found: its symbols are not there.")
         near = self._memory.words(runtime, _NEAR // 8)

@@ -133,7 +133,7 @@ class Pybind:
 
     def _dictionaries(self):
         """The dictionaries to which the main interpreter's state points: its own, for extensions, and builtins."""
-        runtime = self._target.mappings.address_of("_PyRuntime", "libpython", "python")
+        runtime = self._target.mappings.in_interpreter("_PyRuntime")
         if runtime is None:
             raise LayoutMissing("The symbol _PyRuntime is not there, so pybind11's tables are not found.")
         # pyruntimestate.interpreters.head: Include/internal/pycore_runtime.h of each version

@@ -56,7 +56,7 @@ def _told(text):
 
 def _from_runtime(memory, mappings):
     """3.13 and later: ``_PyRuntime`` starts with a cookie, the version, and whether there is a GIL."""
-    address = mappings.address_of("_PyRuntime", "libpython", "python")
+    address = mappings.in_interpreter("_PyRuntime")
     try:
         if address is None or memory.read(address, 8) != b"xdebugpy":
             return None
@@ -68,7 +68,7 @@ def _from_runtime(memory, mappings):
 
 def _from_variable(memory, mappings):
     """3.11 and later: ``Py_Version``, a constant."""
-    address = mappings.address_of("Py_Version", "libpython", "python")
+    address = mappings.in_interpreter("Py_Version")
     try:
         number = memory.u64(address) if address is not None else 0
     except Unreadable:
