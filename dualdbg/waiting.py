@@ -41,5 +41,6 @@ async def to_its_end(work: Awaitable[T]) -> T:
         except asyncio.CancelledError:
             cancelled = True
     if cancelled:
+        abandon(future)
         raise asyncio.CancelledError
     return future.result()

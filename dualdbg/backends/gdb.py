@@ -173,7 +173,7 @@ class GdbEngine(GdbHelpers):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
-        await self._process.command("-target-detach")
+        await self.let_go()
         self.running = False
 
     async def kill(self) -> None:

@@ -439,6 +439,10 @@ class GdbHelpers:
         """SIGTERM and SIGHUP no longer end gdb in the middle of what it does with the target."""
         await self._helper(shapes.nothing, "leave-on-signals")
 
+    async def let_go(self) -> None:
+        """Detach from the process, which is stopped, and it gets no signal by that. It may run for a moment first."""
+        await self._helper(shapes.nothing, "let-go")
+
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""
         await self._helper(shapes.nothing, "park", list(gdb_threads), instruction)

@@ -20,6 +20,7 @@ from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
+from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
@@ -28,7 +29,7 @@ from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
 from .loop import Loop
-from .state import OVER, Grip, Pause, TargetState
+from .state import OVER, Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
@@ -38,7 +39,7 @@ from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 from .transitions.beginning import take_interrupts
-from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, repaired
+from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, letting_go, repaired
 from .transitions.going_on import python_refused
 from .transitions.halts import interrupt_failed, pause_look_due, pause_refused, pause_wanted
 from .transitions.native import native_stopped, resume_failed
@@ -385,20 +386,30 @@ class Session:
             elif python is not None:
                 with contextlib.suppress(WrongState):  # a native stop came first: debugpy hears it later
                     await self.inspector.ask(debugpy.disconnect())
-            if self.loop.state.grip is not Grip.SHOWN:
-                with contextlib.suppress(WrongState):  # another stop came first, which serves as well
-                    await self.halts.begin()
+            with contextlib.suppress(
+                WrongState
+            ):  # it stands, or another stop came first, which serves as well
+                await self.halts.begin()
             await self.freezer.thaw_all()
             for undo in self.before_detach:
                 await undo()
             for prepare in self.before_resume:
                 prepare()
+            await to_its_end(self._let_go())
+
+    async def _let_go(self) -> None:
+        """The last part of a detach, which is not given up in the middle."""
+        await self.loop.ask(letting_go, True)
+        try:
             await self.native.detach()
-            if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
-                self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
-            if self.target is not None:
-                self.target.detach()  # it runs on after us
-            await self.loop.ask(detached)
+        except DualdbgError:
+            await self.loop.ask(letting_go, False)
+            raise
+        if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
+            self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
+        if self.target is not None:
+            self.target.detach()  # it runs on after us
+        await self.loop.ask(detached)
 
     async def kill(self) -> None:
         """End a launched target."""

@@ -58,6 +58,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
 
     ending.py
     exited, detached     any                           EXITED, DETACHED
+    letting_go           any                           the same; gdb's stops mean nothing
     post_mortem_over     any                           DETACHED
     target_died          SHOWN                         RUNNING, FREE: gdb notices it then
     gdb_lost             any                           LOST
@@ -163,6 +164,7 @@ class TargetState:
     pause_owed: bool = False  # debugpy was asked to pause, and has not stopped for it yet
     interrupt_sent: bool = False  # gdb was asked to interrupt the target since that last ran
     interrupt_pauses: bool = True  # Ctrl-C in the target's terminal is meant for us
+    letting_go: bool = False  # gdb is detaching
     signal_owed: bool = False  # the program was sent a SIGINT, and gets it when it runs on
     # The step under way.
     step: Step | None = None

@@ -21,6 +21,7 @@ _X86_64_SIZES = (8, 4, 2, 1)
 _ENDS = {"x86_64": 1 << 47, "aarch64": 1 << 48}
 _FEWEST = 2  # Arm ARM, ID_AA64DFR0_EL1.WRPs
 _SEIZE, _INTERRUPT, _GETREGSET, _NT_ARM_HW_WATCH = 0x4206, 0x4207, 0x4204, 0x403
+_EXITKILL = 1 << 20  # it ends with us
 _SIZE = 8 + 16 * 16  # of struct user_hwdebug_state
 
 
@@ -64,17 +65,16 @@ def _asked() -> int:
     class Vector(ctypes.Structure):
         _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
-    with subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL) as process:
+    with subprocess.Popen(["/bin/sleep", "60"], stdin=subprocess.DEVNULL, env={}) as process:
         try:
-            if libc.ptrace(_SEIZE, process.pid, None, None) or libc.ptrace(
-                _INTERRUPT, process.pid, None, None
-            ):
+            pid = process.pid
+            if libc.ptrace(_SEIZE, pid, None, _EXITKILL) or libc.ptrace(_INTERRUPT, pid, None, None):
                 return _FEWEST  # a sandbox, or Yama
-            _, status = os.waitpid(process.pid, 0)
+            _, status = os.waitpid(pid, 0)
             data = ctypes.create_string_buffer(_SIZE)
             vector = Vector(ctypes.addressof(data), _SIZE)
             kind = ctypes.c_void_p(_NT_ARM_HW_WATCH)
-            if not os.WIFSTOPPED(status) or libc.ptrace(_GETREGSET, process.pid, kind, ctypes.byref(vector)):
+            if not os.WIFSTOPPED(status) or libc.ptrace(_GETREGSET, pid, kind, ctypes.byref(vector)):
                 return _FEWEST
             return max(int(data.raw[0]), _FEWEST)  # the lowest byte of dbg_info
         finally:

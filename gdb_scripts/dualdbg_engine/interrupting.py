@@ -41,6 +41,18 @@ def interrupt_quietly() -> None:
         raise gdb.GdbError("the process has ended") from error
 
 
+def run_until_interrupted() -> None:
+    """Let the stopped target run for a moment, and wait until it has stopped again."""
+    pid = gdb.selected_inferior().pid
+    name = quiet_signal.choose(pid)
+    gdb.execute("handle %s stop print %s" % (name, _passing(name)), to_string=True)
+    try:
+        os.kill(pid, signal.Signals[name])  # it is taken as soon as the target runs
+        gdb.execute("continue", to_string=True)
+    finally:
+        gdb.execute("handle %s nostop noprint %s" % (name, _passing(name)), to_string=True)
+
+
 def _stopped(event: gdb.Event) -> None:
     gdb.events.stop.disconnect(_stopped)
     while _stopping:

@@ -9,9 +9,10 @@ import threading
 from typing import Iterator
 
 import gdb
+from dualdbg_shared import quiet_signal
 from dualdbg_shared.console_text import plain
 
-from .interrupting import interrupt_quietly
+from .interrupting import interrupt_quietly, run_until_interrupted
 from .parking import unpark
 from .registers import check_restorable
 
@@ -67,9 +68,31 @@ def _leave_at_signal(reading: int) -> None:
 
 def _detach_and_quit() -> None:
     if gdb.selected_inferior().pid:
-        unpark()
-        gdb.execute("detach")
+        let_go()
     gdb.execute("quit")
+
+
+def let_go() -> None:
+    """Detach from the process, which gdb has stopped. The program gets no signal by that.
+
+    gdb stops threads by SIGSTOP. A thread that meets a breakpoint just then has not taken it yet, and gdb would take it
+    back by a SIGCONT (linux-nat.c, detach_one_lwp), which the program could notice. So the threads take it first.
+    """
+    unpark()
+    pid = gdb.selected_inferior().pid
+    for _ in range(_MOST_RUNS):
+        runs = any(thread.is_running() for thread in gdb.selected_inferior().threads())
+        if runs or not quiet_signal.is_pending(pid, signal.SIGSTOP):
+            break
+        for point in gdb.breakpoints():
+            point.enabled = False
+        run_until_interrupted()
+        if not gdb.selected_inferior().pid:  # it has ended
+            return
+    gdb.execute("detach")
+
+
+_MOST_RUNS = 10  # in each the threads take what is pending; another event may come in between
 
 
 # Of these the code that runs is the cause, and gdb interrupts by SIGINT.

@@ -42,6 +42,7 @@ COMMANDS = {
     "interrupt-by": ("interrupting", "interrupt_by"),
     "last-breakpoint": ("breakpoints", "last_breakpoint"),
     "leave": ("leaving", "leave"),
+    "let-go": ("leaving", "let_go"),
     "leave-on-signals": ("leaving", "leave_on_signals"),
     "line-locations": ("symbols", "line_locations"),
     "line-visits": ("visits", "line_visits"),

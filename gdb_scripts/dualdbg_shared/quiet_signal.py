@@ -16,6 +16,7 @@ LAST_RESORT = "SIGSTOP"
 
 _IGNORED_BY_DEFAULT = (signal.SIGURG, signal.SIGWINCH)
 _NAMED = range(1, 32)  # the signals that have a name of their own, signal(7)
+_MASKS = ("SigPnd", "SigBlk", "SigIgn", "SigCgt")
 _NEVER = {signal.SIGCONT, signal.SIGCHLD, signal.SIGINT, signal.SIGTRAP}
 
 
@@ -32,6 +33,14 @@ def choose(pid: int, taken: Collection[str] = ()) -> str:
         if blocking < fewest and name not in taken:  # who blocks it may wait for it (sigwait(3), signalfd(2))
             best, fewest = name, blocking
     return best
+
+
+def is_pending(pid: int, number: int) -> bool:
+    """Whether a signal waits for one of the threads alone: it was not sent to the whole process."""
+    return any(
+        status is not None and _has(status["SigPnd"], number)
+        for status in (_status(pid, tid) for tid in _threads(pid))
+    )
 
 
 def _doing_nothing(status: Dict[str, int]) -> List[int]:
@@ -57,8 +66,8 @@ def _status(pid: int, tid: int) -> Optional[Dict[str, int]]:
                 name, _, value = line.partition(":")
                 if name == "State" and value.split()[0] in "ZX":
                     return None
-                if name in ("SigBlk", "SigIgn", "SigCgt"):
+                if name in _MASKS:
                     found[name] = int(value, 16)
     except OSError:
         return None
-    return found if len(found) == 3 else None
+    return found if len(found) == len(_MASKS) else None

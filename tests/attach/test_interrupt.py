@@ -156,3 +156,49 @@ def test_gdb_dies_with_its_interrupt_on_the_way(first: str, how: str) -> None:
         wait_until(lambda: "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text(), 20, "free")
         output, _ = process.communicate("x", timeout=60)
         assert (process.returncode, output) == (0, "left\n")
+
+
+MANY_AT_A_BREAKPOINT = """\
+signal.signal(signal.SIGCONT, tell)
+def work():
+    x = 3.5
+    while True:
+        for _ in range(20):
+            x ** 1.000001
+        time.sleep(0.0005)
+for _ in range(6):
+    threading.Thread(target=work, daemon=True).start()
+"""
+LEAVES_OFTEN = """\
+import os, signal, threading, gdb
+from dualdbg_engine import leaving
+for _ in range(12):
+    gdb.execute("attach {pid}")
+    gdb.execute("sharedlibrary")
+    gdb.execute("break PyNumber_Power if 0")
+    gdb.execute("handle SIGURG stop print pass", to_string=True)
+    threading.Timer(0.1, os.kill, ({pid}, signal.SIGURG)).start()
+    gdb.execute("continue")
+    gdb.execute("handle SIGURG nostop noprint pass", to_string=True)
+    leaving.let_go()
+    gdb.execute("delete")
+"""
+
+
+def test_a_program_gets_no_signal_when_gdb_lets_go_of_it(tmp_path: Path) -> None:
+    """A thread that meets a breakpoint has not taken gdb's SIGSTOP, which gdb would take back by a SIGCONT."""
+    with program(MANY_AT_A_BREAKPOINT) as process:
+        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
+        leaves = tmp_path / "leaves.py"
+        leaves.write_text(LEAVES_OFTEN.format(pid=process.pid))
+        gdb = ["gdb", "-nx", "-nh", "-q", "-batch", "-iex", "set auto-solib-add off"]
+        done = subprocess.run(
+            [*gdb, "-ex", f"source {entry}", "-ex", f"source {leaves}"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.stdout.count("detached") == 12, done.stdout + done.stderr
+        output, _ = process.communicate("x", timeout=60)
+        assert (process.returncode, output) == (0, "left\n")

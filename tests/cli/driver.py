@@ -144,7 +144,8 @@ class JsonRun:
     def close(self) -> None:
         if self.process.poll() is None:
             for process in self.family()[::-1]:
-                process.kill()
+                with suppress(psutil.NoSuchProcess):  # the end of one before it ended it
+                    process.kill()
         self.process.wait(SECONDS)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None

@@ -39,6 +39,7 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg.cli.streams",
         "dualdbg.errors",
         "dualdbg.open_files",
+        "dualdbg.python_versions",
     }
 
 

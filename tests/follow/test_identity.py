@@ -42,7 +42,7 @@ one.sendall(json.dumps(hello).encode() + b"\\n")
 print("answer", one.recv(100), flush=True)
 """
 NAMES_ANOTHER = f"""\
-import os, sys
+import json, os, socket, sys  # now: another user may not read the interpreter's folder
 if os.fork() == 0:
     os.setgid({NOBODY})
     os.setuid({NOBODY})

@@ -71,6 +71,7 @@ from tests.session.fakes.world import INTERNAL, MAIN, PID, USERS, World
 
 LONG = 60.0  # seconds of virtual time after which a command should have ended
 STEPS = ("next", "step", "finish", "until", "stepi", "nexti", "goto")
+GIVEN_UP = ("interrupted", "continue", *STEPS, "detach")
 ENDS = ("exits", "is killed", "gdb dies", "debugpy dies", "detach", "kill")
 LATE_COMMANDS = 3  # that are given to a session which is over
 LIVES = 250
@@ -369,10 +370,10 @@ class Races(RuleBasedStateMachine):
     def evaluate(self) -> None:
         self._command("evaluate", lambda: self.session.inspector.ask(evaluate("1", 1)))
 
-    @precondition(lambda self: any(name == "interrupted" for name, _, _ in self.commands))
+    @precondition(lambda self: any(name in GIVEN_UP for name, _, _ in self.commands))
     @rule()
     def give_up_a_command(self) -> None:
-        task = next(task for name, task, _ in self.commands if name == "interrupted")
+        task = next(task for name, task, _ in self.commands if name in GIVEN_UP)
         self._at(task.cancel)
 
     @precondition(_lives)

@@ -35,7 +35,7 @@ from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPlace, Sender
 from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
-from dualdbg.session.transitions.ending import exited, gdb_lost
+from dualdbg.session.transitions.ending import exited, gdb_lost, letting_go
 from dualdbg.session.transitions.going_on import (
     departed,
     leave_in_python,
@@ -174,6 +174,22 @@ def test_a_python_stop_that_a_native_one_overtook_is_shown_again() -> None:
     [again] = told(python_ready(state, hold, PICTURE))
     assert isinstance(first, Stopped) and isinstance(again, Stopped)
     assert again.stop.reason is Reason.PAUSE and again.stop.epoch > first.stop.epoch
+
+
+def test_a_stop_that_is_about_to_be_told_serves_a_pause() -> None:
+    state = running()
+    prepared = hit(state)
+    assert pause_wanted(state) == []
+    interrupted(state)  # of a call by gdb, before the stop is told
+    assert not state.pause.natively and state.prepared == prepared
+
+
+def test_gdb_s_stops_mean_nothing_while_it_lets_go() -> None:
+    state = running()
+    letting_go(state, True)
+    assert native_stopped(state, HIT) == []
+    letting_go(state, False)
+    hit(state)
 
 
 def test_a_python_stop_is_not_left_while_a_native_one_is_prepared() -> None:

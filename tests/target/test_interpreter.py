@@ -69,6 +69,7 @@ ANSWER = {
     "prefix": "/x",
     "base_prefix": "/x",
     "search_path": [],
+    "built_in": [],
     "libpython": None,
     "debug_build": False,
     "free_threaded": False,

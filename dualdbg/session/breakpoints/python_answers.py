@@ -20,10 +20,10 @@ from .python_suffixes import HELD, log_call
 _EXCEPTION = (
     "(lambda of, kind, value, trace: ([of('__module__', one) + '.' + of('__qualname__', one) for one in"
     " of('__mro__', kind)], id(value),"
-    " [(frame.f_code.co_filename, line) for frame, line in __import__('traceback').walk_tb(trace)]))"
+    " [(frame.f_code.co_filename, line) for frame, line in __import__('pydevd').traceback.walk_tb(trace)]))"
     "(lambda name, one: type.__dict__[name].__get__(one), *__exception__)"  # past the program's own metaclass
 )
-_THREAD = "(str(__import__('threading').get_native_id()), __import__('threading').current_thread().name)"
+_THREAD = "(str(__import__('pydevd').threading.get_native_id()), __import__('pydevd').threading.current_thread().name)"
 _ENDINGS = ("Error", "Exception", "Exit", "Interrupt", "Iteration", "Warning")
 _NOTE = "       (note: "  # behind the name of the type, debugpy notes where it paused (pydevd_comm.py)
 

@@ -11,25 +11,27 @@ from ...model import BreakpointSpec
 from ...symbols.callables.python_functions import FunctionPlace
 from ..log_text import split_log
 
-# Each is a whole expression. The modules that they import are loaded already.
+# Each is a whole expression. pydevd is always to be had; what the program finds by another name may be its own.
 _IN_THREAD = (
-    "{thread!r} in (str(__import__('threading').get_native_id()),"
-    " __import__('threading').current_thread().name)"
+    "{thread!r} in (str(__import__('pydevd').threading.get_native_id()),"
+    " __import__('pydevd').threading.current_thread().name)"
 )
 # From where debugpy evaluates outwards, the first frame of this name is the one of the breakpoint.
 _IN_FUNCTION = (
     "(lambda code: (code.co_firstlineno, code.co_filename.rpartition('/')[2]))(next(frame.f_code for frame, _ in"
-    " __import__('traceback').walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
+    " __import__('pydevd').traceback.walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
     " == ({line}, {file!r})"
 )
 # debugpy counts for its own hitCondition whether the condition holds or not (pydevd.py, handle_breakpoint_condition).
-_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('itertools').count(1)))"
+_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('pydevd').itertools.count(1)))"
 # By thread: which of several breakpoints at one place hold. It is noted before debugpy hears whether any of them does.
 _JOINED = (
     "(lambda held: (vars(__import__('pydevd')).setdefault('dualdbg_held', {{}})"
-    ".__setitem__(__import__('threading').get_ident(), held), any(held.values()))[1])({{{parts}}})"
+    ".__setitem__(__import__('pydevd').threading.get_ident(), held), any(held.values()))[1])({{{parts}}})"
 )
-HELD = "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('threading').get_ident(), None)"
+HELD = (
+    "vars(__import__('pydevd')).get('dualdbg_held', {}).pop(__import__('pydevd').threading.get_ident(), None)"
+)
 # debugpy would print what goes wrong in a log text as if that were the text, and would look at the expressions of one
 # whose condition does not hold. So we write it ourselves (dualdbg_log.py), as a part of the condition.
 _LOG = "__import__('pydevd').dualdbg_presentation.log({id}, {texts}, {expressions}, globals(), locals())"

@@ -44,7 +44,7 @@ from .thread_list import ThreadList
 from .values import ValueReader
 
 _DEADLINE = patient(20.0)  # seconds for debugpy to answer
-_THREAD_ID = "__import__('threading').get_native_id()"
+_THREAD_ID = "__import__('pydevd').threading.get_native_id()"
 
 
 class Inspector:

@@ -25,7 +25,7 @@ _SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, 
 _NAMES = (
     f"[(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
-    " for t in list(__import__('threading')._active.values())]"
+    " for t in list(__import__('pydevd').threading._active.values())]"
 )
 _MOST = 80  # characters of a function's name
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...backends.native import Move
 from ...errors import CommandError, DualdbgError, WrongState
+from ...waiting import to_its_end
 from ..engines import Running
 from ..loop import Loop
 from ..transitions.going_on import departed, leave_in_python, leave_natively, native_refused
@@ -48,7 +49,7 @@ class NativeDeparture:
         if plan.gdb_thread is not None:
             armed = await self._prepare(plan, plan.gdb_thread, momentary)
         self._breakpoints.now = momentary
-        await self._let_go(plan, armed)
+        await to_its_end(self._let_go(plan, armed))
 
     async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> int | None:
         """Prepare the thread before it runs. Returns how many Python frames it has where debugpy was armed, 0 where it

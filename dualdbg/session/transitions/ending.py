@@ -31,6 +31,12 @@ def exited(state: TargetState, exit: Exit) -> Effects:
     return [*effects, AfterStop(), ReportUnbound(), Tell(Exited(exit)), Over()]
 
 
+def letting_go(state: TargetState, begun: bool) -> Effects:
+    """gdb begins to detach, or could not: the stops that it makes for that mean nothing."""
+    state.letting_go = begun
+    return []
+
+
 def detached(state: TargetState) -> Effects:
     """gdb and debugpy have let go of the target."""
     if state.is_over:

@@ -36,8 +36,10 @@ def halt_done(state: TargetState, halt: Halt) -> Effects:
 
 
 def pause_wanted(state: TargetState) -> Effects:
-    """The user wants a stop."""
+    """The user wants a stop. One that is about to be told serves."""
     state.require(State.RUNNING)
+    if state.prepared is not None:
+        return []
     state.pause.natively = True
     return interrupt_for_wishes(state)
 

@@ -15,7 +15,7 @@ from .grip import answer_halts, depart, give_halt, let_run
 
 def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
     """gdb has stopped every thread."""
-    if state.is_over:
+    if state.is_over or state.letting_go:
         return []
     effects = depart(state)  # the target ran: that gdb had let go may be read only after this stop
     state.grip = Grip.JUDGING

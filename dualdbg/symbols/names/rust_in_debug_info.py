@@ -40,7 +40,12 @@ def is_in_debug_info(elf: ElfFile, name: str) -> bool:
 
 
 def _linkage_names(strings: StringTable, last: str) -> Iterator[tuple[str, str]]:
-    for text in _strings(strings, f"{len(last)}{last}"):
+    needles = [f"{len(last)}{last}"]
+    if last.startswith(
+        "_"
+    ):  # then the newer mangling puts one more before it (RFC 2603, undisambiguated-identifier)
+        needles.append(f"{len(last)}_{last}")
+    for text in (text for needle in needles for text in _strings(strings, needle)):
         name = demangle_rust(text)
         if name is not None:
             yield text, name

@@ -136,7 +136,7 @@ class Imports:
 
         def _find_and_load(name: str, import_: "Any") -> "Any":
             if name in hidden and name not in modules:
-                module = entry(name, frame(1))
+                module = entry(name, frame().f_back)  # the interpreter imports without one
                 if module is not None:
                     return module
             return find_and_load(name, import_)

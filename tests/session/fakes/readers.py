@@ -130,6 +130,9 @@ class FakeInspector:
         held = asyncio.ensure_future(session.native_held.wait())
         try:
             await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+            raise
         finally:
             held.cancel()
         if answer.done():
