@@ -10,7 +10,6 @@ PYTEST_ARGS ?=
 WORKERS  ?= logical
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check $(PIP_ARGS)
 SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \
 	-x bt -x continue -x bt --batch
 
@@ -80,16 +79,12 @@ tools-test:
 tools-editors:
 	@scripts/ensure-tools venv gdb g++ headers node npm chromium
 
-$(BIN)/python:
-	@echo "making $(VENV)"
-	@"$$(scripts/find-python)" -m venv $(VENV)
-
-$(VENV)/.installed-run: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-run: pyproject.toml
 	@echo "installing dualdbg and PyTorch into $(VENV)"
-	@$(PIP) -e '.[torch]'
+	@scripts/install $(VENV) $(PIP_ARGS) -e '.[torch]'
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+$(VENV)/.installed-dev: pyproject.toml
 	@echo "installing dualdbg, PyTorch and the tools of development into $(VENV)"
-	@$(PIP) -e '.[torch,dev]'
+	@scripts/install $(VENV) $(PIP_ARGS) -e '.[torch,dev]'
 	@touch $(VENV)/.installed-run $@

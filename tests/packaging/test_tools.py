@@ -120,3 +120,15 @@ def test_make_help_lists_every_target() -> None:
     (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     targets = [name for name in phony.split() if not name.startswith("tools-")]
     assert re.findall(r"^make (\S+) +\S", shown, re.MULTILINE) == targets
+
+
+@pytest.mark.slow
+def test_an_environment_that_was_left_half_done_is_made_anew(tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    add_program(venv / "bin", "python", "#!/bin/sh\necho broken >&2; exit 1\n")
+    (venv / ".installing").touch()
+    done = run("install", str(venv), "pip", path=Path("/usr/bin:/bin"), PYTHON=sys.executable)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert not (venv / ".installing").exists()
+    assert subprocess.run([venv / "bin/python", "-m", "pip", "--version"], capture_output=True).returncode == 0
