@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from dualdbg.errors import SymbolError
 from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
+from dualdbg.symbols.elf.elf_file import ElfFile
 from tests import rows, support
 from tests.operators.counting import run
 
@@ -19,9 +22,15 @@ def resolve(names: list[str], folder: Path | None = None, setup: str | None = No
     return {answer.name: answer for answer in answers}
 
 
-def functions(answer: Resolved) -> list[tuple[str, str | None]]:
+def functions(answer: Resolved) -> list[tuple[str, Any]]:
+    """The roles and names. Where a library has no names (Debian's interpreter is stripped), any is right."""
     assert answer.error is None
-    return [(entry.role, entry.function) for entry in answer.entries]
+    return [(entry.role, ANY if is_nameless(entry) else entry.function) for entry in answer.entries]
+
+
+def is_nameless(entry: NativeEntry) -> bool:
+    stripped = not any(section.name == ".symtab" for section in ElfFile.open(entry.library).sections)
+    return stripped and entry.function is None and f"+{entry.address:#x}" in entry.spec
 
 
 @pytest.mark.smoke
@@ -30,7 +39,8 @@ def test_built_in_functions_methods_and_slots() -> None:
         ["math.sin", "len", "str.join", "int.__add__", "property.fget", "int", "functools.partial"]
     )
     assert functions(answers["math.sin"]) == [("function", "math_sin")]
-    assert answers["math.sin"].entries[0].spec == "math_sin"
+    [sin] = answers["math.sin"].entries
+    assert is_nameless(sin) or sin.spec == "math_sin"
     assert functions(answers["len"]) == [("function", "builtin_len")]
     assert answers["str.join"].kind == "method of a built-in type"
     assert functions(answers["str.join"]) == [("function", "unicode_join")]

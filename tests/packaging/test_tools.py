@@ -131,4 +131,6 @@ def test_an_environment_that_was_left_half_done_is_made_anew(tmp_path: Path) -> 
     done = run("install", str(venv), "pip", path=Path("/usr/bin:/bin"), PYTHON=sys.executable)
     assert (done.returncode, done.stderr) == (0, ""), done
     assert not (venv / ".installing").exists()
-    assert subprocess.run([venv / "bin/python", "-m", "pip", "--version"], capture_output=True).returncode == 0
+    assert (
+        subprocess.run([venv / "bin/python", "-m", "pip", "--version"], capture_output=True).returncode == 0
+    )
