@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,13 @@ import pytest
 from tests import support
 
 from . import yama
+from .yama import NOBODY, ROOT, Job
+from .yama_scripts import ALLOW, LAUNCH, LOWER, WITHOUT_SUDO
 
-ROOT = 0
+pytestmark = [pytest.mark.vm, pytest.mark.slow]
+
 TICKS = Path(__file__).with_name("ticks.py")
+Lines = Callable[[Job], list[str]]
 
 
 @dataclass(frozen=True)
@@ -45,13 +50,13 @@ def lowered(scope: int) -> Outcome:
 NAMES = ("run", "stacks", "stacks --fix-ptrace", "attach", "attach --fix-ptrace", "core")
 TABLE = {
     (0, ROOT): (PASSES, PASSES, PASSES, PASSES, PASSES, PASSES),
-    (0, yama.NOBODY): (PASSES, PASSES, PASSES, PASSES, PASSES, PASSES),
+    (0, NOBODY): (PASSES, PASSES, PASSES, PASSES, PASSES, PASSES),
     (1, ROOT): (PASSES, PASSES, PASSES, PASSES, PASSES, PASSES),
-    (1, yama.NOBODY): (PASSES, ONLY_PARENTS, lowered(1), ONLY_PARENTS, lowered(1), PASSES),
+    (1, NOBODY): (PASSES, ONLY_PARENTS, lowered(1), ONLY_PARENTS, lowered(1), PASSES),
     (2, ROOT): (PASSES, PASSES, PASSES, PASSES, PASSES, PASSES),
-    (2, yama.NOBODY): (RUN_WITH_ONE, ONLY_CAPABLE, lowered(2), ONLY_CAPABLE, lowered(2), PASSES),
+    (2, NOBODY): (RUN_WITH_ONE, ONLY_CAPABLE, lowered(2), ONLY_CAPABLE, lowered(2), PASSES),
     (3, ROOT): (NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, PASSES),
-    (3, yama.NOBODY): (NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, PASSES),
+    (3, NOBODY): (NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, NOBODY_MAY, PASSES),
 }
 
 
@@ -77,39 +82,65 @@ def ticks() -> subprocess.Popen[str]:
     return program
 
 
-@pytest.mark.vm
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def lines(request: pytest.FixtureRequest, core: Path) -> Lines:
+    """What a job printed. The jobs of all tests that are to run here share a virtual machine."""
+    own = [item for item in request.session.items if item.path == request.path]
+    jobs = [item.callspec.params["job"] for item in own if isinstance(item, pytest.Function)]
+    outputs = yama.run(jobs, core)
+
+    def of(job: Job) -> list[str]:
+        output = outputs[job]
+        assert output.status == 0, "\n".join(output.lines)
+        return output.lines
+
+    return of
+
+
+def commands(scope: int, user: int, *names: str) -> Job:
+    script = "from tests.target.yama_commands import main; main()"
+    return Job(scope, ROOT, script, (str(user), *names), sudo=True)
+
+
+# What `make test` runs of the table: a refusal, and the scope lowered. What is allowed is tested below.
+SOME = commands(1, NOBODY, "stacks", "attach --fix-ptrace")
+ALL = {f"{scope}-{user}": commands(scope, user, *NAMES) for scope, user in TABLE}
+
+
 @pytest.mark.parametrize(
-    ("scope", "user"),
+    "job",
     [
-        pytest.param(*cell, marks=() if cell == (1, yama.NOBODY) else (pytest.mark.exhaustive,))
-        for cell in TABLE
+        pytest.param(SOME, id="some"),
+        *(pytest.param(job, id=name, marks=pytest.mark.exhaustive) for name, job in ALL.items()),
     ],
 )
-def test_every_command_under_every_scope(scope: int, user: int, core: Path) -> None:
-    script = "from tests.target.yama_commands import main; main()"
-    lines = yama.in_vm(scope, ROOT, script, yama.sudo_for_nobody(), [core], f"{user} {core}")
-    rows = [json.loads(line) for line in lines]
-    assert [row["command"] for row in rows] == list(NAMES)
-    for row, expected in zip(rows, TABLE[scope, user], strict=True):
+def test_every_command_under_every_scope(lines: Lines, job: Job) -> None:
+    user, *names = job.arguments
+    rows = [json.loads(line) for line in lines(job)]
+    expectations = dict(zip(NAMES, TABLE[job.scope, int(user)], strict=True))
+    assert [row["command"] for row in rows] == names
+    for row in rows:
+        expected = expectations[row["command"]]
         told = f"{row['command']}: {row}"
         assert row["status"] == expected.status, told
         assert all(part in row["err"] for part in expected.errors), told
         assert not (expected.quiet and row["err"]), told
-        assert (row["scope"], row["unharmed"]) == (scope, True), told
+        assert (row["scope"], row["unharmed"]) == (job.scope, True), told
         if expected.status == 0:
             # Python's frames are read.
             assert "wait_for_lines" in row["out"] and "ticks.py" in row["out"], told
-            assert "attach" not in row["command"] or f"scope while attached: {scope}" in row["out"], told
+            assert "attach" not in row["command"] or f"scope while attached: {job.scope}" in row["out"], told
 
 
-@pytest.mark.vm
-@pytest.mark.slow
 @pytest.mark.exhaustive
-def test_whoever_dies_the_scope_is_put_back_and_the_program_unharmed() -> None:
+@pytest.mark.parametrize(
+    "job",
+    [Job(1, ROOT, "from tests.target.yama_deaths import main; main()", (str(NOBODY),), sudo=True)],
+    ids=["1"],
+)
+def test_whoever_dies_the_scope_is_put_back_and_the_program_unharmed(lines: Lines, job: Job) -> None:
     """Also what an editor is told, and that it attaches with ``fixPtrace``."""
-    script = "from tests.target.yama_deaths import main; main()"
-    found = json.loads(yama.in_vm(1, ROOT, script, yama.sudo_for_nobody(), arguments=f"{yama.NOBODY} -")[-1])
+    found = json.loads(lines(job)[-1])
     alive = {"scope": 1, "unharmed": True, "traps": 0}
     assert found["dualdbg killed while it is lowered"] == alive
     assert found["gdb killed"] == {**alive, "status": 3}
@@ -118,3 +149,57 @@ def test_whoever_dies_the_scope_is_put_back_and_the_program_unharmed() -> None:
     assert "ptrace_scope is 1" in refused and "fixPtrace" in refused
     assert "sysctl kernel.yama.ptrace_scope=0" in refused and "sysctl kernel.yama.ptrace_scope=1" in refused
     assert attached == {**alive, "attached": True}
+
+
+@pytest.mark.parametrize("job", [Job(1, NOBODY, LAUNCH + ALLOW)], ids=["1"])
+def test_scope_1_allows_what_we_launch_and_its_children_and_nothing_else(lines: Lines, job: Job) -> None:
+    launched, gdb, child, allows, joined = lines(job)
+    assert (launched, gdb) == ("launched: allowed", "gdb: attached")
+    assert child.startswith("child: ScopeRefused: Yama's ptrace_scope is 1")
+    assert (allows, joined) == ("allows: allowed", "joined: [2]")
+
+
+@pytest.mark.parametrize(
+    ("job", "error", "words"),
+    [
+        (Job(2, NOBODY, LAUNCH), "ScopeRefused", "CAP_SYS_PTRACE"),
+        (Job(3, NOBODY, LAUNCH), "PermissionRefused", "until a reboot"),
+    ],
+    ids=["2", "3"],
+)
+def test_scopes_2_and_3_are_explained(lines: Lines, job: Job, error: str, words: str) -> None:
+    launched, gdb, child = lines(job)
+    assert gdb == "gdb: refused"
+    for line in (launched, child):
+        assert f"{error}: Yama's ptrace_scope is {job.scope}" in line and words in line
+        assert line.partition(" | ")[2]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [Job(1, ROOT, LOWER, ("1",)), Job(2, NOBODY, LOWER, ("2",), sudo=True)],
+    ids=["by root", "by one who may use sudo"],
+)
+def test_the_scope_is_lowered_and_put_back(lines: Lines, job: Job) -> None:
+    assert lines(job) == [
+        "none for what is allowed: None []",
+        "inside 0",
+        f"after {job.scope}",
+        f"after an error {job.scope}",
+        f"closed while lowered {job.scope}",
+        "while one holds it 0",
+        "the next in turn 0",
+        f"after a signal {job.scope}",
+        f"after kill -9 {job.scope}",
+        f"after its time {job.scope}",
+        f"and then {job.scope}",
+    ]
+
+
+@pytest.mark.parametrize("job", [Job(1, NOBODY, WITHOUT_SUDO)], ids=["1"])
+def test_without_sudo_the_commands_are_named(lines: Lines, job: Job) -> None:
+    told = [line for line in lines(job) if " | " in line]
+    assert len(told) == 2
+    for line in told:
+        assert "ptrace_scope is 1" in line
+        assert "sysctl kernel.yama.ptrace_scope=0" in line and "sysctl kernel.yama.ptrace_scope=1" in line

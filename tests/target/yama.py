@@ -2,51 +2,94 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests import support
 
 VM = support.SHARED / "yama-vm" / "run"
+ROOT = 0
 NOBODY = 65534
-_SECONDS = 1800  # of an emulated machine; a row of commands takes three minutes
+_SECONDS = 1800  # for a job on an emulated machine; a row of commands takes three minutes
 _SUDOERS = "#65534 ALL=(ALL) NOPASSWD: ALL"
+_ENDS = "-- the job ended with "
 
 
-def in_vm(
-    scope: int, user: int, script: str, first: str = "true", needs: Iterable[Path] = (), arguments: str = ""
-) -> list[str]:
-    """Runs a Python script in the virtual machine, after root's command ``first``; the lines that it printed.
+@dataclass(frozen=True)
+class Job:
+    """A Python script that a user runs there under one of Yama's scopes; with ``sudo`` nobody may use that."""
 
-    ``needs`` are files outside of the project that the user has to be able to read.
+    scope: int
+    user: int
+    script: str
+    arguments: tuple[str, ...] = ()
+    sudo: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a job printed, and its exit status."""
+
+    lines: list[str]
+    status: int
+
+
+def run(jobs: Sequence[Job], core: Path) -> dict[Job, Output]:
+    """Runs them one after the other in one virtual machine, for to boot one takes a while.
+
+    The core file is named to them by the environment, as CORE.
     """
     support.require(VM.exists(), "../shared/yama-vm, which boots a kernel with Yama", outside=True)
+    # What is compiled here need not be compiled there, by each command anew: nobody cannot write it.
+    for package in ("dualdbg", "gdb_scripts"):
+        compileall.compile_dir(support.ROOT / package, quiet=2)
     interpreter = Path(sys.executable).resolve()
-    paths = (interpreter, support.ROOT / "x", *needs)
+    paths = (interpreter, support.ROOT / "x", core)
     closed = {str(folder) for path in paths for folder in path.parents}
-    python = (
-        f"cd {shlex.quote(str(support.ROOT))} && "
-        f"exec {shlex.quote(sys.executable)} -B -c {shlex.quote(script)} {arguments}"
-    )
-    command = (
-        f"{first}; chmod o+x {shlex.join(sorted(closed))}; export HOME=/tmp; "
-        f"exec setpriv --reuid={user} --regid={user} --clear-groups /bin/sh -c {shlex.quote(python)}"
-    )
+    # From scope 3 no way leads back; and what a job without sudo is told is told before anybody may use it.
+    in_turn = sorted(jobs, key=lambda job: (job.scope, job.sudo))
+    commands = [
+        f"chmod o+x {shlex.join(sorted(closed))}; cd {shlex.quote(str(support.ROOT))}",
+        f"export HOME=/tmp CORE={shlex.quote(str(core))}",
+        *(line for job in in_turn for line in _commands(job)),
+    ]
+    limit = _SECONDS * len(jobs)
     done = subprocess.run(
-        [str(VM), str(scope), "0", command],
+        [str(VM), str(min(job.scope for job in jobs)), "0", "\n".join(commands)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        env={**os.environ, "YAMA_VM_SECONDS": str(_SECONDS)},
-        timeout=_SECONDS + 60,
+        env={**os.environ, "YAMA_VM_SECONDS": str(limit)},
+        timeout=limit + 60,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.splitlines()
+    return dict(zip(in_turn, _outputs(done.stdout), strict=True))
+
+
+def _commands(job: Job) -> Iterator[str]:
+    if job.sudo:
+        yield sudo_for_nobody()
+    yield f"echo {job.scope} > /proc/sys/kernel/yama/ptrace_scope"
+    by = f"setpriv --reuid={job.user} --regid={job.user} --clear-groups"
+    yield f"timeout {_SECONDS} {by} {shlex.join([sys.executable, '-B', '-c', job.script, *job.arguments])}"
+    yield f"echo {shlex.quote(_ENDS)}$?"
+
+
+def _outputs(text: str) -> Iterator[Output]:
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(_ENDS):
+            yield Output(lines, int(line.removeprefix(_ENDS)))
+            lines = []
+        else:
+            lines.append(line)
 
 
 def sudo_for_nobody() -> str:

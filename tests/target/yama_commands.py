@@ -1,4 +1,4 @@
-"""Runs in the virtual machine, as root: ``USER CORE``. Each command as that user, a line of JSON for each."""
+"""Runs in the virtual machine, as root: ``USER COMMAND...``. Each command as that user, a line of JSON for each."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ import time
 from pathlib import Path
 
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
-USER, CORE = int(sys.argv[1]), sys.argv[2]
+USER, WANTED = int(sys.argv[1]), sys.argv[2:]
+CORE = os.environ["CORE"]
 ROOT = Path.cwd()
 AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
 DUALDBG = [*AS_USER, sys.executable, "-m", "dualdbg"]
-ENVIRONMENT = {
-    **os.environ,
-    "DUALDBG_PATIENCE": "20",  # gdb takes half a minute to start here
-    "PYTHONPYCACHEPREFIX": f"/tmp/pycache-{USER}",
-}
+ENVIRONMENT = {**os.environ, "DUALDBG_PATIENCE": "20"}  # gdb takes half a minute to start here
 TICKS = str(ROOT / "tests" / "target" / "ticks.py")
 SCOPE_NOW = ["-x", f"gdb python print('scope while attached:', open('{SCOPE}').read())"]
 
@@ -49,10 +46,14 @@ def main() -> None:
         "attach --fix-ptrace": [*attach, "--fix-ptrace"],
         "core": ["core", CORE],
     }
-    for number, (name, words) in enumerate(commands.items(), 2):
+    for number, name in enumerate(WANTED, 2):
         began = time.monotonic()
         done = subprocess.run(
-            [*DUALDBG, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, env=ENVIRONMENT
+            [*DUALDBG, *commands[name]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
         )
         row = {
             "command": name,

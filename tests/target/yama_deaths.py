@@ -1,4 +1,4 @@
-"""Runs in the virtual machine, as root: ``USER -``. Ends dualdbg and gdb in attached sessions; what is left then."""
+"""Runs in the virtual machine, as root: ``USER``. Ends dualdbg and gdb in attached sessions; what is left then."""
 
 from __future__ import annotations
 

@@ -1,0 +1,107 @@
+"""What the virtual machine runs of the parts behind the commands: scripts in Python, for test_yama.py."""
+
+from __future__ import annotations
+
+from tests import support
+
+# Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
+LAUNCH = """
+import asyncio, subprocess, sys
+from dualdbg.errors import DualdbgError
+from dualdbg.target import ptrace
+from dualdbg.target.launcher import Launch
+from tests.target.client import connected
+def gdb(pid):
+    command = ["gdb", "-nx", "-nh", "-batch", "-p", str(pid), "-ex", "info inferiors", "-ex", "detach"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    return "attached" if f"process {pid}" in done.stdout else "refused"
+def check(pid):
+    try:
+        ptrace.check(pid)
+        return "allowed"
+    except DualdbgError as error:
+        return f"{type(error).__name__}: {error.message} | {error.hint}"
+async def main():
+    async with connected(Launch(sys.executable, code="pass")) as client:
+        print("launched:", check(client.target.pid))
+        print("gdb:", await asyncio.to_thread(gdb, client.target.pid))
+        await client.start()
+        await client.target.wait()
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    print("child:", check(child.pid))
+    child.communicate()
+asyncio.run(main())
+"""
+
+
+# A program that imports dualdbg.allow; and a child that joins a run, which its parent's permission does not cover.
+ALLOW = f"""
+import json
+code = "import sys, dualdbg.allow; print('ready', flush=True); sys.stdin.read()"
+with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+    program.stdout.readline()
+    print("allows:", check(program.pid))
+    program.stdin.close()
+command = [sys.executable, "-B", "-m", "dualdbg", "run", "--json", "--follow", "python", "-b", "children.py:11",
+           "--batch", "-x", "bt", {str(support.ROOT / "tests" / "follow" / "programs" / "children.py")!r}, "mp-fork"]
+done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+events = [json.loads(line) for line in done.stdout.splitlines()]
+print("joined:", [event["process"] for event in events if event["event"] == "stopped"])
+"""
+
+# What is asked of the scope while and after it is lowered, also when who has lowered it is killed.
+LOWER = """
+import signal, subprocess, sys, time
+from dualdbg.target import permission, scope
+def settled(value):
+    deadline = time.monotonic() + 60
+    while permission.yama_scope() != value and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return permission.yama_scope()
+told, was = [], int(sys.argv[1])
+print("none for what is allowed:", scope.lowering_for([], "never", told.append), told)
+lowering = scope.Lowering()
+with lowering.lowered():
+    print("inside", permission.yama_scope())
+print("after", permission.yama_scope())
+try:
+    with lowering.lowered():
+        raise KeyError
+except KeyError:
+    print("after an error", permission.yama_scope())
+lowering.lower()
+lowering.close()
+print("closed while lowered", permission.yama_scope())
+hold = "import time; from dualdbg.target import scope\\n"
+hold += "with scope.Lowering().lowered(): print('low', flush=True); time.sleep(1000)"
+def start():
+    return subprocess.Popen([sys.executable, "-c", hold], stdout=subprocess.PIPE, text=True)
+first = start()
+first.stdout.readline()
+second = start()
+print("while one holds it", permission.yama_scope())
+first.kill()
+second.stdout.readline()
+print("the next in turn", permission.yama_scope())
+second.send_signal(signal.SIGTERM)
+print("after a signal", settled(was))
+first = start()
+first.stdout.readline()
+first.kill()
+print("after kill -9", settled(was))
+scope.LONGEST = 1
+with scope.Lowering().lowered():
+    print("after its time", settled(was))
+print("and then", permission.yama_scope())
+"""
+
+# What is said to a user who may not use sudo; a sudo that refuses nobody says so too.
+WITHOUT_SUDO = """
+from dualdbg.errors import PermissionRefused
+from dualdbg.target import scope
+for ask in (True, False):
+    try:
+        scope.Lowering(ask)
+    except PermissionRefused as error:
+        print(error.message, '|', error.hint)
+"""
