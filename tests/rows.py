@@ -24,6 +24,15 @@ def versions() -> list[Any]:
     return [pytest.param(name, marks=marks[name]) for name in python_versions.NAMES]
 
 
+def some(table: Iterable[Any], count: int) -> list[Any]:
+    """The rows of a table whose first ``count`` stand for all in `make test`; put there what differs in kind."""
+    found = []
+    for number, row in enumerate(table):
+        values = row if isinstance(row, tuple) else (row,)
+        found.append(pytest.param(*values, marks=() if number < count else pytest.mark.exhaustive))
+    return found
+
+
 def beyond_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """The rows that need not run, of tests that start processes and multiply one table by another.
 

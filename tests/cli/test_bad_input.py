@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg import gdb_versions
+from tests import rows
 from tests.cli.driver import Done, dualdbg
 from tests.support import is_running, require
 
@@ -47,19 +48,22 @@ def test_a_script_that_does_not_exist(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("python", "reason"),
-    [
-        ("/no/such/python", "there is no such file"),
-        ("nosuchpython", "there is no such command on PATH"),
-        ("/bin/true", "not a Python interpreter"),
-        ("/bin", "is a folder"),
-        ("plain.txt", "may not be executed"),
-        ("./python2", "is Python 2.7.18"),
-        ("./python37", "is Python 3.7.9"),
-        ("./python320", "not a Python interpreter"),
-        ("./pypy", "is pypy, not CPython"),
-        ("./broken", "cannot be started"),
-        ("./chatty", "not a Python interpreter"),
-    ],
+    rows.some(
+        [
+            ("/no/such/python", "there is no such file"),
+            ("/bin", "is a folder"),
+            ("./python37", "is Python 3.7.9"),
+            ("./pypy", "is pypy, not CPython"),
+            ("./broken", "cannot be started"),
+            ("nosuchpython", "there is no such command on PATH"),
+            ("/bin/true", "not a Python interpreter"),
+            ("plain.txt", "may not be executed"),
+            ("./python2", "is Python 2.7.18"),
+            ("./python320", "not a Python interpreter"),
+            ("./chatty", "not a Python interpreter"),
+        ],
+        5,
+    ),
 )
 def test_an_interpreter_that_is_none(folder: Path, python: str, reason: str) -> None:
     script(folder, "", "plain.txt")
@@ -84,16 +88,19 @@ def test_an_interpreter_that_is_none(folder: Path, python: str, reason: str) -> 
 
 @pytest.mark.parametrize(
     ("text", "status", "words"),
-    [
-        ("x = (\n", 1, "SyntaxError"),
-        ("raise ValueError('boo')\n", 1, "ValueError: boo"),
-        ("raise SystemExit(7)\n", 7, ""),
-        ("import os; os._exit(9)\n", 9, ""),
-        ("", 0, ""),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", 137, ""),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)\n", 143, ""),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGUSR1)\n", 138, ""),
-    ],
+    rows.some(
+        [
+            ("x = (\n", 1, "SyntaxError"),
+            ("raise ValueError('boo')\n", 1, "ValueError: boo"),
+            ("raise SystemExit(7)\n", 7, ""),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", 137, ""),
+            ("import os; os._exit(9)\n", 9, ""),
+            ("", 0, ""),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)\n", 143, ""),
+            ("import os, signal; os.kill(os.getpid(), signal.SIGUSR1)\n", 138, ""),
+        ],
+        4,
+    ),
 )
 def test_the_status_of_the_program_comes_back(folder: Path, text: str, status: int, words: str) -> None:
     plain = folder / "plain"
@@ -183,7 +190,7 @@ def test_with_json_an_error_is_an_event(folder: Path) -> None:
 # -- breakpoints ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("spec", ["", "f(", "a.cpp:0", "x@nowhere", "f hits many"])
+@pytest.mark.parametrize("spec", rows.some(["", "f(", "a.cpp:0", "x@nowhere", "f hits many"], 3))
 def test_a_spec_that_cannot_be_read(folder: Path, spec: str) -> None:
     done = run("-b", spec, script(folder, "print('never')"))
     assert done.status == 2
@@ -272,7 +279,18 @@ def test_a_program_that_takes_ports(folder: Path) -> None:
 # -- surroundings -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["with space.py", "größe.py", "日本.py", "quo'te\".py"])
+@pytest.mark.parametrize(
+    "name",
+    rows.some(
+        [
+            "with space.py",
+            "日本.py",
+            "größe.py",
+            "quo'te\".py",
+        ],
+        2,
+    ),
+)
 @pytest.mark.parametrize("json", [True, False])
 def test_paths_with_spaces_and_other_letters(folder: Path, name: str, json: bool) -> None:
     inner = folder / "ein Ordner mit ß"

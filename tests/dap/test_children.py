@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import rows
 from tests.support import is_running, wait_until
 
 from .client import Client, Message, StdioAdapter, connect
@@ -250,7 +251,7 @@ def test_a_child_that_no_session_is_started_for(client: Client, program: Write) 
 
 
 @pytest.mark.parametrize(
-    "said", [{}, {"subProcess": False}, {"subProcess": True}, {"followChildren": "nobody"}]
+    "said", rows.some([{}, {"subProcess": False}, {"subProcess": True}, {"followChildren": "nobody"}], 2)
 )
 def test_who_is_not_followed(client: Client, program: Write, said: Message) -> None:
     """Not without the client, not against the user's will, not what the pattern does not mean."""

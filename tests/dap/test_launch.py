@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests import rows
 from tests.support import wait_until
 
 from .client import Client, StdioAdapter
@@ -57,14 +58,20 @@ def test_a_program_with_everything(client: Client, program: Write, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [
-        ({"module": "this"}, "The Zen of Python"),
-        ({"code": "print(6 * 7)"}, "42"),
-        ({"code": ["x = 6", "print(x * 7)"]}, "42"),
-        ({"code": "import sys; print(sys.argv)", "args": "one 'two words'"}, r"\['-c', 'one', 'two words'\]"),
-        ({"program": sys.executable, "args": ["-O", "-c", "print(6 * 7)"]}, "42"),
-    ],
-    ids=["module", "code", "code of lines", "args as one text", "the interpreter as the program"],
+    rows.some(
+        [
+            ({"module": "this"}, "The Zen of Python"),
+            (
+                {"code": "import sys; print(sys.argv)", "args": "one 'two words'"},
+                r"\['-c', 'one', 'two words'\]",
+            ),
+            ({"program": sys.executable, "args": ["-O", "-c", "print(6 * 7)"]}, "42"),
+            ({"code": "print(6 * 7)"}, "42"),
+            ({"code": ["x = 6", "print(x * 7)"]}, "42"),
+        ],
+        3,
+    ),
+    ids=["module", "args as one text", "the interpreter as the program", "code", "code of lines"],
 )
 def test_other_things_to_run(client: Client, arguments: dict[str, Any], expected: str) -> None:
     client.start(arguments)
@@ -120,24 +127,27 @@ def test_an_option_that_is_not_known_is_said(client: Client, program: Write) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ({}, "nothing to run"),
-        ({"program": "/nowhere/at_all.py"}, "no file /nowhere/at_all.py"),
-        ({"program": "x.py", "module": "y"}, "program and module"),
-        ({"code": "1", "cwd": "/nowhere"}, "no folder /nowhere"),
-        ({"code": "1", "python": "/nowhere/python"}, "/nowhere/python"),
-        ({"code": "1", "python": "/bin/true"}, "/bin/true"),
-        ({"code": "1", "python": [sys.executable, "-S"]}, "-S"),
-        ({"code": "1", "console": "somewhere"}, "integratedTerminal"),
-        ({"code": "1", "args": [1]}, "args is not a list of texts"),
-        ({"code": "1", "env": {"A": []}}, "A is not a text"),
-        ({"code": "1", "envFile": "/nowhere/file"}, "No such file"),
-        ({"code": "1", "sudo": True}, "sudo"),
-        ({"code": "1", "MIMode": "lldb"}, "gdb"),
-        ({"code": "1", "gdb": "/nowhere/gdb"}, "/nowhere/gdb"),
-        ({"code": "1", "breakpoints": ["data:x"]}, "address"),
-        ({"code": "1", "symbols": ["everything"]}, "policy"),
-    ],
+    rows.some(
+        [
+            ({}, "nothing to run"),
+            ({"program": "x.py", "module": "y"}, "program and module"),
+            ({"code": "1", "python": "/nowhere/python"}, "/nowhere/python"),
+            ({"code": "1", "args": [1]}, "args is not a list of texts"),
+            ({"code": "1", "envFile": "/nowhere/file"}, "No such file"),
+            ({"program": "/nowhere/at_all.py"}, "no file /nowhere/at_all.py"),
+            ({"code": "1", "cwd": "/nowhere"}, "no folder /nowhere"),
+            ({"code": "1", "python": "/bin/true"}, "/bin/true"),
+            ({"code": "1", "python": [sys.executable, "-S"]}, "-S"),
+            ({"code": "1", "console": "somewhere"}, "integratedTerminal"),
+            ({"code": "1", "env": {"A": []}}, "A is not a text"),
+            ({"code": "1", "sudo": True}, "sudo"),
+            ({"code": "1", "MIMode": "lldb"}, "gdb"),
+            ({"code": "1", "gdb": "/nowhere/gdb"}, "/nowhere/gdb"),
+            ({"code": "1", "breakpoints": ["data:x"]}, "address"),
+            ({"code": "1", "symbols": ["everything"]}, "policy"),
+        ],
+        5,
+    ),
 )
 def test_what_cannot_be_started(client: Client, arguments: dict[str, Any], message: str) -> None:
     client.initialize()

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests import rows
+
 from .client import Client, Refused
 
 Write = Callable[..., Path]
@@ -31,13 +33,16 @@ def ended(client: Client) -> None:
 
 @pytest.mark.parametrize(
     ("row", "values"),
-    [
-        ({"condition": "number == 4"}, [4]),
-        ({"hitCondition": "3"}, [2]),
-        ({"hitCondition": ">= 9"}, [8, 9]),
-        ({"hitCondition": "% 5"}, [4, 9]),
-        ({"hitCondition": "> 8"}, [8, 9]),
-    ],
+    rows.some(
+        [
+            ({"condition": "number == 4"}, [4]),
+            ({"hitCondition": "3"}, [2]),
+            ({"hitCondition": ">= 9"}, [8, 9]),
+            ({"hitCondition": "% 5"}, [4, 9]),
+            ({"hitCondition": "> 8"}, [8, 9]),
+        ],
+        3,
+    ),
     ids=str,
 )
 def test_conditions(client: Client, program: Write, row: dict[str, Any], values: list[int]) -> None:

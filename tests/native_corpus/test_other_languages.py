@@ -22,7 +22,7 @@ with open(sys.argv[1], "w") as file:
 print("over")
 """
 
-SOME = {("rust", "O2"), ("pyo3", "O2"), ("cython", "O3-lto")}
+SOME = {("rust", "O2"), ("cython", "O3-lto")}
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one))
     for one in ((layer, variant) for layer in ("rust", "pyo3", "cython") for variant in VARIANTS)

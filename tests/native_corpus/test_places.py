@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 
 EVERY = [(layer, variant) for layer in LAYERS for variant in VARIANTS] + [("capi", one) for one in SYSTEMS]
 SOME = {
-    ("capi", "O0"), ("capi", "O2"), ("capi", "O3-lto"), ("capi", "O2-nodebug"), ("nanobind", "O2"), ("pybind", "O2"),
+    ("capi", "O2"), ("capi", "O3-lto"), ("capi", "O2-nodebug"),
 }  # fmt: skip
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one)) for one in EVERY

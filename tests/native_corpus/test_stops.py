@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import BreakpointState, NativeFrame, Stop
-from tests import support
+from tests import rows, support
 from tests.native_corpus.build import HERE
 from tests.session.driver import Driver, run_session
 
@@ -36,13 +36,21 @@ async def frames_of(driver: Driver) -> list[NativeFrame]:
 
 @pytest.mark.parametrize(
     ("name", "argument", "line", "callers"),
-    [
-        ("corpus::leading", "given", "int more = first(given);", ["corpus::run"]),
-        ("corpus::first", "start", "int more = second(start);", ["corpus::leading", "corpus::run"]),
-        ("corpus::second", "value", "COUNT(second);", ["corpus::first", "corpus::leading", "corpus::run"]),
-        ("corpus::use", "a", "", ["corpus::run"]),
-        ("corpus::walk", "n", "", ["corpus::walk_one", "corpus::run"]),
-    ],
+    rows.some(
+        [
+            ("corpus::leading", "given", "int more = first(given);", ["corpus::run"]),
+            (
+                "corpus::second",
+                "value",
+                "COUNT(second);",
+                ["corpus::first", "corpus::leading", "corpus::run"],
+            ),
+            ("corpus::walk", "n", "", ["corpus::walk_one", "corpus::run"]),
+            ("corpus::first", "start", "int more = second(start);", ["corpus::leading", "corpus::run"]),
+            ("corpus::use", "a", "", ["corpus::run"]),
+        ],
+        3,
+    ),
 )
 def test_the_function_that_was_asked_for_is_shown(
     tmp_path: Path, name: str, argument: str, line: str, callers: list[str]
@@ -91,7 +99,7 @@ def test_next_at_a_function_that_begins_with_an_inlined_one(tmp_path: Path) -> N
     run_session(work, script(tmp_path, DRIVE), "corpus::leading", env=corpus())
 
 
-@pytest.mark.parametrize("layer", ["pybind", "nanobind"])
+@pytest.mark.parametrize("layer", rows.some(["pybind", "nanobind"], 1))
 def test_a_step_enters_a_method_that_returns_a_string(tmp_path: Path, layer: str) -> None:
     text = f"import corpus_{layer} as c\ndog = c.Dog('rex')\ndog.bark(2)\nprint('over')\n"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
+from tests import rows
 from tests.session.driver import Driver, name, run_session
 
 SOURCE = """\
@@ -64,7 +65,7 @@ for place in ("a", "a", "b", "a"):
 """
 
 
-@pytest.mark.parametrize("spec", ["twice", "source.cpp:2", "twice if x == 1"])
+@pytest.mark.parametrize("spec", rows.some(["twice", "source.cpp:2", "twice if x == 1"], 2))
 def test_libraries_that_come_and_go(folder: Path, spec: str, capfd: pytest.CaptureFixture[str]) -> None:
     seen, _ = run(folder, COME_AND_GO, spec)
     assert seen == ["twice:2"] * 4

@@ -15,6 +15,7 @@ import pytest
 from dualdbg.backends.native import Access
 from dualdbg.model import NativeFrame, Reason
 from dualdbg.resources import resource_directory
+from tests import rows
 from tests.session.driver import Driver, name, run_session
 from tests.session.test_languages import LIBRARIES, RUST, env, program
 
@@ -221,7 +222,7 @@ def test_in_a_frame_of_assembly(tmp_path: Path, language_samples: Path) -> None:
     run_session(work, program(tmp_path, LIBRARIES), "assembly_add", env=samples)
 
 
-@pytest.mark.parametrize("language", ["auto", "ada", "modula-2", "pascal", "fortran", "rust"])
+@pytest.mark.parametrize("language", rows.some(["auto", "pascal", "rust", "ada", "modula-2", "fortran"], 3))
 def test_steps_and_calls_work_in_whatever_language_the_user_has_set(
     tmp_path: Path, rust_samples: Path, language: str
 ) -> None:

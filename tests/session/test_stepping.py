@@ -15,11 +15,16 @@ ENTERED = [
     pytest.param(5, "(anonymous namespace)::add", id="pybind11 function"),
     pytest.param(6, "capi_outer", id="C API function"),
     pytest.param(7, "(anonymous namespace)::call_back", id="pybind11 function that calls back"),
-    pytest.param(8, "pybind11_init_sample_pybind::{lambda#1}::operator()", id="pybind11 constructor"),
     pytest.param(9, "sample::Vec2::operator+", id="operator"),
-    pytest.param(10, "sample::Vec2::length", id="property"),
-    pytest.param(11, "(anonymous namespace)::iterate", id="iteration"),
     pytest.param(13, "(anonymous namespace)::raise_error", id="function that raises"),
+    *(
+        pytest.param(line, function, id=what, marks=pytest.mark.exhaustive)
+        for line, function, what in (
+            (8, "pybind11_init_sample_pybind::{lambda#1}::operator()", "pybind11 constructor"),
+            (10, "sample::Vec2::length", "property"),
+            (11, "(anonymous namespace)::iterate", "iteration"),
+        )
+    ),
 ]
 
 
