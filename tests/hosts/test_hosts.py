@@ -81,6 +81,12 @@ def ours() -> Embedded:
     return embedded(rows.OURS)
 
 
+@pytest.fixture(scope="module")
+def own_host(ours: Embedded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for what does not depend on the version."""
+    return ours.linked(tmp_path_factory.mktemp("host") / "host")
+
+
 def run(program: Path, *words: str | Path, breakpoints: str, arguments: tuple[str | Path, ...] = ()) -> Done:
     stops = [word for spec in breakpoints.split() for word in ("-b", spec)]
     commands = [word for command in words for word in ("-x", command)]
@@ -120,8 +126,8 @@ def test_both_halves_of_a_program_that_is_linked_to_python(host: Path) -> None:
     assert done.of("exited")[0]["code"] == 0
 
 
-def test_a_step_from_python_ends_in_the_program_that_called(host: Path) -> None:
-    done = run(host, "next", "next", "continue", breakpoints="plugin.py:12")
+def test_a_step_from_python_ends_in_the_program_that_called(own_host: Path) -> None:
+    done = run(own_host, "next", "next", "continue", breakpoints="plugin.py:12")
     assert stops(done)[:2] == [("run", "breakpoint"), ("work", "step")], done
 
 
@@ -220,9 +226,9 @@ def test_attach_to_a_program_that_runs(host: Path) -> None:
         assert not done.of("error"), done
 
 
-def test_a_name_of_python_is_not_looked_up_by_running_the_program(host: Path) -> None:
+def test_a_name_of_python_is_not_looked_up_by_running_the_program(own_host: Path) -> None:
     """What it would do when it is run once more, nobody knows."""
-    with waiting(host) as pid:
+    with waiting(own_host) as pid:
         done = dualdbg("attach", pid, "--json", "--no-stacks", "--batch", "-x", "break py:json.loads")
         [event] = done.of("breakpoint")
         assert "no Python interpreter that could be asked" in event["message"], done

@@ -1,4 +1,7 @@
-"""On the real PyTorch, under gdb: a call of an operator stops at the places that are named for it."""
+"""On the real PyTorch, under gdb: a call of an operator stops at the places that are named for it.
+
+`make test` has the arrivals at kernels of a bare name; the layers of some calls are in test_chain.py.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,7 @@ def calls(table: OperatorTable) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_kernels(
     table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -53,6 +57,7 @@ def test_kernels(
     assert len(missed) <= (1 - REACHED) * len(calls), missed
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layer", [Layer.BINDING, Layer.DISPATCH])
 def test_layers_above(
     table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path, layer: Layer

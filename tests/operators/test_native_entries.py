@@ -158,6 +158,7 @@ def test_custom_operators(torch_extension: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.torch
+@pytest.mark.exhaustive  # session/test_resolved_places.py has some of them in a session
 def test_calls_come_by_what_is_named(native_samples: Path, torch_extension: Path, tmp_path: Path) -> None:
     library = str(torch_extension / "sample_operators.so")
     calls = {

@@ -16,7 +16,7 @@ from tests.symbols.conftest import run, torch_library
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("binutils")]
 
 SEED = 20240503
-SEARCHED, COMPARED = (60, 8_000) if os.environ.get("DUALDBG_TEST_ALL") == "1" else (20, 2_500)
+SEARCHED, COMPARED = (60, 8_000) if os.environ.get("DUALDBG_TEST_ALL") == "1" else (8, 1_000)
 
 
 @pytest.fixture(scope="module")
