@@ -9,6 +9,7 @@ from unittest.mock import ANY
 
 import pytest
 
+from dualdbg import python_versions
 from dualdbg.errors import SymbolError
 from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
 from dualdbg.symbols.elf.elf_file import ElfFile
@@ -110,8 +111,9 @@ def test_pybind11(native_samples: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", rows.versions())
+@pytest.mark.parametrize("version", rows.some(reversed(python_versions.NAMES), 3))
 def test_other_interpreters(version: str) -> None:
+    """The newest; to compile the samples takes a quarter of a minute for each."""
     python = support.other_interpreter(version)
     folder = support.build_native(python)
     names = ["math.sin", "str.join", "int", *PYBIND11, "sample_capi.add"]
