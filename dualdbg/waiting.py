@@ -25,6 +25,16 @@ async def settled(work: Awaitable[T], seconds: float) -> T:
         abandon(future)
 
 
+async def first_of(*works: Awaitable[Any], seconds: float | None = None) -> None:
+    """Wait until one of ``works`` is done, or for so many seconds. The others are cancelled."""
+    futures = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(futures, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for future in futures:
+            abandon(future)
+
+
 def abandon(future: asyncio.Future[Any]) -> None:
     """Nobody waits for ``future`` any more: it is cancelled, and a failure that comes all the same is no news."""
     future.cancel()

@@ -83,6 +83,35 @@ def _ends() -> tuple[type, type]:
 _ENDS = _ends()
 
 
+BLANK_LINES = """\
+first = 1
+
+
+last = 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("specs", "stopping"),
+    [
+        (("lines.py:2", "lines.py:3"), (1, 2)),
+        (("lines.py:2 if False", "lines.py:3"), (2,)),
+        (("lines.py:1", "lines.py:3 if False"), (1,)),
+        (("lines.py:2", "lines.py:3", "lines.py:1 if not __name__"), (1, 2)),
+    ],
+)
+def test_lines_that_are_moved_to_one(
+    tmp_path: Path, specs: tuple[str, ...], stopping: tuple[int, ...]
+) -> None:
+    """debugpy would stop for one of them alone, and would not say for which."""
+    path = tmp_path / "lines.py"
+    path.write_text(BLANK_LINES)
+    seen, driver = stops(path, *specs)
+    assert [stop.breakpoints for stop in seen if name(stop.frame) == "lines.py:1"] == [stopping]
+    states = {driver.session.breakpoints.get(number).state for number in range(1, len(specs) + 1)}
+    assert states == {BreakpointState.VERIFIED}
+
+
 def test_a_function_is_meant_by_its_whole_name(program: Path) -> None:
     seen, driver = stops(program, "py:Model.forward", "py:helpers.Model.forward", "py:Other.forward")
     assert [name(stop.frame) for stop in seen] == ["program.py:4", "helpers.py:4"]

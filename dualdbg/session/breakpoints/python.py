@@ -14,13 +14,14 @@ from typing import Any
 
 from ...backends import python
 from ...backends.python import BreakpointAnswer
-from ...errors import CommandError
+from ...errors import CommandError, WrongState
 from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
 from ...places import expanded
 from ...symbols.callables.python_functions import FunctionPlace, NoFunction
+from ...waiting import first_of
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
 from .python_suffixes import join, suffixes
@@ -52,6 +53,9 @@ class _Wanted:
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
     known: bool = True  # there is something that it will stop at, once that is called
+    line: int | None = (
+        None  # where debugpy is told to stop; the spec's line, or the one to which debugpy moved it
+    )
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,12 @@ class PythonBreakpoints:
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
         # Numbers of messages. They are greater than those of an earlier session.
         self._said = self._heard = time.time_ns()
+        self._all_heard = asyncio.Event()
+        self._all_heard.set()
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         """Find the file or the function of a new breakpoint, and tell debugpy."""
-        wanted = self._wanted[id] = _Wanted(id, spec, None)
+        wanted = self._wanted[id] = _Wanted(id, spec, None, line=spec.line)
         if spec.kind is BreakpointKind.PYTHON_LINE:
             wanted.file = self._resolve(spec.subject)
             if wanted.file is None:
@@ -180,13 +186,15 @@ class PythonBreakpoints:
         for wanted in _one_a_group(list(self._wanted.values())):
             await self._send(wanted)
 
-    def changed(self, debugpy_id: int, now: BreakpointAnswer) -> int | None:
-        """debugpy changed a breakpoint. Returns the user's number of it."""
-        for wanted in self._wanted.values():
-            if wanted.debugpy_id == debugpy_id:
-                _settle(wanted, now)
-                return wanted.id
-        return None
+    def changed(self, debugpy_id: int, now: BreakpointAnswer) -> list[int]:
+        """debugpy changed a breakpoint. Returns the user's numbers of it."""
+        changed = [wanted for wanted in self._wanted.values() if wanted.debugpy_id == debugpy_id]
+        for wanted in changed:
+            _settle(wanted, now)
+        again = self._moved_together(changed)
+        if again is not None:
+            self._post(again)
+        return [wanted.id for wanted in changed]
 
     def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
         """The user's breakpoints behind those of debugpy."""
@@ -212,6 +220,15 @@ class PythonBreakpoints:
         if state is BreakpointState.PENDING and self._attaching and not self._ready:
             message = message or _NO_CONTROL
         return state, locations, message
+
+    async def answered(self) -> None:
+        """Wait until debugpy has answered all that it was told. Raises WrongState when gdb stops the target first.
+
+        A thread may arrive at a breakpoint before debugpy has answered, and its answer says which one that is.
+        """
+        await first_of(self._all_heard.wait(), self._mute.wait())
+        if not self._all_heard.is_set():
+            raise WrongState("a native stop came before debugpy's answer", "type continue to let it go on")
 
     @property
     def unheard(self) -> int | None:
@@ -245,39 +262,70 @@ class PythonBreakpoints:
     async def _tell(self, message: _Message) -> None:
         settled = asyncio.Event()
         waited = False
-        self._said = number = self._said + 1
 
-        def refused(error: CommandError) -> None:
-            self._heard = number
+        def settle(heard: bool) -> None:
             settled.set()
-
-        def settle(answer: tuple[BreakpointAnswer, ...] | None) -> None:
-            self._heard = number
-            message.settle(answer)
-            settled.set()
-            if waited:
+            if waited and heard:
                 self.settled_late([one.id for one in itertools.chain(*message.group)])
 
-        # ``dualdbg``: see Heard in dualdbg_probe.py
-        arguments = {**message.arguments, "dualdbg": number}
-        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle, settled.set)
-        waits = {asyncio.ensure_future(event.wait()) for event in (settled, self._mute)}
-        try:
-            await asyncio.wait(waits, timeout=_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        self._post(message, settle)
+        await first_of(settled.wait(), self._mute.wait(), seconds=_DEADLINE)
         waited = True
         if not settled.is_set() and self._mute.is_set():
             for wanted in itertools.chain(*message.group):
                 if wanted.state is BreakpointState.PENDING and wanted.message is None:
                     wanted.message = _LATER
 
+    def _post(self, message: _Message, settled: Callable[[bool], None] = lambda heard: None) -> None:
+        """Send a message. ``settled`` is called at the end, with whether debugpy has taken it."""
+        self._said = number = self._said + 1
+        self._all_heard.clear()
+
+        def heard() -> None:
+            self._heard = number
+            if self.unheard is None:
+                self._all_heard.set()
+
+        def refused(error: CommandError) -> None:
+            heard()
+            settled(False)
+
+        def settle(answer: tuple[BreakpointAnswer, ...] | None) -> None:
+            message.settle(answer)
+            again = self._moved_together(list(itertools.chain(*message.group)))
+            if again is None:
+                heard()
+                settled(True)
+            else:
+                self._post(again, settled)
+
+        def lost() -> None:
+            self._all_heard.set()
+            settled(False)
+
+        # ``dualdbg``: see Heard in dualdbg_probe.py
+        arguments = {**message.arguments, "dualdbg": number}
+        self._python.post(python.set_breakpoints(message.command, arguments), refused, settle, lost)
+
+    def _moved_together(self, settled: list[_Wanted]) -> _Message | None:
+        """What to tell debugpy when it has moved several breakpoints to one line: it stops there for one of them only.
+
+        None when it has not.
+        """
+        again = None
+        for place in dict.fromkeys(map(_place, settled)):
+            here = [one for one in self._wanted.values() if one.enabled and _place(one) == place]
+            if place is not None and len({one.line for one in here}) > 1:
+                again = here[0]
+                for one in here:
+                    one.line = place[1]
+        return self._lines(again) if again is not None else None
+
     def _lines(self, changed: _Wanted) -> _Message | None:
         if changed.file is None:
             return None
         group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
-        rows, owners = _rows(group, "line", [w.spec.line for w in group])
+        rows, owners = _rows(group, "line", [w.line for w in group])
         source = {"path": changed.file, "name": Path(changed.file).name}
         return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
 
@@ -308,6 +356,13 @@ _MESSAGES = {
     BreakpointKind.RAISE: PythonBreakpoints._exceptions,
     BreakpointKind.UNCAUGHT: PythonBreakpoints._exceptions,
 }
+
+
+def _place(wanted: _Wanted) -> tuple[str, int] | None:
+    """The file and line at which debugpy stops for a breakpoint on a line."""
+    if wanted.file is None or wanted.location is None or wanted.location.line is None:
+        return None
+    return wanted.file, wanted.location.line
 
 
 def _lines_of(file: str) -> int:

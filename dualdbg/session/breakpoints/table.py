@@ -238,6 +238,10 @@ class BreakpointTable:
         """See :attr:`PythonBreakpoints.unheard`."""
         return self._python.unheard
 
+    async def python_answered(self) -> None:
+        """See :meth:`PythonBreakpoints.answered`."""
+        await self._python.answered()
+
     def hold_back(self) -> None:
         """No native stops before :meth:`release`: the interpreter's start and our bootstrap run first."""
         self._native.points.hold_back()
@@ -330,8 +334,7 @@ class BreakpointTable:
 
     def python_changed(self, event: engine.PythonBreakpoint) -> None:
         """debugpy has changed a breakpoint."""
-        id = self._python.changed(event.debugpy_id, event.now)
-        if id is not None:
+        for id in self._python.changed(event.debugpy_id, event.now):
             self._settle(id, announce=True)
 
     def log_failed(self, event: engine.PythonLogFailed) -> None:

@@ -37,6 +37,7 @@ class PythonHits:
         if hold.event.cause is PythonCause.EXCEPTION:
             return await self._at_exception(hold)
         table = self._breakpoints
+        await table.python_answered()
         owners = table.python_owners(hold.event.breakpoints)
         failed = await self._failed_conditions(owners, hold)
         owners = list(failed) or await answers.held(self._python, hold, owners)
