@@ -67,6 +67,7 @@ def test_two_stops_each_with_one_stack_of_both_languages() -> None:
     assert second["quality"] == first["quality"] == "full"
 
 
+@pytest.mark.exhaustive  # the walk of the session is in tests/session/test_session.py, that of a user is the next
 def test_the_walk_by_script() -> None:
     with json_run("-b", INIT, "-b", "randn", "--stop-on-entry", SCRIPT) as run:
         entry = run.next("stopped")

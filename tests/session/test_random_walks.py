@@ -41,7 +41,7 @@ _OWN_STACK = """[
 
 
 def _seeds() -> list[int]:
-    wanted = os.environ.get("DUALDBG_WALKS", "5")
+    wanted = os.environ.get("DUALDBG_WALKS", "20" if os.environ.get("DUALDBG_TEST_ALL") == "1" else "3")
     first, dash, last = wanted.partition("-")
     return list(range(int(first), int(last))) if dash else list(range(int(wanted)))
 

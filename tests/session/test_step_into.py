@@ -11,6 +11,7 @@ from dualdbg.console.completion import Completions
 from dualdbg.errors import ConfigError
 from dualdbg.model import Layer, PythonFrame, Quality, Reason
 from dualdbg.symbols.torch.operators import OperatorTable
+from tests import rows
 from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session
 
@@ -46,7 +47,7 @@ ROWS = {
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("layer", list(ROWS))
+@pytest.mark.parametrize("layer", rows.some([Layer.KERNEL, Layer.BINDING, Layer.DISPATCH], 2))
 def test_a_step_enters_the_layer_that_is_set(layer: Layer, operators: OperatorTable, tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         assert driver.session.code.step_into is layer
