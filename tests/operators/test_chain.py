@@ -92,6 +92,7 @@ def test_an_unknown_operator(torch: TorchInstallation) -> None:
     assert "softmax" in caught.value.hint
 
 
+@pytest.mark.exhaustive
 def test_derivatives_are_as_torchgen_sees_them(torch: TorchInstallation) -> None:
     from torchgen.packaged.autograd.load_derivatives import load_derivatives
 

@@ -123,6 +123,7 @@ def test_an_overload_picks_its_own_function(table: OperatorTable, torch_director
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_function_of_the_common_layers_is_there(
     table: OperatorTable, torch_directory: Path, exported: Callable[[str], set[str]]
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import rows
 from tests.support import SAMPLES, build_native, other_interpreter, read_ready, require
 
 
@@ -111,11 +112,14 @@ def test_signals_listens() -> None:
 @pytest.mark.torch
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [
-        ("testdebug.py", "tensor(["),
-        ("jit_trace.py", "torch.Size([3, 2])"),
-        ("jit_script.py", "tensor([[4., 4.],\n        [4., 4.]])"),
-    ],
+    rows.some(
+        [
+            ("jit_trace.py", "torch.Size([3, 2])"),
+            ("testdebug.py", "tensor(["),  # test_walkthrough.py debugs it
+            ("jit_script.py", "tensor([[4., 4.],\n        [4., 4.]])"),
+        ],
+        1,
+    ),
 )
 def test_torch_samples(script: str, expected: str) -> None:
     require(importlib.util.find_spec("torch"), "PyTorch")
