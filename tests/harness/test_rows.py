@@ -52,3 +52,10 @@ def test_what_takes_part(tmp_path: Path) -> None:
     ):
         status, output = run_test(tmp_path, PRODUCT.format(mark=mark, body=body))
         assert status == 0 and passed in output, output
+
+
+def test_the_first_rows_of_a_table_stand_for_all() -> None:
+    found = rows.some([("a", 1), ("b", 2), ("c", 3)], 2)
+    assert [row.values for row in found] == [("a", 1), ("b", 2), ("c", 3)]
+    assert [[mark.name for mark in row.marks] for row in found] == [[], [], ["exhaustive"]]
+    assert [row.values for row in rows.some("ab", 1)] == [("a",), ("b",)]
