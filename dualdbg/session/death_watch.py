@@ -1,33 +1,71 @@
-"""Notices that a process has died while gdb holds it."""
+"""Notices the end of a process of which gdb does not tell."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
+from ..model import Exit
+from ..patience import patient
+from ..waiting import first_of
 from .loop import Loop
-from .transitions.ending import target_died
+from .transitions.ending import exited, target_died
 
 _INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
+_RUNNING = patient(1.0)  # and at one that runs
+_EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat, proc(5)
 
 
 def is_dead(pid: int) -> bool:
     """Whether the process has ended, reaped or not. (Field 3 of /proc/PID/stat, proc(5).)"""
+    return _ended(f"/proc/{pid}/stat")
+
+
+def _ended(stat: str) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] in "ZX"
+        return _fields(stat)[0] in "ZX"
     except OSError:
         return True
 
 
-async def watch_death(loop: Loop) -> None:
-    """Make gdb look at a process that was killed while gdb holds it: until then it stays a zombie.
+def _fields(stat: str) -> list[str]:
+    """What stands behind the name in such a file."""
+    return Path(stat).read_text(errors="replace").rpartition(")")[2].split()
 
-    Nothing tells of such a death. The kernel reports it to gdb, which does not ask while its target is stopped, and a
-    pidfd waits for the threads that only gdb can reap. So we look, but only during native stops.
+
+def end_of(pid: int) -> Exit | None:
+    """How the process has ended, all its threads too, while it is not reaped. None while it lives, or is gone."""
+    try:
+        fields = _fields(f"/proc/{pid}/stat")
+        if fields[0] != "Z" or not all(
+            _ended(f"{task}/stat") for task in Path(f"/proc/{pid}/task").iterdir()
+        ):
+            return None
+    except OSError:
+        return None
+    status = int(fields[_EXIT_CODE])
+    return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(os.WEXITSTATUS(status))
+
+
+async def watch_death(loop: Loop) -> None:
+    """Notice what gdb does not tell.
+
+    A process that is killed while gdb holds it: the kernel reports it to gdb, which does not ask while its target is
+    stopped, and a pidfd waits for the threads that only gdb can reap. So we look, and make gdb look. And one that is
+    killed just as gdb lets it run: gdb says that it has no registers any more, and never that the process has ended.
     """
+    seen = 0
     while not loop.ended.is_set():
-        await loop.native_held.wait()
-        if is_dead(loop.state.pid):
-            loop.put(target_died)
+        if loop.native_held.is_set():
+            if is_dead(loop.state.pid):
+                loop.put(target_died)
+                return
+            await asyncio.sleep(_INTERVAL)
+            continue
+        await first_of(loop.native_held.wait(), loop.ended.wait(), seconds=_RUNNING)
+        end = None if loop.native_held.is_set() else end_of(loop.state.pid)
+        seen = 0 if end is None else seen + 1
+        if end is not None and seen > 1:  # gdb has had its time
+            loop.put(exited, end)
             return
-        await asyncio.sleep(_INTERVAL)

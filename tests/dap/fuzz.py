@@ -205,7 +205,13 @@ class Fuzzer:
     def _collect(self, waiting: dict[int, str]) -> None:
         client = self.client
 
+        starting = [seq for seq, command in waiting.items() if command in ("launch", "attach")]
+
         def answered() -> bool:
+            # A launch of the batch's own is answered when the client has said configurationDone.
+            if any(not client.has_answer(seq) for seq in starting) and self._has_event("initialized"):
+                starting.clear()
+                waiting[client.send_quietly_request("configurationDone", {})] = "configurationDone"
             return client.ended or all(map(client.has_answer, waiting))
 
         start = time.monotonic()

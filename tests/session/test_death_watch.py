@@ -1,0 +1,62 @@
+"""The end of a program of which gdb does not tell."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Exit, Exited
+from dualdbg.session.death_watch import end_of
+from tests.session.driver import Driver, run_session
+from tests.support import wait_until
+
+PROGRAM = """\
+import threading, time
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+while True:
+    time.sleep(0.01)
+"""
+
+
+def test_a_gdb_that_notices_nothing(tmp_path: Path) -> None:
+    """As after a kill in the moment in which gdb lets the program run: it says nothing of the program from then on."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.resume()
+        assert driver.session.native.pid is not None
+        os.kill(driver.session.native.pid, signal.SIGSTOP)
+        try:
+            os.kill(driver.session.pid, signal.SIGKILL)
+            ended = await driver.next(Exited)
+            assert ended.exit == Exit(signal=signal.SIGKILL)
+        finally:
+            os.kill(driver.session.native.pid, signal.SIGCONT)
+
+    run_session(work, path, "program.py:2")
+
+
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [
+        ("import os; os._exit(7)", Exit(7)),
+        ("import os; os.kill(os.getpid(), 9)", Exit(signal=9)),
+        ("import os; os.kill(os.getpid(), 15)", Exit(signal=signal.SIGTERM)),
+    ],
+)
+def test_how_it_ended_is_read_while_it_is_not_reaped(code: str, end: Exit) -> None:
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        wait_until(lambda: end_of(process.pid) is not None, 60, "the end")
+        assert end_of(process.pid) == end
+    assert end_of(process.pid) is None  # it is reaped
+
+
+def test_what_lives_has_no_end() -> None:
+    assert end_of(os.getpid()) is None
