@@ -2,12 +2,13 @@
 #
 #   make PYTHON=python3.12 test     another interpreter (a new one: `make clean` first)
 #   make PIP_ARGS="..." demo        more arguments for pip, for example another index for PyTorch
-#   make WORKERS=0 test             the tests one after the other (else as many files at once as there are cores)
+#   make WORKERS=0 test             the tests one after the other (else one file more at once than there are cores)
 
 VENV     ?= .venv
 PIP_ARGS ?=
 PYTEST_ARGS ?=
-WORKERS  ?= logical
+# One more than there are cores: a debugger's tests wait for other processes for a third of their time.
+WORKERS  ?= $(shell expr $$(nproc) + 1)
 
 BIN := $(VENV)/bin
 SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \

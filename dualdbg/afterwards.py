@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import threading
 from contextlib import suppress
@@ -17,6 +18,7 @@ from pathlib import Path
 from .errors import TargetError
 from .patience import patient
 from .shortage import shortage
+from .waking import wake
 
 # For other scripts too: `lives PID START`. START is when the process began, field 22 of /proc/PID/stat (proc(5)):
 # another process may have got the number. What has ended and was not collected yet has no /proc/PID/exe.
@@ -37,31 +39,48 @@ lives() { [ -e "/proc/$1/exe" ] && is_it "$1" "$2"; }
 _SCRIPT = (
     LIVES
     + r"""
-end() {
-    tries=0
-    while lives "$1" "$2" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+kill_it() {
     if [ ! -e "/proc/$1" ] || is_it "$1" "$2"; then kill -s KILL -- "-$1"; fi  # else the number is another's by now
     if lives "$1" "$2"; then kill -s KILL "$1"; fi  # it leads no group
 }
+end() {
+    trap - EXIT
+    tries=0
+    while lives "$1" "$2" && [ $tries -lt 50 ]; do sleep 0.1; tries=$((tries + 1)); done
+    kill_it "$1" "$2"
+    tries=0  # a signal takes its time, and what it ends may make one more file meanwhile
+    while { lives "$1" "$2" || kill -s 0 -- "-$1"; } && [ $tries -lt 20 ]; do sleep 0.1; tries=$((tries + 1)); done
+}
 last=0
-while read -r number verb arguments; do
-    eval "verb_$number=\$verb arguments_$number=\$arguments"
-    if [ "$number" -gt $last ]; then last=$number; fi
-done
-each() {
+finish() {  # builtins only, and rm in our place: there may be no process to be had, which has ended what follows then
+    trap - EXIT
+    set --
     number=0
     while [ $number -lt $last ]; do
         number=$((number + 1))
         eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
-        case $1$verb in
-            firstend) end $arguments & ;;
-            *remove) rm -rf -- "$arguments" || rm -rf -- "$arguments" ;;
+        case $verb in
+            end) kill_it $arguments ;;
+            remove) set -- "$@" "$arguments" ;;
         esac
     done
+    exec rm -rf -- "$@"  # also what has ended by now may have made files meanwhile
 }
-each first
+while read -r number verb arguments; do
+    eval "verb_$number=\$verb arguments_$number=\$arguments"
+    if [ "$number" -gt $last ]; then last=$number; fi
+done
+trap finish EXIT
+number=0
+while [ $number -lt $last ]; do
+    number=$((number + 1))
+    eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
+    case $verb in
+        end) end $arguments & ;;
+        remove) rm -rf -- "$arguments" || rm -rf -- "$arguments" ;;
+    esac
+done
 wait
-each again  # what has ended by now may have made files meanwhile
 """
 )
 
@@ -93,11 +112,11 @@ def remove(folder: Path) -> Duty:
 def end_us_at_last(status: int) -> None:
     """Called when a signal has asked us to end. We end in any case: what is not done by then others do, as above.
 
-    A thread does it, because a defect by which we do not end may be one of the event loop.
+    A signal does it, because a defect by which we do not end may be one of the event loop, and because there may be no
+    thread to be had. For the main thread.
     """
-    timer = threading.Timer(_LAST_DEADLINE, _end_us, [status])
-    timer.daemon = True
-    timer.start()
+    signal.signal(signal.SIGALRM, lambda number, frame: _end_us(status))
+    signal.setitimer(signal.ITIMER_REAL, _LAST_DEADLINE)
 
 
 def _end_us(status: int) -> None:
@@ -172,6 +191,7 @@ class _List:
         shell, self._shell = self._shell, None
         assert shell is not None and shell.stdin is not None
         shell.stdin.close()
+        wake(shell)
         shell.wait()
 
 

@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from .trust import own_folder
+
 # What the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd).
 _REMOVED = " (deleted)"
 
@@ -27,6 +29,11 @@ def user_folder(variable: str, below_home: str) -> Path:
         if base.is_absolute():  # the specification: a relative path is to be ignored
             return base / "dualdbg"
     return NOWHERE
+
+
+def state_folder() -> Path:
+    """Where dualdbg remembers things between sessions; :data:`NOWHERE` where others could read or change them."""
+    return own_folder(user_folder("XDG_STATE_HOME", ".local/state")) or NOWHERE
 
 
 def here() -> Path:

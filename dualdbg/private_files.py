@@ -1,4 +1,4 @@
-"""New files that only the user may read. A file that exists, or a link, is never used."""
+"""Files that only the user may read."""
 
 from __future__ import annotations
 
@@ -13,3 +13,17 @@ def new_file(path: Path) -> int:
     another OSError.
     """
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def open_to_append(path: Path) -> int:
+    """Open a file for more lines, or make it; from now on only the user may read it. Returns the descriptor.
+
+    For a folder of :func:`dualdbg.trust.own_folder`: in another, somebody may have put a link there. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,4 +1,4 @@
-"""Whether a file that the user did not name belongs to the user: only such a file may make dualdbg run code."""
+"""Whose a file or folder is: where others may put something, nothing is run and nothing is written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _ACL = "system.posix_acl_access"  # acl(5): with it, the group's bits bound what
 def objection(place: Path) -> str | None:
     """Why ``place`` does not count as the user's own, in words; None when it does.
 
-    It counts when it belongs to the user or to root, and when nobody else may write to it. A group whose only member
-    is the user may write. The sticky bit of a folder does not help: others may still put files there. Links are
-    followed. Raises OSError when the file is not there.
+    It counts when it belongs to the user or to root, and when nobody else may write to it. A group in which only the
+    user is may write. The sticky bit of a folder does not help: others may still put files there. Links are followed.
+    Raises OSError when the file is not there.
     """
     status = place.stat()
     if status.st_uid not in (os.geteuid(), 0):
@@ -28,8 +28,48 @@ def objection(place: Path) -> str | None:
     return None
 
 
+def is_out_of_reach(folder: Path) -> bool:
+    """Whether nobody else can put a file into a folder, or another folder into its place. It need not be there yet.
+
+    So every folder above it has to be the user's or root's, be it one like /tmp, where others can only put things of
+    their own beside it (the sticky bit). The home that sudo keeps is another user's.
+    """
+    real = Path(os.path.realpath(folder))
+    for place in (real, *real.parents):
+        try:
+            if objection(place) and not (place != real and _is_root_s_and_sticky(place)):
+                return False
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+    return True
+
+
+def _is_root_s_and_sticky(folder: Path) -> bool:
+    status = folder.stat()
+    return status.st_uid == 0 and bool(status.st_mode & stat.S_ISVTX)
+
+
+def own_folder(folder: Path) -> Path | None:
+    """The folder, made where it is not there, for files that only the user may read; None where it would not be so."""
+    if not is_out_of_reach(folder):
+        return None
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        usable = folder.stat().st_uid == os.geteuid() and os.access(
+            folder, os.W_OK | os.X_OK, effective_ids=True
+        )
+    except OSError:
+        return None
+    return folder if usable and is_out_of_reach(folder) else None
+
+
 def _is_private(place: Path, group: int) -> bool:
-    """Whether the group is the user's or root's own: it has their name, and nobody else is in it (useradd(8))."""
+    """Whether the group is the user's or root's own: it has their name, and nobody else is in it (useradd(8)).
+
+    Somebody is in a group as a member, or by the account's own group, which the members do not have.
+    """
     if _has_acl(place):
         return False
     for user in (os.geteuid(), 0):
@@ -37,7 +77,8 @@ def _is_private(place: Path, group: int) -> bool:
             account, row = pwd.getpwuid(user), grp.getgrgid(group)
         except KeyError:  # a number that no table knows
             continue
-        if account.pw_gid == group and row.gr_name == account.pw_name and {*row.gr_mem} <= {account.pw_name}:
+        members = {*row.gr_mem, *(one.pw_name for one in pwd.getpwall() if one.pw_gid == group)}
+        if account.pw_gid == group and row.gr_name == account.pw_name and members <= {account.pw_name}:
             return True
     return False
 

@@ -21,8 +21,10 @@ from tests import reach, rows, support
 _MARK = "DUALDBG_TEST_RUN"
 os.environ[_MARK] = uuid.uuid4().hex
 
-# The tests start thousands of interpreters. Containers often set this, and each would compile all of dualdbg again.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Containers often set these. With the first, each of the thousands of interpreters that the tests start would compile
+# all of dualdbg again; with the second, a test whose program forgets to flush passes there and nowhere else.
+for _variable in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+    os.environ.pop(_variable, None)
 sys.dont_write_bytecode = False
 
 # A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, and so would the programs of the tests.

@@ -13,6 +13,7 @@ from pathlib import Path
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..gdb_versions import OLDEST
 from ..patience import patient
+from ..process_end import has_ended
 from ..protocol import mi
 from ..shared import quiet_signal
 from ..waiting import settled
@@ -37,6 +38,7 @@ _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
+_END_LOOK = 0.05  # seconds between two looks whether the process that gdb attaches to has ended
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
@@ -108,6 +110,11 @@ class GdbEngine(GdbHelpers):
         self.version = _checked_version(self._process.executable, await self.gdb_version())
         await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
+    @property
+    def gone(self) -> bool:
+        """Whether gdb itself has ended."""
+        return self._process.gone
+
     def wake(self) -> None:
         """Let gdb itself go on when somebody has stopped it."""
         self._process.wake()
@@ -153,7 +160,7 @@ class GdbEngine(GdbHelpers):
             await self._process.console(f'file "/proc/{pid}/exe"', _FILE_DEADLINE)
         try:
             await self._process.command(f"-target-attach {pid}")
-            await settled(attached, DEADLINE)
+            await settled(_unless_ended(attached, pid), DEADLINE)
         except asyncio.TimeoutError:
             raise EngineTimeout(f"gdb did not stop process {pid} within {DEADLINE:g} s") from None
         finally:
@@ -337,6 +344,8 @@ class GdbEngine(GdbHelpers):
         elif isinstance(record, mi.Result) and record.kind == "error" and record.token == self._moved_by:
             self.running = False
             self._moved_by = None
+            if self._process.closing:  # its target is killed while it goes
+                return
             # The reason is in messages that come before the answer, which says only that gdb gave up.
             self._on_event(NativeRefused(" ".join([*self._said, record.payload.text("msg") or ""]).strip()))
         elif isinstance(record, mi.Stream):
@@ -354,7 +363,7 @@ class GdbEngine(GdbHelpers):
         self._troubles += 1
         if self._troubles <= _MOST_TROUBLES:
             rest = "\nmore of this is not shown" if self._troubles == _MOST_TROUBLES else ""
-            self._on_event(NativeConsole(f"{error.message}{rest}\n"))
+            self._on_event(NativeConsole(f"{error}{rest}\n"))
 
     def _on_end(self, detail: str) -> None:
         if self._attached is not None and not self._attached.done():
@@ -392,6 +401,17 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
     "running": GdbEngine._on_running,
     "thread-created": GdbEngine._on_thread_created,
 }
+
+
+async def _unless_ended(attached: asyncio.Future[None], pid: int) -> None:
+    """Wait for the stop. Of a process that is killed while gdb attaches gdb may tell no stop and no end.
+
+    Raises TargetGone then.
+    """
+    while not (await asyncio.wait([attached], timeout=_END_LOOK))[0]:
+        if has_ended(pid):
+            raise TargetGone(f"process {pid} ended while gdb attached to it")
+    attached.result()
 
 
 def _blocks(tid: int, number: int) -> bool:

@@ -17,7 +17,7 @@ from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, Proto
 from ..patience import patient
 from ..places import here
 from ..protocol import mi
-from ..protocol.mi_lines import LineSplitter
+from ..protocol.mi_lines import LineSplitter, LineTooLong
 from ..shortage import shortage
 from ..waiting import settled
 from .pending import PendingRequests
@@ -174,6 +174,11 @@ class GdbProcess:
             asyncio.create_task(self._watch_end(output), name="gdb's end"),
         ]
 
+    @property
+    def gone(self) -> bool:
+        """Whether gdb has ended, and every request has failed."""
+        return self._pending.lost
+
     def wake(self) -> None:
         """A gdb that somebody has stopped (SIGSTOP) goes on, so that it can let go of what it holds."""
         if self._process is not None and self._process.returncode is None:
@@ -279,8 +284,8 @@ class GdbProcess:
         lines = LineSplitter()
         while data := await self._process.stdout.read(_CHUNK):
             for line in lines.feed(data):
-                if isinstance(line, ProtocolError):
-                    self._on_trouble(line)
+                if isinstance(line, LineTooLong):
+                    self._refuse(line.start.decode("utf-8", "surrogateescape"), line)
                 else:
                     self._take(line.decode("utf-8", "surrogateescape"))
             await asyncio.sleep(0)  # a gdb that prints without end must not block the loop
@@ -301,9 +306,12 @@ class GdbProcess:
             if record is not None:
                 self._handle(record)
         except ProtocolError as error:
-            token = mi.request_of(line)
-            if token is None or not self._pending.fail(token, error):
-                self._on_trouble(error)
+            self._refuse(line, error)
+
+    def _refuse(self, line: str, error: ProtocolError) -> None:
+        token = mi.request_of(line)
+        if token is None or not self._pending.fail(token, error):
+            self._on_trouble(error)
 
     async def _read_errors(self) -> None:
         assert self._process is not None and self._process.stderr is not None

@@ -19,6 +19,11 @@ class PendingRequests(Generic[Answer]):
         self._last_token = 0
         self._lost: EngineLost | None = None
 
+    @property
+    def lost(self) -> bool:
+        """Whether the engine has died."""
+        return self._lost is not None
+
     def open(self) -> tuple[int, asyncio.Future[Answer]]:
         """A new token and the future of its answer. Raises EngineLost when the engine is already gone."""
         if self._lost is not None:

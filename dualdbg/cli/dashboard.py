@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..tui.app import Dashboard, Wishes
     from ..tui.terminal.pty import ProgramTerminal
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C is a key of the dashboard, and sends none
 
 
 def check_terminal(environ: Mapping[str, str] = os.environ) -> None:

@@ -156,7 +156,7 @@ def _status(console: Console, interaction: Interaction) -> int:
 
 
 def exit_status(code: int | None, signal_number: int | None) -> int:
-    """As a shell shows it."""
+    """As a shell shows it; that of trouble where the end is not known."""
     if signal_number is not None:
         return _SIGNAL_BASE + signal_number
-    return 0 if code is None else code
+    return TROUBLE_STATUS if code is None else code

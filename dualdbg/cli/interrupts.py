@@ -50,5 +50,5 @@ class Interrupts:
 
     def _end(self, task: asyncio.Task[int], number: signal.Signals) -> None:
         self._received = number
-        afterwards.end_us_at_last(_SIGNAL_BASE + number)
         task.cancel()
+        afterwards.end_us_at_last(_SIGNAL_BASE + number)

@@ -21,6 +21,7 @@ from ..console.completion import Names, function_names
 from ..console.console import Console, Quit
 from ..console.history import history_path
 from ..model import Reason
+from ..private_files import open_to_append
 from .completion import PromptCompleter
 
 _NAME = "dualdbg"
@@ -32,7 +33,7 @@ class Prompt:
     def __init__(self, console: Console, spec_names: Names) -> None:
         self._console = console
         self._editor: PromptSession[str] = PromptSession(
-            history=open_history(os.environ.get("XDG_STATE_HOME")),
+            history=open_history(),
             completer=PromptCompleter(self._spec_names(spec_names), INFO_WORDS),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
@@ -151,14 +152,11 @@ def _output() -> Output:
     return Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
 
 
-def open_history(state_folder: str | None) -> History:
+def open_history() -> History:
     """The history file under the user's state folder (XDG Base Directory); in memory where none can be written."""
-    path = history_path(state_folder)
-    folder = path.parent
+    path = history_path()
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(path, "ab"):
-            pass
+        os.close(open_to_append(path))
     except OSError:
         return InMemoryHistory()
     return FileHistory(str(path))

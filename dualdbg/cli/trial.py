@@ -78,7 +78,7 @@ async def _stop(events: asyncio.Queue[Event], language: Language) -> None:
     while True:
         event = await events.get()
         if isinstance(event, Exited):
-            raise DualdbgError(f"the program ended before its {language.value} stop ({event.exit})")
+            raise DualdbgError(f"before its {language.value} stop the program {event.exit.in_words()}")
         if isinstance(event, Notice) and event.level == "error":
             raise DualdbgError(event.message, event.hint)
         if isinstance(event, Stopped):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ..places import user_folder
+from ..places import state_folder
+from ..private_files import open_to_append
 
 _MOST = 2000  # lines that are read back
 
 
-def history_path(state_folder: str | None = None) -> Path:
-    """Where it is (XDG Base Directory Specification)."""
-    if state_folder:
-        return Path(state_folder) / "dualdbg" / "history"
-    return user_folder("XDG_STATE_HOME", ".local/state") / "history"
+def history_path() -> Path:
+    """Where it is (XDG Base Directory Specification); a path at which nothing can be where others could change it."""
+    return state_folder() / "history"
 
 
 def read_history(path: Path) -> list[str]:
@@ -38,8 +37,7 @@ def add_to_history(path: Path, command: str) -> None:
     """Append a command. Where the file cannot be written, the history lasts only as long as the session."""
     entry = "".join(f"+{line}\n" for line in command.split("\n"))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(path, "a", encoding="utf-8") as file:
+        with open(open_to_append(path), "a", encoding="utf-8") as file:
             file.write(f"\n# {datetime.now()}\n{entry}")
     except OSError:
         pass

@@ -7,7 +7,6 @@ of an editor.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -134,9 +133,7 @@ class Printer:
         return "".join(f"{line}\n" for line in lines)
 
     def _exited(self, event: Exited) -> str:
-        if event.exit.signal is not None:
-            return f"\nThe program was ended by {_signal(event.exit.signal)}\n"
-        return f"\nThe program ended with status {event.exit.code}\n"
+        return f"\nThe program {event.exit.in_words()}\n"
 
     def _output(self, event: Output) -> str:
         return event.text
@@ -372,14 +369,6 @@ def _source_file(report: Report) -> str | None:
 def _indented(text: str) -> str:
     """The text with its further lines indented, so that none of them looks like a line of dualdbg."""
     return text.replace("\n", "\n  ")
-
-
-def _signal(number: int) -> str:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-    return f"{name} ({signal.strsignal(number)})"
 
 
 def _cut(text: str, room: int | None, indent: int) -> str:

@@ -99,9 +99,8 @@ class Adapter:
 
     def exited(self, exit: Exit) -> None:
         """The program has ended, and the client has got everything that it wrote."""
-        text = bodies.exit_text(exit.signal)
-        if text is not None and not self.ending:
-            self.connection.output("important", text)
+        if exit.code is None and not self.ending:
+            self.connection.output("important", f"The program {exit.in_words()}.\n")
         self.offer.exit_code = bodies.exit_code(exit.code, exit.signal)
         self.connection.event("exited", {"exitCode": self.offer.exit_code})
         if self.children is not None and self.children.alive and not self.ending:

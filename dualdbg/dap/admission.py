@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
@@ -13,13 +14,12 @@ from typing import Any
 from ..errors import CommandError, UsageError
 from ..places import expanded
 from ..protocol import dap
-from ..target.peers import is_ours, user_of_loopback
+from ..target.peers import is_ours, user_of_client
 
 FIELD = "secret"  # the argument of launch and attach that holds the secret
 CHILD = "childToken"
 LEAST = 16  # characters; what is made here has 43, of 256 random bits
 _HINT = "dualdbg dap --listen PORT --secret-file FILE"
-_ESTABLISHED = 1  # include/net/tcp_states.h
 _BEFORE = ("initialize", "cancel", "disconnect")  # what may come before the secret: it starts nothing
 
 
@@ -82,23 +82,12 @@ def _hint_for_client() -> str:
     return f'"{FIELD}" of launch and attach is the first line of the file that --secret-file names'
 
 
-class PeerGone(Exception):
-    """The client has hung up already."""
-
-
 def trouble_with_peer(connection: socket.socket) -> str:
     """Why a client that shows no secret may not debug; empty when it belongs to this user or to root, and may.
 
     Raises PeerGone when the client has gone and its user cannot be found any more.
     """
-    try:
-        ours, theirs = connection.getsockname(), connection.getpeername()
-        uid = user_of_loopback(ours[:2], theirs[:2])
-        state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]  # tcpi_state (tcp(7))
-    except OSError as error:
-        raise PeerGone from error
-    if uid is None and state != _ESTABLISHED:
-        raise PeerGone
+    uid = user_of_client(connection)
     if uid is None:
         return f"the kernel does not say whose it is; who knows a secret may come: {_HINT}"
     return "" if is_ours(uid) else f"it is user {uid}'s; who knows a secret may come: {_HINT}"
@@ -126,8 +115,10 @@ def read_secret(name: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
             about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
             line = file.readline(4096).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"

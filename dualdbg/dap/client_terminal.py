@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import secrets
+import signal
 import sys
 from dataclasses import asdict, replace
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from ..model import Exit
 from ..patience import patient
 from ..places import here
 from ..protocol.dap_types import RunInTerminalRequestArguments
-from ..target import in_terminal
+from ..target import in_terminal, peers
 from ..target.calls import UnixPlace
 from ..target.launcher import Launch, Meeting
 from ..target.terminal import Terminal
@@ -96,7 +97,7 @@ class ClientTerminal(Streams):
             "kind": self._kind,
             "title": self._title,
             "cwd": launch.cwd or str(here()),
-            "args": [sys.executable, in_terminal.__file__, path, self._token],
+            "args": [sys.executable, "-I", in_terminal.__file__, path, self._token],
         }
         # The answer may come at once, or only when the command has ended. So only a refusal counts.
         asked = asyncio.ensure_future(self._connection.ask("runInTerminal", arguments, _START_DEADLINE))
@@ -128,25 +129,36 @@ class TerminalTarget:
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = pid
         self._reader, self._writer = reader, writer
-        self._end = asyncio.create_task(self._wait_for_end())
-        self._over = asyncio.create_task(self._wait_for_helper())
+        self._helper: int | None = None  # a pidfd (pidfd_open(2))
+        with contextlib.suppress(ProcessLookupError):  # it has ended, which the connection says too
+            self._helper = os.pidfd_open(peers.of_unix_socket(writer.get_extra_info("socket")).pid)
+        self._end: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._others: dict[int, asyncio.Future[Exit]] = {}
+        self._over = asyncio.create_task(self._listen())
 
-    async def _wait_for_end(self) -> Exit:
-        last = await _receive(self._reader)
-        if "code" not in last:  # the terminal was closed: the helper is gone, and the keeper ends the program
-            return Exit(signal=9)
-        return Exit(last["code"], last["signal"])
-
-    async def _wait_for_helper(self) -> None:
-        await self._end
-        await _receive(self._reader)
+    async def _listen(self) -> None:
+        """Hear how the program ends, and others that were asked for, until the helper ends."""
+        while row := await _receive(self._reader):
+            end = self._others.get(row["pid"]) if "pid" in row else self._end
+            if end is not None and not end.done():
+                end.set_result(Exit(row["code"], row["signal"]))
+        if (
+            not self._end.done()
+        ):  # the terminal was closed: the helper is gone, and the keeper ends the program
+            self._end.set_result(Exit(signal=9))
+        for end in self._others.values():
+            if not end.done():
+                end.set_result(Exit())
         self._writer.close()
+        if self._helper is not None:
+            os.close(self._helper)
+            self._helper = None
 
     async def wait(self) -> Exit:
         return await asyncio.shield(self._end)
 
     def kill(self) -> None:
-        _send(self._writer, {"order": "kill"})
+        self._order("kill")
 
     async def cleared(self) -> None:
         """The helper ends when nothing descends from it any more."""
@@ -154,13 +166,29 @@ class TerminalTarget:
 
     def detach(self) -> None:
         """From now on the program outlives dualdbg, and so does the helper."""
-        _send(self._writer, {"order": "detach"})
+        self._order("detach")
 
     def spare(self, pid: int) -> None:
-        _send(self._writer, {"order": "spare", "pid": pid})
+        self._order("spare", pid=pid)
 
     def keep(self, pid: int) -> None:
-        _send(self._writer, {"order": "keep", "pid": pid})
+        self._order("keep", pid=pid)
+
+    def _order(self, order: str, **about: int) -> None:
+        """Tell the helper, which somebody may have stopped (SIGSTOP)."""
+        _send(self._writer, {"order": order, **about})
+        if self._helper is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._helper, signal.SIGCONT)
+
+    async def how_ended(self, pid: int) -> Exit:
+        """How a process ended that was kept, and is reaped; empty where the helper does not know it."""
+        if self._over.done():
+            return Exit()
+        if pid not in self._others or self._others[pid].done():
+            self._others[pid] = asyncio.get_running_loop().create_future()
+            self._order("how", pid=pid)
+        return await asyncio.shield(self._others[pid])
 
 
 async def _receive(reader: asyncio.StreamReader) -> dict[str, Any]:

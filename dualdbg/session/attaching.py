@@ -31,6 +31,7 @@ from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
 from ..target.launcher import Launch
+from ..target.peers import is_ours, user_of
 from ..target.scope import Lowering
 from ..waiting import to_its_end
 from . import preloads
@@ -217,11 +218,29 @@ def _as_launched(pid: int) -> Launch:
     try:
         cwd = str(Path(f"/proc/{pid}/cwd").readlink())
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
-        python = _executable(pid, words[0], cwd)
-    except OSError:
-        cwd, words, python = ".", [], f"/proc/{pid}/exe"
+        unasked = _unasked(pid)
+        python = "" if unasked else _executable(pid, words[0], cwd)
+    except OSError as error:
+        cwd, words, python = ".", [], ""
+        unasked = f"how the process was started cannot be read ({error.strerror}): name a file and a line"
     script = next((word for word in words[1:] if word.endswith(".py")), None)
-    return Launch(python=python, script=script, cwd=cwd)
+    return Launch(python=python, script=script, cwd=cwd, unasked=unasked)
+
+
+def _unasked(pid: int) -> str:
+    """Why the interpreter of the process is not to be asked about names, in words; empty when it may be.
+
+    The process says itself which interpreter it is and where its modules are. Whoever asks that one runs what the
+    process has named, here and with our rights. Raises OSError when the process is gone.
+    """
+    owner = user_of(pid)
+    if not is_ours(owner):
+        whose = f"the process is user {owner}'s, and its interpreter would be run with your rights"
+    elif root_of(pid):
+        whose = "the process has a root or mounts of its own, and what has its interpreter's path here may be another"
+    else:
+        return ""
+    return f"{whose} to be asked where the name is: name a file and a line"
 
 
 def _executable(pid: int, name: str, cwd: str) -> str:

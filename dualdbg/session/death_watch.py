@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 
-from ..model import Exit
 from ..patience import patient
+from ..process_end import end_of, is_dead
 from ..waiting import first_of
 from .loop import Loop
 from .transitions.ending import exited, target_died
 
 _INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 _RUNNING = patient(1.0)  # and at one that runs
-_EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat, proc(5)
-
-
-def is_dead(pid: int) -> bool:
-    """Whether the process has ended, reaped or not. (Field 3 of /proc/PID/stat, proc(5).)"""
-    return _ended(f"/proc/{pid}/stat")
-
-
-def _ended(stat: str) -> bool:
-    try:
-        return _fields(stat)[0] in "ZX"
-    except OSError:
-        return True
-
-
-def _fields(stat: str) -> list[str]:
-    """What stands behind the name in such a file."""
-    return Path(stat).read_text(errors="replace").rpartition(")")[2].split()
-
-
-def end_of(pid: int) -> Exit | None:
-    """How the process has ended, all its threads too, while it is not reaped. None while it lives, or is gone."""
-    try:
-        fields = _fields(f"/proc/{pid}/stat")
-        if fields[0] != "Z" or not all(
-            _ended(f"{task}/stat") for task in Path(f"/proc/{pid}/task").iterdir()
-        ):
-            return None
-    except OSError:
-        return None
-    status = int(fields[_EXIT_CODE])
-    return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(os.WEXITSTATUS(status))
 
 
 async def watch_death(loop: Loop) -> None:

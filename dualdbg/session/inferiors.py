@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -19,10 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..backends.events import NativeExited
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..in_thread import in_thread
-from ..model import Exit, Notice
+from ..model import Notice
 from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
 from ..target import joiner, preload
@@ -37,7 +35,7 @@ from .death_watch import watch_death
 from .preloads import compiled
 from .session import Session
 from .start import Options, launch
-from .transitions.ending import detached
+from .transitions.ending import detached, exited
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # dualdbg_follow.py reads it
 EVERY_PYTHON = "python"
@@ -212,12 +210,14 @@ class Group:
             if caller is None or caller.started != began:  # it has ended, and another has its number by now
                 return
             await self._answer(caller, writer)
+        except TargetGone:
+            pass  # it ended while it waited
         except DualdbgError as error:
             self._tell(error.message, error.hint)
         except PermissionError as error:
             self._tell(f"the kernel does not let us look at it: {error.strerror}", "")
         except OSError:
-            pass  # it ended while it waited
+            pass  # the same
         except ValueError:
             pass  # the line is too long
         except Exception as error:  # a defect of ours must not leave a process waiting without a word
@@ -285,7 +285,13 @@ class Group:
             writer.close()
 
         def subscribe(session: Session) -> None:
-            session.wait_for_exit = None  # only its parent and gdb can say how it ended
+            child: Child = session.target
+            session.wait_for_exit = None  # gdb knows most of its end
+            session.end_target = child.end
+            session.background(
+                child.watch(session.gdb_told_an_end, lambda exit: session.loop.put(exited, exit))
+            )
+            session.background(watch_death(session.loop))
             self._sessions[caller.pid] = session
             self._subscribe(Process(number, session, f"{caller.kind} of {caller.parent}, {caller.text}"))
 
@@ -306,15 +312,7 @@ class Group:
             raise
         if session.ended.is_set():  # it ended while it joined
             return
-        child: Child = session.target
-        child.joined()
-
-        def tell(exit: Exit) -> None:
-            name = signal.Signals(exit.signal).name if exit.signal is not None else None
-            session.report(NativeExited(exit.code, name))
-
-        session.background(child.watch(session.ended, tell))
-        session.background(watch_death(session.loop))
+        session.target.joined()
 
     def _give_up(self, pid: int) -> None:
         """The process could not join. If it has a session already, that is over; the process runs on."""

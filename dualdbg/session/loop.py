@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec
 
-from ..errors import DualdbgError, WrongState
+from ..errors import DualdbgError, EngineLost, WrongState
 from ..model import Event, Notice, Output
 from .decision_log import decision
 from .effects import Effect, Effects, Tell
@@ -171,10 +171,13 @@ class Loop:
         task.add_done_callback(self._background.discard)
 
     async def guarded(self, work: Awaitable[Any]) -> bool:
-        """Do the work. Returns whether it succeeded; why it failed has been told."""
+        """Do the work. Returns whether it succeeded; why it failed is told."""
         try:
             await work
             return True
+        except EngineLost as error:  # the engine's end is an entry of its own, and is told with that
+            if self.log is not None:
+                self.log(f"given up: {error.message}")
         except DualdbgError as error:
             if not self.ended.is_set():
                 self.tell(Notice("error", error.message, error.hint))

@@ -20,11 +20,12 @@ from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
+from ..process_end import is_dead
 from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
-from .death_watch import is_dead, watch_death
+from .death_watch import watch_death
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
@@ -90,7 +91,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
-        self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
+        self.gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._command = CommandLock()
         self.halts = Halts(self.loop)
 
@@ -196,11 +197,11 @@ class Session:
         if exit.signal == signal.SIGTRAP:
             # Each SIGTRAP goes to gdb first. Where one ended the process without a word of gdb, gdb had let go of it
             # with a breakpoint left in it: gdb's own end, which we hear of in a moment, is what has happened.
-            await self._wait_for(self._gdb_told_an_end.wait(), GDB_GRACE)
+            await self._wait_for(self.gdb_told_an_end.wait(), GDB_GRACE)
         self.loop.put(exited, exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
-        self._gdb_told_an_end.set()
+        self.gdb_told_an_end.set()
         if self.wait_for_exit is None:
             self.loop.put(exited, Exit(code=event.code, signal=_signal_number(event.signal)))
 
@@ -230,7 +231,7 @@ class Session:
             self.loop.put(debugpy_lost, event.detail)
         else:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
-            self._gdb_told_an_end.set()
+            self.gdb_told_an_end.set()
 
     def _report_at_end(self, what: effect.ReportUnbound) -> None:
         self.breakpoints.report_log_failures()
@@ -420,6 +421,7 @@ class Session:
                 "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
             )
         self.end_target()
+        self.native.wake()  # the kernel tells gdb first that the process has ended
         clock = asyncio.get_running_loop().time
         end = clock() + END_DEADLINE
         while not self.ended.is_set() and clock() < end:
@@ -484,8 +486,9 @@ def _signal_number(name: str | None) -> int | None:
         return None
     try:
         return signal.Signals[name].value
-    except KeyError:
-        return None
+    except KeyError:  # Python has no names for the real-time signals but the first and the last
+        number = name.removeprefix("SIG")
+        return int(number) if number.isdecimal() else None
 
 
 _REPORTS: dict[type, Callable[[Session, Any], None]] = {

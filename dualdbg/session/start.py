@@ -29,6 +29,7 @@ from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..patience import patient
 from ..places import here
+from ..process_end import end_of, is_dead
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory, index_folder
@@ -47,7 +48,6 @@ from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable, SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
-from .death_watch import is_dead
 from .engine_reports import EngineReports
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
@@ -215,7 +215,7 @@ async def launch(
         else:
             await _start_python(session, native, python, meeting, point.failure, options, configure)
     except BaseException as error:
-        if session is not None and isinstance(error, DualdbgError) and await _ended(session, error):
+        if session is not None and isinstance(error, DualdbgError) and await _ended(session, native, error):
             return session
         point.close()
         await to_its_end(_undo(native, python, gdb_ready, session))
@@ -238,10 +238,11 @@ async def _undo(
         await session.end_tasks()
 
 
-async def _ended(session: Session, trouble: DualdbgError) -> bool:
+async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> bool:
     """Whether ``trouble`` with the start is that the process has ended; then the session is over, and its end told.
 
-    Where gdb was lost, that has been told, and the process ends because of it.
+    Where gdb was lost, that has been told, and the process ends because of it. Where gdb was lost before the session
+    took entries, one look is enough: it was gdb's end that broke the start.
     """
     if session.state is State.LOST:
         await session.ended.wait()
@@ -252,13 +253,13 @@ async def _ended(session: Session, trouble: DualdbgError) -> bool:
     try:
         end = time.monotonic() + END_GRACE
         while not (reported.done() or is_dead(session.pid)):
-            if time.monotonic() > end:
+            if native.gone or time.monotonic() > end:
                 return False
             await asyncio.sleep(END_LOOK)
         if not reported.done():
-            await session.native.close(grace=SHORT_GRACE)  # it hears of the end first, and may not pass it on
+            await native.close(grace=SHORT_GRACE)  # it hears of the end first, and may not pass it on
             await asyncio.wait({reported}, timeout=END_DEADLINE)
-        exit = reported.result() if reported.done() else Exit()
+        exit = reported.result() if reported.done() else end_of(session.pid) or Exit()
     finally:
         reported.cancel()
     session.log(f"it ended while it started: {trouble.message}")

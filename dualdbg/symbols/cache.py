@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import stat
 import tempfile
 from collections.abc import Iterable
 from functools import lru_cache
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from .. import session_folders
 from ..places import NOWHERE
+from ..trust import own_folder
 
 # The oldest files go when the cache grows beyond this (bytes).
 LIMIT = 1 << 30
@@ -45,15 +45,8 @@ def index_folder() -> Path | None:
 @lru_cache(maxsize=8)
 def _directory(cache_home: str, home: str) -> Path:
     for base in _bases(cache_home, home):
-        folder = base / "dualdbg"
-        there_already = next((path for path in (base, *base.parents) if path.exists()), Path("/"))
-        if not _is_ours(there_already, may_be_shared=True):
-            continue
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if _is_ours(folder):
+        folder = own_folder(base / "dualdbg")
+        if folder is not None:
             return folder
     try:
         return _private_directory()
@@ -66,19 +59,6 @@ def _bases(cache_home: str, home: str) -> Iterable[Path]:
         yield Path(cache_home)
     elif Path(home).is_absolute():
         yield Path(home) / ".cache"
-
-
-def _is_ours(folder: Path, *, may_be_shared: bool = False) -> bool:
-    """True when we may write there and nobody else could replace our files."""
-    try:
-        status = folder.stat()
-    except OSError:
-        return False
-    shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (
-        may_be_shared and status.st_mode & stat.S_ISVTX
-    )
-    owned = status.st_uid == os.geteuid() or (may_be_shared and status.st_uid == 0)
-    return owned and not shared and os.access(folder, os.W_OK | os.X_OK, effective_ids=True)
 
 
 @lru_cache(maxsize=1)

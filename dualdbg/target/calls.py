@@ -192,6 +192,9 @@ class MeetingPoint:
         task.add_done_callback(self._tasks.discard)
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._place is None:  # it closed before this call was looked at
+            writer.close()
+            return
         self._strangers.append(writer)
         if len(self._strangers) > _STRANGERS:
             self._strangers.pop(0).close()

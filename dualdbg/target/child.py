@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 from ..errors import TargetGone
 from ..model import Exit
 from ..patience import patient
+from ..process_end import end_of
 from .guard import KILL_TARGET, Guard
 
 _GRACE = patient(2.0)  # seconds in which gdb says how the process ended
@@ -25,7 +25,11 @@ class Program(Protocol):
         ...
 
     def keep(self, pid: int) -> None:
-        """The process is to end with the program after all."""
+        """The process is to end with the program after all. From now on :meth:`how_ended` may be asked."""
+        ...
+
+    async def how_ended(self, pid: int) -> Exit:
+        """How a process that is reaped has ended; empty where its parent has reaped it, and the status with it."""
         ...
 
 
@@ -54,28 +58,40 @@ class Child:
 
     def joined(self) -> None:
         """From now on it belongs to the session: it does not outlive dualdbg."""
+        if self._gone.is_set():  # another process may have its number
+            return
         self._guard = Guard(KILL_TARGET)
         os.write(self._guard.pipe, f"{self.pid}\n".encode())
 
     async def wait(self) -> Exit:
-        """Waits for its end. How it ended only its parent and gdb can know."""
+        """Waits for its end. Empty where only its parent and gdb know how it ended."""
         await self._gone.wait()
         self._call_off()
-        return Exit(signal=signal.SIGKILL) if self._killed else _exit_of_zombie(self.pid)
+        if self._killed:
+            return Exit(signal=signal.SIGKILL)
+        return end_of(self.pid) or await self._program.how_ended(self.pid)
 
-    async def watch(self, ended: asyncio.Event, tell: Callable[[Exit], None]) -> None:
-        """Call ``tell`` at its end, unless gdb reports the end, of which it knows more: then ``ended`` is set."""
+    async def watch(self, gdb_told: asyncio.Event, tell: Callable[[Exit], None]) -> None:
+        """Call ``tell`` at its end, once gdb has had its time: it knows more, and ``gdb_told`` is set when it has told.
+
+        It is set as well when gdb has ended, and tells nothing any more.
+        """
         found = await self.wait()
         if not self._killed:
             try:
-                await asyncio.wait_for(ended.wait(), _GRACE)
+                await asyncio.wait_for(gdb_told.wait(), _GRACE)
             except asyncio.TimeoutError:
                 pass
         tell(found)
 
     def kill(self) -> None:
         """Ends it. A process that has not joined yet runs on, and its connection closes."""
-        if self._guard is None or self._gone.is_set():
+        if self._guard is not None:
+            self.end()
+
+    def end(self) -> None:
+        """Ends it, also while it joins: without its gdb it cannot run on."""
+        if self._gone.is_set():
             return
         self._killed = True
         try:
@@ -95,15 +111,3 @@ class Child:
     def _call_off(self) -> None:
         if self._guard is not None:
             self._guard.release()
-
-
-def _exit_of_zombie(pid: int) -> Exit:
-    """Field 52 of /proc/PID/stat (proc(5)), in the form of wait(2); empty when its parent has taken it already."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return Exit()
-    if fields[0] != "Z":
-        return Exit()
-    status = int(fields[49])
-    return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(code=os.WEXITSTATUS(status))

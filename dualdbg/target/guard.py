@@ -10,6 +10,7 @@ import subprocess
 
 from dualdbg.errors import TargetError
 from dualdbg.shortage import shortage
+from dualdbg.waking import wake
 
 # The first line names what to kill: PID, or -PGID for a process group. A second line calls it off.
 KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "$target"'
@@ -60,4 +61,5 @@ class Guard:
         """Lets it act now, and waits until it has."""
         assert self._shell.stdin is not None
         self._shell.stdin.close()
+        wake(self._shell)
         self._shell.wait()

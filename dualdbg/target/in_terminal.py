@@ -1,12 +1,12 @@
 """Runs in a terminal that does not belong to dualdbg: starts the program there, and tells dualdbg how it ends.
 
-``python in_terminal.py SOCKET TOKEN``. An editor runs this in its terminal for us (DAP's runInTerminal). It asks the
+``python -I in_terminal.py SOCKET TOKEN``. An editor runs this in its terminal for us (DAP's runInTerminal). It asks the
 session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
 and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
 
     > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID}
-    > {"pid": …} or {"error": …}      < {"order": "kill" or "detach"}, {"order": "spare" or "keep", "pid": PID}
-    > {"code": …, "signal": …}
+    > {"pid": …} or {"error": …}      < {"order": "kill" or "detach"}, {"order": "spare", "keep" or "how", "pid": PID}
+    > {"code": …, "signal": …}, of the program; with "pid" the answer to "how"
 
 It ends when the program has ended and nothing descends from it any more, or the session has gone.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 if __name__ == "__main__":  # run by its path: dualdbg need not be importable there
-    sys.path[0] = str(Path(__file__).resolve().parent.parent.parent)
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from dualdbg.errors import DualdbgError
 from dualdbg.target.launcher import Launch, Meeting, Target, spawn
@@ -33,9 +33,12 @@ _SIGNAL_BASE = 128
 
 async def run(path: str, token: str) -> int:
     """Start what the session wants; returns the exit status that the shell is to see."""
-    reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
-    _send(writer, {"token": token})
-    wanted = json.loads(await reader.readline() or b"{}")
+    try:
+        reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
+        _send(writer, {"token": token})
+        wanted = json.loads(await _line(reader) or b"{}")
+    except (OSError, ValueError):  # nobody listens any more, or went in the middle of a line
+        wanted = {}
     if "launch" not in wanted:
         print("dualdbg: the debug session is over", file=sys.stderr)
         return _TROUBLE_STATUS
@@ -52,7 +55,7 @@ async def run(path: str, token: str) -> int:
         print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
         return _TROUBLE_STATUS
     _send(writer, {"pid": target.pid})
-    obeying = asyncio.create_task(_obey(reader, target))
+    obeying = asyncio.create_task(_obey(reader, writer, target))
     exit = await target.wait()
     _send(writer, {"code": exit.code, "signal": exit.signal})
     try:
@@ -68,7 +71,7 @@ async def run(path: str, token: str) -> int:
     return exit.code if exit.code is not None else _SIGNAL_BASE + (exit.signal or 0)
 
 
-async def _obey(reader: asyncio.StreamReader, target: Target) -> None:
+async def _obey(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Target) -> None:
     """Do what the session says. When the session is gone, the program ends too, unless it was detached."""
     while line := await _line(reader):
         order = json.loads(line)
@@ -81,6 +84,9 @@ async def _obey(reader: asyncio.StreamReader, target: Target) -> None:
             target.spare(order["pid"])
         elif order["order"] == "keep":
             target.keep(order["pid"])
+        elif order["order"] == "how":
+            end = await target.how_ended(order["pid"])
+            _send(writer, {"pid": order["pid"], "code": end.code, "signal": end.signal})
     target.kill()
     await target.cleared()
 

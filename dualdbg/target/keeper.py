@@ -8,10 +8,13 @@ program descends from here until it ends. It uses nothing of dualdbg, so that it
     < waits            the program, which asked to be traced, stands before its first instruction: stopped by SIGSTOP
     < ended STATUS     the program has ended, with the status of wait(2)
     < left COUNT       so many had outlived the program when all was ended
+    < reaped PID STATUS   another process, whose parent had ended before it, has ended
+    < unknown PID      the answer to how: nothing is known of it but what was told
     > kill             end all, now
     > release          the program was detached: from now on nothing is ended
     > spare PID        this process was detached: it and what descends from it are left alone
     > keep PID         no longer
+    > how PID          this process has ended and is reaped: what was its status?
 
 The end of the input, which the kernel makes whatever happens to dualdbg, means ``kill`` too. It ends itself when
 nothing is left, or nothing but what was spared.
@@ -69,6 +72,9 @@ class Keeper:
             self._end_all()
         elif word == "release":
             self._released = True
+        elif word == "how":
+            self._reap()
+            _tell(f"unknown {argument}")
         elif word in ("spare", "keep"):
             began = _stat(argument)
             if began is not None:
@@ -87,6 +93,8 @@ class Keeper:
                 elif pid == self._program:
                     self._program_ended = True
                     _tell(f"ended {status}")
+                else:
+                    _tell(f"reaped {pid} {status}")
         except ChildProcessError:
             return False
 

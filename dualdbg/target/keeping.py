@@ -14,6 +14,7 @@ from typing import Any
 
 from dualdbg.environment import for_imports
 from dualdbg.model import Exit
+from dualdbg.waking import wake
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -44,6 +45,8 @@ class KeptProgram:
         self._prctl, self._ptrace = library.prctl, library.ptrace
         self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._program: int | None = None  # a pidfd (pidfd_open(2)), for when the keeper is lost
+        self._keeper: subprocess.Popen[bytes] | None = None
+        self._others: dict[int, asyncio.Future[Exit]] = {}  # how those ended that were kept by name
         self._listening: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -89,6 +92,9 @@ class KeptProgram:
             raise self.trouble
         self._theirs.close()  # so that its end of the socket closes with the keeper
         os.close(self._null)
+        self._keeper = keeper
+        if self._program is not None:  # it is the keeper that says how the program ended
+            asyncio.get_running_loop().add_reader(self._program, self._wake_once)
         reader, self._writer = await asyncio.open_unix_connection(sock=self._ours)
         self._listening = asyncio.create_task(self._listen(reader, keeper), name="keeper")
 
@@ -113,6 +119,34 @@ class KeptProgram:
         """An order to the keeper, see there; nothing when it has ended."""
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(order.encode() + b"\n")
+            self._wake()
+
+    def _wake(self) -> None:
+        assert self._keeper is not None
+        wake(self._keeper)
+
+    def _wake_once(self) -> None:
+        assert self._program is not None
+        asyncio.get_running_loop().remove_reader(self._program)
+        self._wake()
+
+    def spare(self, pid: int) -> None:
+        """The process and what descends from it are not ended with the rest."""
+        self.tell(f"spare {pid}")
+
+    def keep(self, pid: int) -> None:
+        """They are after all; and from now on it is taken note of how the process ends."""
+        if pid not in self._others or self._others[pid].done():
+            self._others[pid] = asyncio.get_running_loop().create_future()
+        self.tell(f"keep {pid}")
+
+    async def how_ended(self, pid: int) -> Exit:
+        """How a process ended that was kept, and is reaped; empty where the keeper is not who has reaped it."""
+        if self.gone.is_set():
+            self._ends(pid, Exit())
+        else:
+            self.tell(f"how {pid}")
+        return await asyncio.shield(self._others[pid])
 
     def close(self) -> OSError | None:
         """There is no program: the start failed before :meth:`begin` was done. Returns why, if the keeper said it."""
@@ -137,6 +171,8 @@ class KeptProgram:
         if not self.exit.done():  # somebody has killed the keeper: without it the program cannot be kept
             await self._end_without_keeper()
         self._writer.close()
+        for pid in self._others:
+            self._ends(pid, Exit())
         self.gone.set()
 
     async def _end_without_keeper(self) -> None:
@@ -153,7 +189,8 @@ class KeptProgram:
 
     def _hear(self, lines: bytes) -> None:
         for line in lines.split(b"\n")[:-1]:
-            word, _, number = line.partition(b" ")
+            word, _, rest = line.partition(b" ")
+            number, _, status = rest.partition(b" ")
             if word == b"waits":
                 self._waits.set()
             elif word == b"started":
@@ -167,11 +204,26 @@ class KeptProgram:
             elif word == b"left":
                 self.left = int(number)
             elif word == b"ended":
-                code = os.waitstatus_to_exitcode(int(number))
-                self._ended(Exit(code=code) if code >= 0 else Exit(signal=-code))
+                self._ended(_exit(int(number)))
+            elif word == b"reaped":
+                self._ends(int(number), _exit(int(status)))
+            elif word == b"unknown":
+                self._ends(int(number), Exit())
+
+    def _ends(self, pid: int, exit: Exit) -> None:
+        end = self._others.get(pid)
+        if end is not None and not end.done():
+            end.set_result(exit)
 
     def _ended(self, exit: Exit) -> None:
         if self._program is not None:
+            asyncio.get_running_loop().remove_reader(self._program)
             os.close(self._program)
             self._program = None
         self.exit.set_result(exit)
+
+
+def _exit(status: int) -> Exit:
+    """What a status of wait(2) means."""
+    code = os.waitstatus_to_exitcode(status)
+    return Exit(code=code) if code >= 0 else Exit(signal=-code)

@@ -46,7 +46,7 @@ class Launch:
     """What to run and how. Exactly one of ``script``, ``module``, ``code`` and ``native`` is given.
 
     ``native`` is a program that is no interpreter; it may have Python in it. ``python`` is then an interpreter that is
-    known to look names up as the program would, or empty.
+    known to look names up as the program would. ``python`` is empty where none is to be asked; ``unasked`` says why.
     ``env`` is added to dualdbg's own environment (None takes a variable out of it); ``flags`` are options of the
     interpreter (``-X dev``).
     ``own_terminal``: its standard input is a terminal that only the program uses; it becomes the controlling terminal.
@@ -65,6 +65,7 @@ class Launch:
     stderr: Stream = "inherit"
     own_terminal: bool = False
     native: str | None = None
+    unasked: str = ""
 
     def command(self) -> list[str]:
         """The command line that a user would type without dualdbg."""
@@ -141,11 +142,15 @@ class Target:
 
     def spare(self, pid: int) -> None:
         """From now on this descendant, with its own descendants, outlives dualdbg."""
-        self._kept.tell(f"spare {pid}")
+        self._kept.spare(pid)
 
     def keep(self, pid: int) -> None:
-        """Takes :meth:`spare` back."""
-        self._kept.tell(f"keep {pid}")
+        """Takes :meth:`spare` back; it is a descendant of which :meth:`how_ended` may be asked."""
+        self._kept.keep(pid)
+
+    async def how_ended(self, pid: int) -> Exit:
+        """How a descendant ended that was given to :meth:`keep` and is reaped; empty where its own parent did that."""
+        return await self._kept.how_ended(pid)
 
 
 async def spawn(

@@ -1,4 +1,7 @@
-"""Who is at the other end of a connection, as the kernel knows it. What the other end says does not count."""
+"""Who is at the other end of a connection, as the kernel knows it. What the other end says does not count.
+
+``vscode/waiting_program.py`` runs this in the target: nothing but the standard library of Python 3.8.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import struct
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred (unix(7)): pid, uid, gid
-_ESTABLISHED = "01"  # include/net/tcp_states.h
+_ESTABLISHED = 1  # include/net/tcp_states.h
 _EVERY_USER = ["0", "0", "4294967295"]  # the uid_map of a process that is in no user namespace
 
 
@@ -29,6 +33,26 @@ def of_unix_socket(connection: socket.socket) -> Peer:
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     )
     return Peer(pid, _told(uid))
+
+
+class PeerGone(Exception):
+    """The client has hung up already."""
+
+
+def user_of_client(connection: socket.socket) -> int | None:
+    """The user of a TCP client that is connected. None when the kernel does not say, so that it is a stranger.
+
+    Raises PeerGone when the client has gone and its user cannot be found any more.
+    """
+    try:
+        ours, theirs = connection.getsockname(), connection.getpeername()
+        uid = user_of_loopback(ours[:2], theirs[:2])
+        state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]  # tcpi_state (tcp(7))
+    except OSError as error:
+        raise PeerGone from error
+    if uid is None and state != _ESTABLISHED:
+        raise PeerGone
+    return uid
 
 
 def user_of_loopback(ours: tuple[str, int], theirs: tuple[str, int]) -> int | None:
@@ -51,7 +75,8 @@ def is_loopback(address: str) -> bool:
     return found.is_loopback
 
 
-_End = tuple["ipaddress.IPv4Address | ipaddress.IPv6Address", int]
+if TYPE_CHECKING:
+    _End = tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]
 
 
 def _connections() -> Iterator[tuple[_End, _End, int]]:
@@ -63,7 +88,7 @@ def _connections() -> Iterator[tuple[_End, _End, int]]:
             continue
         for line in lines:
             _, local, remote, state, _, _, _, uid, _, inode, *_ = line.split()
-            if state == _ESTABLISHED and inode != "0":
+            if int(state, 16) == _ESTABLISHED and inode != "0":
                 yield _read_end(local), _read_end(remote), int(uid)
 
 

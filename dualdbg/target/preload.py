@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import shutil
 import subprocess
@@ -46,17 +47,30 @@ class PreloadLibrary:
                 f"apt-get install gcc, or {self.without}",
             )
         failed = f"{compiler} could not compile {self.source.name}"
-        with session_folders.temporary() as folder:
-            library = folder / "library.so"
-            command = [compiler, "-x", "c", "-O1", "-shared", "-fPIC", "-o", str(library), str(self.source)]
-            try:
-                done = run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_DEADLINE)
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise TargetError(f"{failed}: {error}", self.without) from error
-            if done.returncode:
-                why = done.stderr.decode("utf-8", "replace").strip() or f"status {done.returncode}"
-                raise TargetError(f"{failed}: {why}", self.without)
-            return library.read_bytes()
+        try:
+            with session_folders.temporary() as folder:
+                library = folder / "library.so"
+                command = [
+                    compiler,
+                    "-x",
+                    "c",
+                    "-O1",
+                    "-shared",
+                    "-fPIC",
+                    "-o",
+                    str(library),
+                    str(self.source),
+                ]
+                own = {**os.environ, "TMPDIR": str(folder)}  # what a compiler leaves that is killed goes too
+                done = run(
+                    command, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_DEADLINE
+                )
+                if done.returncode:
+                    why = done.stderr.decode("utf-8", "replace").strip() or f"status {done.returncode}"
+                    raise TargetError(f"{failed}: {why}", self.without)
+                return library.read_bytes()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise TargetError(f"{failed}: {error}", self.without) from error
 
     def preload(self, path: Path, before: str | None) -> str:
         """The value of LD_PRELOAD with the library at ``path`` behind the user's own libraries.

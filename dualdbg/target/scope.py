@@ -15,6 +15,7 @@ from contextlib import contextmanager
 
 from ..errors import DualdbgError, PermissionRefused
 from ..patience import patient
+from ..waking import wake
 from . import ptrace
 from .permission import YAMA_SCOPE, ScopeRefused, yama_scope
 
@@ -143,6 +144,7 @@ class Lowering:
         self._closed = True
         assert self._shell.stdin is not None and self._shell.stdout is not None
         self._shell.stdin.close()
+        wake(self._shell)
         self._shell.wait()
         self._shell.stdout.close()
 
@@ -151,6 +153,7 @@ class Lowering:
         assert self._shell.stdin is not None
         try:
             self._shell.stdin.write(f"{word}\n".encode())
+            wake(self._shell)
             return self._hear()
         except (BrokenPipeError, ValueError):  # somebody ended it; we have closed it
             return []

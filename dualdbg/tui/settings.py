@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import secrets
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..places import user_folder
+from ..places import NOWHERE, state_folder, user_folder
+from ..private_files import new_file
+from ..trust import is_out_of_reach
 from .model.arrangement import Node, all_panes, from_data, to_data
 from .model.layout_presets import AUTOMATIC, PANES, PRESETS
 
@@ -37,12 +39,13 @@ class Settings:
 
 def state_path() -> Path:
     """Where the dashboard remembers (XDG Base Directory Specification)."""
-    return user_folder("XDG_STATE_HOME", ".local/state") / "dashboard.json"
+    return state_folder() / "dashboard.json"
 
 
 def keys_path() -> Path:
     """Where the user configures keys."""
-    return user_folder("XDG_CONFIG_HOME", ".config") / "dashboard.toml"
+    folder = user_folder("XDG_CONFIG_HOME", ".config")
+    return (folder if is_out_of_reach(folder) else NOWHERE) / "dashboard.toml"
 
 
 def load(path: Path) -> Settings:
@@ -76,9 +79,9 @@ def save(path: Path, settings: Settings) -> None:
         "arrangements": {name: to_data(node) for name, node in settings.arrangements.items()},
     }
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = path.with_suffix(f".{os.getpid()}")
-        fresh.write_text(json.dumps(data, indent=1), encoding="utf-8")
+        fresh = path.with_suffix(f".{secrets.token_hex(8)}")
+        with open(new_file(fresh), "w", encoding="utf-8") as file:
+            json.dump(data, file, indent=1)
         fresh.replace(path)
     except OSError:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.resources import resource_directory
+from dualdbg.session import preloads
 from dualdbg.shared import quiet_signal
 from tests.support import wait_until
 
@@ -75,17 +77,29 @@ def test_a_process_that_is_gone() -> None:
         quiet_signal.choose(process.pid)
 
 
+def gdb(*commands: str) -> subprocess.CompletedProcess[str]:
+    """A gdb with our helpers and, on a processor with AMX, with what it needs to restore all registers after a call."""
+    entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
+    words = [word for text in (f"source {entry}", *commands) for word in ("-ex", text)]
+    return subprocess.run(
+        ["gdb", "-nx", "-nh", "-q", "-batch", *words],
+        env={**os.environ, **preloads.for_gdb()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 def test_a_target_that_has_stopped_by_itself_gets_no_signal_for_its_next_run() -> None:
     """A breakpoint came first: the signal would end a function that gdb calls, and leave its frame on the stack."""
     with program("pass") as process:
-        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
-        commands = [
-            *(f"source {entry}", "handle SIGURG nostop noprint pass", f"attach {process.pid}"),
+        done = gdb(
+            "handle SIGURG nostop noprint pass",
+            f"attach {process.pid}",
             "python import dualdbg_engine.interrupting as interrupting; interrupting.interrupt_quietly()",
             *("print (int)getpid()", "info signals SIGURG", "detach", "quit"),
-        ]
-        gdb = ["gdb", "-nx", "-nh", "-q", "-batch", *(word for text in commands for word in ("-ex", text))]
-        done = subprocess.run(gdb, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        )
         assert f"$1 = {process.pid}" in done.stdout, done.stdout + done.stderr
         assert re.search(r"^SIGURG\s+No\s+No\s+Yes", done.stdout, re.MULTILINE), done.stdout
         output, _ = process.communicate("x", timeout=60)
@@ -116,18 +130,9 @@ finally:
 def test_signals_from_outside_do_not_cut_a_call_by_gdb_short(tmp_path: Path, name: str) -> None:
     """Its frame would stay on the stack, and the program would return to nowhere when gdb is gone."""
     with program("import signal; signal.signal(signal.SIGRTMIN, lambda *_: None)") as process:
-        entry = resource_directory("gdb_scripts") / "dualdbg_session.py"
         sends = tmp_path / "sends.py"
         sends.write_text(SENDS.format(pid=process.pid, name=name))
-        commands = [
-            f"source {entry}",
-            "set confirm off",
-            f"attach {process.pid}",
-            f"source {sends}",
-            "detach",
-        ]
-        gdb = ["gdb", "-nx", "-nh", "-q", "-batch", *(word for text in commands for word in ("-ex", text))]
-        done = subprocess.run(gdb, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        done = gdb("set confirm off", f"attach {process.pid}", f"source {sends}", "detach")
         assert "it returned True" in done.stdout, done.stdout + done.stderr
         process.send_signal(signal.SIGCONT)
         output, _ = process.communicate("x", timeout=60)

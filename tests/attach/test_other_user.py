@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -105,3 +106,58 @@ def test_an_attach_says_that_the_process_cannot_read_the_debugger(installation: 
         finally:
             process.kill()
     assert "of user 65534, cannot read" in told and "Permission denied" in told
+
+
+CHOOSES = """\
+import sys, time
+def work():
+    time.sleep(0.05)
+print("ready", flush=True)
+while True:
+    work()
+"""
+
+
+def test_the_interpreter_of_another_user_s_process_is_not_asked(program: Path) -> None:
+    """The process says itself which interpreter it is, and has its modules where it likes: both would run as root."""
+    folder = program.parent
+    traces = folder / "traces"
+    traces.mkdir()
+    traces.chmod(0o777)
+    program.write_text(CHOOSES)
+    leaves = f"open({str(traces)!r} + '/%s', 'w')\n"
+    (folder / "beside.py").write_text(f"{leaves % 'module'}def here(): pass\n")
+    chosen = folder / "chosen"
+    chosen.write_text(f'#!/bin/sh\n: > {traces}/interpreter\nexec {python()} "$@"\n')
+    chosen.chmod(0o755)
+    with subprocess.Popen(
+        [str(chosen), str(program)],
+        executable=python(),
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        stdout=subprocess.PIPE,
+        cwd=folder,
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            names = ("py:nosuch.name", "py:beside.sin", "py:beside.here", "py:work")
+            asked = [word for name in names for word in ("-b", name)]
+            with dualdbg(
+                support.ROOT, "attach", "--no-stacks", "--batch", *asked, str(process.pid)
+            ) as debugger:
+                assert debugger.stdout is not None
+                too_late = threading.Timer(SECONDS, debugger.terminate)
+                too_late.start()
+                said = ""
+                while not (said.endswith(f"{program.name}:2\n") and "(py:work)" in said):
+                    line = debugger.stdout.readline()
+                    assert line, said
+                    said += line
+                too_late.cancel()
+            assert process.poll() is None
+        finally:
+            process.kill()
+    assert list(traces.iterdir()) == []
+    assert said.count("the process is user 65534's") == 2, said
+    assert re.search(r"\(py:beside.here\): .*beside.py:2$", said, re.MULTILINE), said

@@ -17,10 +17,17 @@ from pathlib import Path
 import pytest
 
 from dualdbg.backends import gdb_process
-from dualdbg.backends.events import EngineEnded, EngineEvent, NativeConsole, NativeStopped, StopCause
+from dualdbg.backends.events import (
+    EngineEnded,
+    EngineEvent,
+    NativeConsole,
+    NativeRefused,
+    NativeStopped,
+    StopCause,
+)
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
-from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError
+from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError, TargetGone
 from tests import rows
 from tests.support import is_running, wait_until
 
@@ -28,6 +35,7 @@ DEADLINE = 60.0  # seconds
 HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
 GARBAGE = {
     "without an end": 'while True:\n    out.write(b"x" * 65536)\n',
+    "long lines of escapes": "while True:\n    out.write(b'~\"' + b\"\\\\001\" * 3000000 + b'\"\\n')\n",
     "random bytes": "while True:\n    out.write(os.urandom(65536))\n",
     "a list that is not closed": 'out.write(b"*stopped,a=[{\\n=library-loaded,id\\n"); out.flush()\ntime.sleep(600)\n',
     "lines without an end": 'while True:\n    out.write(b"no MI at all\\n" * 5000)\n',
@@ -57,7 +65,7 @@ def run(
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("kind", rows.some(GARBAGE, 3))
+@pytest.mark.parametrize("kind", rows.some(GARBAGE, 4))
 def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind: str) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -72,6 +80,21 @@ def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind
         assert len([event for event in events if isinstance(event, NativeConsole)]) <= 20
 
     assert run(tmp_path, GARBAGE[kind], work) < 20
+
+
+def test_an_answer_that_is_too_long_fails_its_request_at_once(tmp_path: Path) -> None:
+    answers = (
+        "for line in sys.stdin:\n"
+        "    out.write(line.split('-')[0].encode() + b'^done,a=' + b'x' * (2 << 20) + b'\\n')\n"
+        "    out.flush()\n"
+    )
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        with pytest.raises(ProtocolError, match="passed over"):
+            await engine._process.command("-stack-list-frames", deadline=DEADLINE)
+        assert not [event for event in events if isinstance(event, NativeConsole)]
+
+    run(tmp_path, answers, work)
 
 
 def test_a_command_whose_text_has_no_end_is_given_up_and_nothing_is_kept(tmp_path: Path) -> None:
@@ -225,3 +248,59 @@ def test_a_compiler_that_a_stuck_gdb_waits_for_ends_with_it(tmp_path: Path) -> N
     )
     run(tmp_path, program, work)
     wait_until(lambda: not is_running(compilers[0]), what="the compiler has ended")
+
+
+# It takes each command, and says nothing of its target: as the real one, whose target is killed while it attaches.
+SILENT = """\
+import re
+for line in sys.stdin:
+    out.write(re.match(r"[0-9]*", line)[0].encode() + b"^done\\n")
+    out.flush()
+"""
+
+
+def test_a_process_that_is_killed_while_gdb_attaches_is_not_waited_for(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        process = await asyncio.create_subprocess_exec("sleep", "1000")
+        attaching = asyncio.create_task(engine.attach(process.pid, None))
+        await asyncio.sleep(0.2)
+        assert not attaching.done()
+        process.kill()
+        with pytest.raises(TargetGone):
+            await asyncio.wait_for(attaching, gdb_process.DEADLINE / 3)
+        await process.wait()
+
+    run(tmp_path, SILENT, work)
+
+
+# It lets its target run only once it is to end, when the target is gone.
+REFUSES = """\
+import re
+for line in sys.stdin:
+    token = re.match(r"[0-9]*", line)[0].encode()
+    if b"-exec-continue" in line.encode():
+        moved = token
+        out.write(token + b'^running\\n*running,thread-id="all"\\n')
+    elif "-gdb-exit" in line or "refuse" in line:
+        out.write(moved + b'^error,msg="No such process."\\n' + token + b"^done\\n")
+    else:
+        out.write(token + b"^done\\n")
+    out.flush()
+"""
+
+
+@pytest.mark.parametrize("ending", [False, True])
+def test_what_gdb_refuses_is_told_unless_it_is_to_end(tmp_path: Path, ending: bool) -> None:
+    heard: list[EngineEvent] = []
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        await engine.resume()
+        if not ending:
+            await engine.user_command("refuse")
+        await engine.close(grace=1.0)
+        heard.extend(events)
+
+    run(tmp_path, REFUSES, work)
+    assert [event for event in heard if isinstance(event, NativeRefused)] == (
+        [] if ending else [NativeRefused("No such process.")]
+    )

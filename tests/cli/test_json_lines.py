@@ -58,6 +58,7 @@ EXAMPLES: list[reports.Report] = [
     Output("stdout", "hello\n"),
     Exited(Exit(code=3)),
     Exited(Exit(signal=9)),
+    Exited(Exit()),
     Detached(1),
     Notice("info", "by the way"),
     Notice("warning", "careful", "do this"),

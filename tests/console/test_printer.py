@@ -130,6 +130,7 @@ def test_the_end_of_the_program() -> None:
     assert PLAIN.render(Exited(Exit(code=3))) == "\nThe program ended with status 3\n"
     assert "SIGKILL" in PLAIN.render(Exited(Exit(signal=9)))
     assert "signal 200" in PLAIN.render(Exited(Exit(signal=200)))
+    assert "with what status is not known" in PLAIN.render(Exited(Exit()))
 
 
 def test_errors_look_the_same_everywhere() -> None:

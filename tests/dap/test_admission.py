@@ -348,6 +348,14 @@ def test_files_that_hold_no_secret(tmp_path: Path, text: str, mode: int, why: st
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("kind", [Path.mkdir, os.mkfifo])
+def test_a_secret_is_in_a_regular_file(tmp_path: Path, kind: Callable[[Path], None]) -> None:
+    kind(tmp_path / "secret")
+    with pytest.raises(UsageError, match="cannot be read") as caught:
+        read_secret(str(tmp_path / "secret"))
+    assert caught.value.hint
+
+
 def test_a_secret_file_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be made: No such file"):
         read_secret(str(tmp_path / "no" / "folder"))

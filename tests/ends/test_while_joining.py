@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from dualdbg.backends.gdb_process import DEADLINE
 from tests.support import is_running, wait_until
 
 from .front_ends import command_line
@@ -26,7 +28,15 @@ time.sleep(1000)
 
 
 def nothing_odd(text: str) -> None:
-    for words in ("Traceback", "never retrieved", "did not foresee", "CancelledError", "internal error"):
+    for words in (
+        "Traceback",
+        "never retrieved",
+        "did not foresee",
+        "CancelledError",
+        "internal error",
+        "None",
+        "not known",
+    ):
         assert words not in text, text
 
 
@@ -66,6 +76,64 @@ def test_gdb_is_ended_while_the_program_starts(
     assert status == 3
     nothing_odd(text)
     assert text.count("gdb is gone") == 1, text
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize("moment", ["it is there", "gdb holds it"])
+def test_gdb_is_ended_while_children_join(tmp_path: Path, moment: str, number: signal.Signals) -> None:
+    """Each process ends with the first one's gdb, and how is known of each; nothing waits for an answer any more."""
+    program = tmp_path / "forks.py"
+    program.write_text(FORKS)
+    with command_line("--batch", "--follow=python")(program) as started:
+        leader = wait_until(lambda: program_of(started.pid), 90, "the program")
+        children = wait_until(lambda: psutil.Process(leader).children(), 90, "a child")
+        if moment == "gdb holds it":
+            wait_until(lambda: tracer_of(children[0].pid), 90, "gdb attaches to a child")
+        os.kill(tracer_of(leader), number)
+        begin = time.monotonic()
+        text, status = started.finish()
+    assert status == 3
+    nothing_odd(text)
+    assert time.monotonic() - begin < DEADLINE / 2
+    assert (
+        "gdb is gone" in text
+    )  # gdb 13 itself may fail at a child that is killed as it begins to run, and is told then
+    joined = text.count(" joined: ")
+    assert text.count("The program was ended by SIGKILL") == 1 + joined, text
+
+
+WAITS_TO_JOIN = """\
+import os, sys, time
+if os.environ.get("CHILD"):
+    sys.addaudithook(lambda event, arguments: event == "sys.settrace" and time.sleep(1000))
+"""
+ONE_CHILD = """\
+import os, subprocess, sys
+print("child", subprocess.call([sys.executable, "-c", ""], env={**os.environ, "CHILD": "yes"}), flush=True)
+"""
+
+
+def test_a_child_whose_gdb_ends_while_it_joins_ends_and_the_rest_runs_on(tmp_path: Path) -> None:
+    """gdb has let the child run, and the user's sitecustomize does not let debugpy begin in it."""
+    program, log = tmp_path / "one_child.py", tmp_path / "log"
+    program.write_text(ONE_CHILD)
+    (tmp_path / "sitecustomize.py").write_text(WAITS_TO_JOIN)
+    start = command_line("--batch", "--follow=python", f"--log-dir={log}")
+    with start(program, env={"PYTHONPATH": str(tmp_path)}) as started:
+        leader = wait_until(lambda: program_of(started.pid), 90, "the program")
+        child = wait_until(lambda: psutil.Process(leader).children(), 90, "a child")[0].pid
+        wait_until(lambda: "exec-continue" in text_of(log / "process-2" / "gdb.log"), 20, "gdb lets it run")
+        os.kill(tracer_of(child), signal.SIGKILL)
+        text, status = started.finish()
+    assert status == 0, text
+    nothing_odd(text)
+    assert text.count("gdb is gone") == 1, text
+    assert "[process 2] The program was ended by SIGKILL" in text
+    assert "child -9" in text
+
+
+def text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def gdb_of(dualdbg: int) -> int:

@@ -14,7 +14,12 @@ AT_WORK = "children.py:11"  # in `work`
 def test_processes_are_chosen_and_the_next_that_stands_still_is_turned_to() -> None:
     with terminal("run", "--follow", "python", "-b", AT_WORK, CHILDREN, "pair") as session:
         session.prompt()
-        assert "the target is running" in session.ask("process 1") + session.ask("bt")
+        # The other child's stop may be told between a command and its answer.
+        wait_until(
+            lambda: "the target is running" in session.ask("process 1") + session.ask("bt"),
+            SECONDS,
+            "it is told",
+        )
         wait_until(lambda: session.ask("process").count("python-stopped") == 2, SECONDS, "both have stopped")
         for number in ("3", "2"):
             assert "#0 work" in session.ask(f"process {number}")

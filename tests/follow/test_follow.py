@@ -189,3 +189,11 @@ def test_what_is_wanted() -> None:
     assert is_wanted("app.l*d", worker)
     assert is_wanted("train.py", worker)
     assert not is_wanted("serve", worker)
+
+
+def test_a_signal_without_a_name_ends_a_child(tmp_path: Path) -> None:
+    """Python and gdb have names for few of the real-time signals."""
+    program = tmp_path / "program.py"
+    program.write_text("import os\nif os.fork() == 0:\n    os.kill(os.getpid(), 40)\nos.wait()\n")
+    done = follow(argument="", program=program, at=())
+    assert {event.get("process", 1): event["signal"] for event in done.of("exited")} == {1: None, 2: 40}, done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dualdbg.errors import ProtocolError
 from dualdbg.protocol import mi, mi_grammar
-from dualdbg.protocol.mi_lines import LineSplitter
+from dualdbg.protocol.mi_lines import MAXIMUM, LineSplitter, LineTooLong
 
 
 def test_result_with_token() -> None:
@@ -61,6 +62,31 @@ def test_a_line_that_is_not_mi_is_refused() -> None:
 @given(st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=("Cs",))))
 def test_quoting_round_trips(text: str) -> None:
     assert mi.unquote(mi.quote(text)) == text
+
+
+@given(st.binary())
+def test_each_byte_may_be_an_octal_escape(data: bytes) -> None:
+    escaped = "".join(f"\\{byte:03o}" for byte in data)
+    assert mi.unquote(f'"{escaped}"') == data.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("line", ['~"a"b"', '~"a\\"', '~"', "~", '~a"', '~"a\\\\\\"'])
+def test_a_text_that_does_not_end_with_its_line_is_refused(line: str) -> None:
+    with pytest.raises(ProtocolError, match="not MI"):
+        mi.parse_line(line)
+
+
+@pytest.mark.parametrize("escape", ["\\001", "\\303\\251", "\\n", "a\\t"])
+def test_the_longest_text_takes_little_memory(escape: str) -> None:
+    """And so little time: the parser goes over it a fixed number of times."""
+    line = '~"' + escape * ((MAXIMUM - 3) // len(escape)) + '"'
+    assert not any(isinstance(item, LineTooLong) for item in LineSplitter().feed(line.encode() + b"\n"))
+    tracemalloc.start()
+    try:
+        assert isinstance(mi.parse_line(line), mi.Stream)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\rb"])

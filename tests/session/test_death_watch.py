@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exit, Exited
-from dualdbg.session.death_watch import end_of
+from dualdbg.process_end import end_of
 from tests.session.driver import Driver, run_session
 from tests.support import wait_until
 

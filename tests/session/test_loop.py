@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from dualdbg.errors import EngineError, EngineLost
 from dualdbg.model import Event, Notice, Output, Resumed
 from dualdbg.session import loop as loops
 from dualdbg.session.loop import Loop
@@ -57,3 +58,18 @@ def test_an_end_with_entries_that_wait_leaves_no_traceback() -> None:
 
     asyncio.run(main())
     assert not trouble
+
+
+def test_work_that_an_engines_end_breaks_adds_nothing_to_what_is_told_of_that_end() -> None:
+    async def main() -> list[Event]:
+        loop = Loop(TargetState(1, lambda: 0.0), lambda effect: None)
+        told = loop.subscribe()
+
+        async def broken(error: EngineError) -> None:
+            raise error
+
+        assert not await loop.guarded(broken(EngineLost("gdb is gone")))
+        assert not await loop.guarded(broken(EngineError("gdb refused")))
+        return [told.get_nowait() for _ in range(told.qsize())]
+
+    assert asyncio.run(main()) == [Notice("error", "gdb refused", "")]

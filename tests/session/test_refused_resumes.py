@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from dualdbg.model import Exit, State
-from dualdbg.session.death_watch import is_dead
+from dualdbg.process_end import is_dead
 from tests.session.driver import Driver, run_session
 from tests.support import wait_until
 

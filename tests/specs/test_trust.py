@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.history import FileHistory, InMemoryHistory
 
+from dualdbg.cli.prompt import open_history
 from dualdbg.config import Config, configuration, find_config, notices
+from dualdbg.console.history import add_to_history, history_path, read_history
 from dualdbg.errors import UsageError
 from dualdbg.trust import objection
+from dualdbg.tui import settings
 from tests import support
 
 NOBODY = 65534
@@ -142,3 +147,85 @@ def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.Mo
     folder.rmdir()
     with pytest.raises(UsageError, match="does not exist any more"):
         find_config()
+
+
+AS_ALICE = """\
+import os, sys
+from pathlib import Path
+from dualdbg.trust import objection
+os.chdir(sys.argv[1])
+os.setegid(4001)
+os.seteuid(4001)
+print(objection(Path()))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("mallory, counts", [("4002:4002", True), ("4002:4001", False)])
+def test_who_has_the_group_as_the_own_one_is_in_it(tmp_path: Path, mallory: str, counts: bool) -> None:
+    """The list of a group's members, group(5), does not have them."""
+    support.require(os.geteuid() == 0, "root, to have other accounts", outside=True)
+    (tmp_path / "passwd").write_text(
+        f"root:x:0:0::/root:/bin/sh\nalice:x:4001:4001::/:/bin/sh\nmallory:x:{mallory}::/:/bin/sh\n"
+    )
+    (tmp_path / "group").write_text("root:x:0:\nalice:x:4001:\n")
+    project = tmp_path / "project"
+    project.mkdir()
+    os.chown(project, 4001, 4001)
+    project.chmod(0o775)
+    accounts = "mount --bind passwd /etc/passwd && mount --bind group /etc/group"
+    done = subprocess.run(
+        [
+            "unshare",
+            "-m",
+            "sh",
+            "-c",
+            f'{accounts} && exec "$@"',
+            "sh",
+            sys.executable,
+            "-c",
+            AS_ALICE,
+            project,
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(support.ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ("None\n" if counts else "the group alice may write to .\n")
+
+
+@pytest.mark.parametrize(
+    "owner, mode, theirs", [(0, 0o755, False), (0, 0o1777, False), (0, 0o777, True), (NOBODY, 0o755, True)]
+)
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_files_are_kept_only_where_nobody_can_exchange_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: int, mode: int, theirs: bool, depth: int
+) -> None:
+    """Sudo may keep HOME: then another user could lead root's history into any file by a link."""
+    support.require(os.geteuid() == 0, "root, to give a folder to another user", outside=True)
+    home = tmp_path / "home"
+    state = home / ".local" / "state"
+    state.mkdir(parents=True)
+    changed = (state, state.parent, home)[depth]
+    changed.chmod(mode)
+    os.chown(changed, owner, owner)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    add_to_history(history_path(), "print 1")
+    settings.save(settings.state_path(), settings.Settings())
+    assert open_history().__class__ is (InMemoryHistory if theirs else FileHistory)
+    assert read_history(history_path()) == ([] if theirs else ["print 1"])
+    found = {path.name: path.stat().st_mode & 0o777 for path in state.rglob("*")}
+    wanted = {"dualdbg": 0o700, "history": 0o600, "dashboard.json": 0o600}
+    assert found == ({} if theirs else wanted)
+
+
+def test_a_history_that_others_could_read_is_the_user_s_alone_from_now_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    history_path().touch(0o644)
+    add_to_history(history_path(), "print 1")
+    assert history_path().stat().st_mode & 0o777 == 0o600

@@ -71,15 +71,18 @@ def test_a_folder_that_others_can_write_is_not_trusted(
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can make another user's folder")
+@pytest.mark.parametrize("place", [".", ".cache"])
 def test_under_sudo_the_users_own_cache_is_left_alone(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
-    os.chown(tmp_path, 12345, 12345)
+    """Also a folder of root's in it: the user can put another in its place."""
+    (tmp_path / ".cache").mkdir(mode=0o755)
+    os.chown(tmp_path / place, 12345, 12345)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = cache.cache_directory()
     assert not folder.is_relative_to(tmp_path)
-    assert not (tmp_path / ".cache").exists()
+    assert not list((tmp_path / ".cache").iterdir())
 
 
 def test_a_file_is_there_whole_or_not_at_all(own_cache: Path) -> None:

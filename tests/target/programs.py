@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dualdbg.model import Exit
+
 # Prints what a program can see of its surroundings. Addresses and thread identities differ from run to run.
 SURROUNDINGS = """
 import __main__, builtins, gc, locale, os, re, signal, sys, threading, warnings
@@ -259,3 +261,32 @@ PROGRAMS: dict[str, Program] = {
         env={"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
     ),
 }
+
+# Prints three children, of which two have lost their parent; a line of input ends them, and it tells which it reaped.
+ORPHANS = """
+import os, time
+def start(how, orphaned):
+    gate, opened = os.pipe()
+    told, tell = os.pipe()
+    helper = os.fork() if orphaned else 0
+    if helper == 0:
+        child = os.fork()
+        if child == 0:
+            os.close(opened)
+            os.read(gate, 1)
+            exec(how)
+        if orphaned:
+            os.write(tell, b"%d" % child)
+            os._exit(0)
+        return child, opened
+    os.waitpid(helper, 0)
+    return int(os.read(told, 20)), opened
+children = [start("os._exit(7)", True), start("os.kill(os.getpid(), 40)", True), start("os._exit(5)", False)]
+print(*(child for child, _ in children), flush=True)
+input()
+for _, opened in children:
+    os.close(opened)
+print(os.wait()[0], flush=True)
+time.sleep(1000)
+"""
+ORPHANS_END = [Exit(code=7), Exit(signal=40), Exit()]  # the program itself has the status of the last one

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from dualdbg import session_folders
+from dualdbg import afterwards, session_folders
 from tests import support
 
 # Says what it has made, and then is what the test makes of it.
@@ -26,7 +29,7 @@ if sys.argv[2] == "soon":  # not in five seconds: a test waits them out
     assert "-lt 50 ]" in afterwards._SCRIPT
     afterwards._SCRIPT = afterwards._SCRIPT.replace("-lt 50 ]", "-lt 5 ]")
 exec(sys.argv[1])
-sys.stdout.flush()
+sys.stdout.flush()  # what it printed is told when all of it is done
 sys.stdin.read()
 """
 DEADLINE = 30.0
@@ -90,7 +93,8 @@ def test_what_an_ending_process_makes_is_removed_too(tmp_path: Path) -> None:
     """gdb may use a folder of ours until it has ended."""
     busy = "trap '' TERM; while :; do mkdir -p \"$0/$$\"; done"
     process, _ = start(
-        f"{MAKES}; child = subprocess.Popen(['/bin/sh', '-c', {busy!r}, str(folder)]);"
+        f"{MAKES}; child = subprocess.Popen(['/bin/sh', '-c', {busy!r}, str(folder)],"
+        " start_new_session=True);"
         "afterwards.end(child.pid)",
         tmp_path,
     )
@@ -165,7 +169,10 @@ def test_the_guard_ends_when_nothing_is_left_to_do(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_somebody_ended_is_replaced(tmp_path: Path) -> None:
-    process, _ = start(f"{MAKES}\nsys.stdin.readline(); session_folders.make(); print(flush=True)", tmp_path)
+    process, _ = start(
+        f"{MAKES}\nsys.stdout.flush(); sys.stdin.readline(); session_folders.make(); print(flush=True)",
+        tmp_path,
+    )
     guard = guard_of(process)
     guard.kill()
     support.wait_until(lambda: guard.status() == psutil.STATUS_ZOMBIE, DEADLINE, "the guard is dead")
@@ -278,3 +285,31 @@ def test_what_was_asked_something_ends_with_us(asks: str, how: int, tmp_path: Pa
     end(process, how)
     child = int(told.read_text())
     support.wait_until(lambda: not support.is_running(child), DEADLINE, "it was ended")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user, for whom limits count")
+def test_the_guard_does_its_duties_where_no_process_is_to_be_had() -> None:
+    """Dash ends at a fork that fails, and everything would stay."""
+    user = 61_000 + os.getpid() % 1000
+    folder = Path(tempfile.mkdtemp(prefix="no-processes-", dir="/tmp"))
+    os.chown(folder, user, user)
+    as_user: dict[str, Any] = {"user": user, "group": user, "extra_groups": [], "start_new_session": True}
+    try:
+        for name in ("one", "two words"):
+            (folder / name / "sub").mkdir(parents=True)
+            os.chown(folder / name, user, user)
+            os.chown(folder / name / "sub", user, user)
+        child = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; exec sleep 1000"], **as_user)
+        duties = [f"end {child.pid} {afterwards.began_at(child.pid)}", f"remove {folder}/one", "drop"]
+        lines = [
+            f"{number} {duty}\n" for number, duty in enumerate([*duties, f"remove {folder}/two words"], 1)
+        ]
+        with subprocess.Popen(
+            ["/bin/sh", "-c", afterwards._SCRIPT], stdin=subprocess.PIPE, text=True, **as_user
+        ) as guard:
+            support.limit_processes(guard.pid)
+            guard.communicate("".join(lines), timeout=60)
+        assert child.wait(DEADLINE) == -signal.SIGKILL
+        assert list(folder.iterdir()) == []
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -175,6 +176,23 @@ def test_the_folder_is_ours_alone_and_goes(tmp_path: Path) -> None:
         assert not path.parent.exists(), "it has done its work"
 
     run(scenario)
+
+
+def test_a_call_at_the_moment_of_closing_is_turned_away(way: str) -> None:
+    async def run() -> None:
+        troubles: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, about: troubles.append(about))
+        async with opened() as point:
+            reader, writer = await point.call()
+            while not point.point._tasks:  # accepted, and not looked at yet
+                await asyncio.sleep(0)
+            point.point.close()
+            assert await reader.read() == b""
+            writer.close()
+        gc.collect()
+        assert troubles == []
+
+    asyncio.run(run())
 
 
 @as_root

@@ -27,7 +27,6 @@ from tests import support
 # Every call in dualdbg that starts a program without saying which environment it gets, and why that is right.
 WITH_OUR_ENVIRONMENT = {
     "dualdbg/cli/terminal_guard.py": "stty, for the user's terminal",
-    "dualdbg/symbols/names/demangle.py": "c++filt, by its path",
     "dualdbg/target/doctor.py": "/bin/sh, which waits to be traced",
     "dualdbg/target/guard.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/afterwards.py": "/bin/sh, which reads no start-up file for a command",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.driver import Done, dualdbg
+from tests import rows, support
+from tests.cli.driver import DUALDBG, Done, dualdbg, environment
 from tests.cli.surroundings import as_other_user
 from tests.support import require
 
@@ -41,6 +43,31 @@ def test_stops_steps_and_values_do_without(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 60
 
 
+# The first differ in who meets the limit: the target, the target and dualdbg, the target when it begins to be traced.
+LIMITS = [5, 6, 9, 12, 1, 2, 3, 4, 7, 8, 10, 11]
+
+
+@pytest.mark.parametrize("limit", rows.some(LIMITS, 4))
+def test_each_limit_of_processes_is_told_with_what_to_type(limit: int) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="few-processes-", dir="/tmp"))
+    folder.chmod(0o777)
+    (folder / "program.py").write_text("x = 1\nprint(x)\n")
+    words = ["run", "--batch", "-b", "program.py:2", "-x", "bt", str(folder / "program.py")]
+    command = as_other_user(f"--nproc={limit}").around([*DUALDBG, *words], folder)
+    try:
+        done = subprocess.run(
+            command, cwd="/", env=environment(), capture_output=True, text=True, timeout=120
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if done.returncode == 0:  # it was enough: some machines need fewer
+        assert "program.py:2" in done.stdout
+        return
+    lines = done.stderr.splitlines()
+    told = [number for number, line in enumerate(lines) if line.startswith("dualdbg: ")]
+    assert told and all(lines[number + 1].startswith("  ulimit -u") for number in told), done
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
     """``threads``: that the process may have; pydevd needs three of its own."""
@@ -67,3 +94,38 @@ def test_an_attach_says_why_there_is_no_python_control(threads: int) -> None:
         finally:
             process.kill()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("words", [["run", "--batch"], ["dap", "--listen", "0"]], ids=["run", "dap"])
+def test_a_signal_ends_us_when_no_thread_is_to_be_had(words: list[str], number: signal.Signals) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="no-threads-", dir="/tmp"))
+    folder.chmod(0o777)
+    (folder / "program.py").write_text("import time\nprint('running', flush=True)\ntime.sleep(1000)\n")
+    program = [str(folder / "program.py")] if "run" in words else []
+    command = as_other_user("--nproc=1000").around([*DUALDBG, *words, *program], folder)
+    try:
+        with subprocess.Popen(
+            command,
+            cwd="/",
+            env=environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        ) as process:
+            try:
+                assert process.stdout is not None
+                line = process.stdout.readline()
+                while "running" not in line and "waiting" not in line:
+                    assert line, "it has ended"
+                    line = process.stdout.readline()
+                support.limit_processes(process.pid)
+                process.send_signal(number)
+                status = process.wait(60)
+                said = process.stdout.read()
+                assert status == 128 + number, said
+                assert "Traceback" not in said
+            finally:
+                process.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -18,6 +18,7 @@ from dualdbg.target.launcher import Launch, Meeting, spawn
 from tests import support
 
 from .client import DEADLINE, connected, outcome
+from .programs import ORPHANS, ORPHANS_END
 
 
 def piped(**what: Any) -> Launch:
@@ -216,6 +217,27 @@ def test_a_spared_process_outlives_the_rest() -> None:
             os.kill(spared, signal.SIGKILL)
 
     asyncio.run(run())
+
+
+def test_how_a_process_without_a_parent_ended_is_known() -> None:
+    async def run() -> list[Exit]:
+        async with connected(piped(code=ORPHANS)) as client:
+            await client.start()
+            target = client.target
+            assert target.stdout is not None and target.stdin is not None
+            children = [int(word) for word in (await target.stdout.readline()).split()]
+            for pid in children:
+                target.keep(pid)
+            target.stdin.write(b"go\n")
+            assert int(await target.stdout.readline()) == children[2]
+            support.wait_until(lambda: not any(map(support.is_running, children)), what="their end")
+            ends = [await target.how_ended(pid) for pid in children]
+            target.kill()
+            await target.cleared()
+            assert [await target.how_ended(pid) for pid in children] == ends
+            return ends
+
+    assert asyncio.run(run()) == ORPHANS_END
 
 
 def test_the_keeper_ends_with_the_target() -> None:

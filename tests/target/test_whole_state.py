@@ -8,6 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from dualdbg.errors import TargetError
 from dualdbg.target import preload
 from dualdbg.target.whole_state import WHOLE_STATE
 from tests import support
@@ -38,3 +41,21 @@ def test_a_call_leaves_a_system_call_and_vector_registers_as_they_were(tmp_path:
 
 def sleeps(pid: int) -> bool:
     return Path(f"/proc/{pid}/syscall").read_text().split()[0] == "35"  # nanosleep
+
+
+@pytest.mark.processes
+def test_what_a_compiler_leaves_that_is_killed_goes_with_our_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler has files of its own in TMPDIR, and no time to remove them when it is killed."""
+    for name in preload.COMPILERS:
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\necho "$TMPDIR" > {tmp_path}/told\n: > "$TMPDIR/cc.o"\nkill -9 $$\n'
+        )
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(TargetError, match="status -9") as caught:
+        WHOLE_STATE.compile()
+    assert caught.value.hint
+    folder = Path((tmp_path / "told").read_text().strip())
+    assert folder.name.startswith("dualdbg-") and not folder.exists()

@@ -138,7 +138,7 @@ def test_what_was_not_stored_by_us_is_refused(data: object) -> None:
 
 
 def test_settings_come_back(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "dashboard.json"
+    path = tmp_path / "dashboard.json"
     kept = settings.Settings("medium", {"medium": TREE}, "textual-light")
     settings.save(path, kept)
     assert settings.load(path) == kept

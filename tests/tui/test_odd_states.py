@@ -139,7 +139,7 @@ def test_the_target_goes_while_a_pane_waits(tmp_path: Path) -> None:
         session.stops(frame(), variables=lambda: late)
         await screen.until(lambda: bool(screen.app.views.stack.rows), "the stack")
         session.ends(Exited(Exit(signal=9)), State.EXITED)
-        await screen.until(lambda: "ended by signal 9" in screen.text(), "the end")
+        await screen.until(lambda: "ended by SIGKILL" in screen.text(), "the end")
         late.set_result([value("ghost", "1")])
         await screen.pilot.pause()
         assert "ghost" not in screen.text()

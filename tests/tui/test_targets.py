@@ -11,6 +11,7 @@ import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg.errors import EngineError
@@ -210,11 +211,11 @@ def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting
     assert "State:\tT" not in status.read_text()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_an_ended_dashboard_leaves_the_terminal_clean_and_the_process_running(
     tmp_path: Path, waiting: int, number: signal.Signals
 ) -> None:
-    """A SIGHUP may come from `kill`: the terminal is there still."""
+    """Signals may come from `kill`: the terminal is there still, and Ctrl-C is a key there."""
     terminal = terminal_of(tmp_path, "attach", "--tui", str(waiting))
     try:
         before = termios.tcgetattr(terminal.master)
@@ -234,7 +235,7 @@ def test_an_ended_dashboard_leaves_the_terminal_clean_and_the_process_running(
     assert is_running(waiting)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_an_ended_choice_of_a_process_leaves_the_terminal_clean(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -248,6 +249,23 @@ def test_an_ended_choice_of_a_process_leaves_the_terminal_clean(
         terminal.until(lambda: termios.tcgetattr(terminal.master) == before, "its modes")
     finally:
         terminal.close()
+
+
+def test_sigint_from_outside_ends_the_program_and_ctrl_c_does_not(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("one = 1\ntwo = 2\nthree = 3\n")
+    terminal = terminal_of(tmp_path, "run", "--tui", "-b", "program.py:2", str(script))
+    try:
+        terminal.until(lambda: terminal.shows("breakpoint 1, thread"), "the stop")
+        below = psutil.Process(terminal.pid).children(recursive=True)
+        program = next(one.pid for one in below if str(script) in one.cmdline()[1:2])
+        terminal.send("ctrl+c", "f10")
+        terminal.until(lambda: terminal.shows("▶3"), "the next line")
+        os.kill(terminal.pid, signal.SIGINT)
+        assert terminal.wait(90.0) == 128 + signal.SIGINT
+    finally:
+        terminal.close()
+    wait_until(lambda: not is_running(program), 30.0, "the end of the program")
 
 
 def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:

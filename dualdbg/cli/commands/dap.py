@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...config import working_directory
-from ...errors import UsageError
+from ...errors import DualdbgError, UsageError
 from .. import streams
 from ..arguments import Parser, Program, check_script, split_program
 
@@ -34,6 +34,7 @@ def main(words: list[str]) -> int:
             )
     from ...dap.admission import read_secret
     from ...dap.offer import Offer
+    from ...dap.presentation.bodies import UNKNOWN_CODE
     from ...dap.server import serve_socket, serve_stdio
     from ..event_loop import run
 
@@ -48,6 +49,8 @@ def main(words: list[str]) -> int:
         ended_by = run(serve_socket(*read_address(given.listen), offer, _say_ready))
     if ended_by is not None:
         return 128 + ended_by  # as a shell shows it
+    if wanted and offer.exit_code == UNKNOWN_CODE:
+        return DualdbgError.exit_status
     return (offer.exit_code or 0) if wanted else 0
 
 

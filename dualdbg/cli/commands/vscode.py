@@ -140,7 +140,7 @@ def _start_for_two(words: list[str]) -> NoReturn:
         "id into VS Code's settings.",
     )
     add = parser.add_argument
-    add("--port", type=int, default=_PORT, help=f"where debugpy listens (default: {_PORT})")
+    add("--port", type=int, default=_PORT, help=f"where it waits for the editor (default: {_PORT})")
     add("--settings", metavar="FILE", default=".vscode/settings.json", help="gets dualdbg.pid")
     add("--python", metavar="PATH", help="the interpreter")
     add("script", metavar="SCRIPT")

@@ -6,7 +6,6 @@ for ``--json``. Nothing here looks at a file, a process or the session.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
@@ -28,6 +27,8 @@ from ...model import (
 from ...protocol import dap_types as dap
 from ..client.conventions import Client
 from ..client.wording import for_an_editor
+
+UNKNOWN_CODE = -1  # of a program of which nobody can tell how it ended
 
 _REASONS = {
     Reason.ENTRY: "entry",
@@ -175,17 +176,7 @@ def _first_place(row: Breakpoint) -> Location | None:
 
 
 def exit_code(code: int | None, number: int | None) -> int:
-    """The exit status as a shell would show it: 128 + n for a signal."""
+    """The exit status as a shell would show it: 128 + n for a signal; UNKNOWN_CODE where nobody can tell."""
     if code is not None:
         return code
-    return 128 + number if number is not None else -1
-
-
-def exit_text(number: int | None) -> str | None:
-    """What to say of a program that a signal ended."""
-    if number is None:
-        return None
-    try:
-        return f"The program was ended by {signal.Signals(number).name}.\n"
-    except ValueError:
-        return f"The program was ended by signal {number}.\n"
+    return 128 + number if number is not None else UNKNOWN_CODE

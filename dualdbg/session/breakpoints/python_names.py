@@ -43,15 +43,21 @@ class PythonNames:
         return interpreter.inspect(self._what.python, self._environment, str(self._folder), cache_directory())
 
     @cached_property
-    def _search_path(self) -> list[str]:
-        first = self._script.resolve().parent if self._script is not None else self._folder
-        return [str(first), *self._facts.search_path]
+    def _own_folder(self) -> str:
+        return str(self._script.resolve().parent if self._script is not None else self._folder)
+
+    @property
+    def _unasked(self) -> str:
+        return self._what.unasked or _NO_INTERPRETER
 
     def find(self, name: str) -> FunctionPlace | NoFunction:
         """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
-        if not self._what.python:
-            return NoFunction(None, _NO_INTERPRETER)
-        return find_function(name, self._script, self._search_path, self._facts.built_in)
+        if self._what.python:
+            path = [self._own_folder, *self._facts.search_path]
+            return find_function(name, self._script, path, self._facts.built_in)
+        # Nobody says where the program finds its modules. Those beside its script it finds first.
+        found = find_function(name, self._script, [self._own_folder]) if self._script is not None else None
+        return found if isinstance(found, FunctionPlace) else NoFunction(None, self._unasked)
 
     def resolve(self, name: str) -> Resolved:
         """What a name stands for.
@@ -60,12 +66,12 @@ class PythonNames:
         interpreter fails.
         """
         if not self._what.python:
-            return Resolved(name, None, (), None, (), None, _NO_INTERPRETER)
+            return Resolved(name, None, (), None, (), None, self._unasked)
         [answer] = find_entries(
             self._what.python,
             [name],
             directory=self._folder,
             environment=self._environment,
-            search_path=self._search_path,
+            search_path=[self._own_folder, *self._facts.search_path],
         )
         return answer

@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
+from ...errors import TargetError
+from ...in_thread import run
 from ...patience import patient
 from .rust_names import demangle_rust
 
@@ -59,14 +61,16 @@ def _filter(names: frozenset[bytes]) -> dict[bytes, str]:
         return {}
     ordered = sorted(names)
     try:
-        done = subprocess.run(
+        done = run(
             [program],
             input=b"\n".join(ordered) + b"\n",
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             timeout=_FILTER_SECONDS,
-            check=True,
         )
-    except (OSError, subprocess.SubprocessError):  # the names stay mangled
+    except (OSError, subprocess.TimeoutExpired, TargetError):  # the names stay mangled
+        return {}
+    if done.returncode:
         return {}
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     return dict(zip(ordered, lines, strict=True)) if len(lines) == len(ordered) else {}

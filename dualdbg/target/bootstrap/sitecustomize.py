@@ -545,6 +545,21 @@ def worded(error: BaseException) -> str:
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
+def why_not_run(error: BaseException) -> str:
+    """Why there is no debugger; and in a line below it what to type, where that is known. The process ends then."""
+    if isinstance(error, SessionEnded):
+        return str(error)
+    try:
+        os.close(0)  # it may be that too many files are open, and one is to be read
+    except OSError:
+        pass
+    try:
+        short = load_beside("../../shared/shortages").of(error)
+    except (OSError, MemoryError):
+        short = None
+    return "%s\n  %s" % short if short is not None else "%s: %s" % (type(error).__name__, worded(error))
+
+
 def start() -> None:
     ours = sys.modules[__name__]
     if SETTINGS in os.environ or FOLLOW in os.environ:
@@ -565,10 +580,7 @@ def start() -> None:
         if settings is not None and settings.get("host"):  # it runs on natively; the session says why
             tell_failure(settings, "%s: %s" % (type(error).__name__, worded(error)))
         elif settings is not None:  # `site` would swallow it and run the program without a debugger
-            why = (
-                error if isinstance(error, SessionEnded) else "%s: %s" % (type(error).__name__, worded(error))
-            )
-            message = "dualdbg: the program is not run: %s\n" % why
+            message = "dualdbg: the program is not run: %s\n" % why_not_run(error)
             os.write(2, message.encode("utf-8", "replace"))
             os._exit(FAILED)
         # A descendant runs on without a debugger; the session sees that its call has ended, and says so.

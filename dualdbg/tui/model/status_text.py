@@ -41,9 +41,8 @@ def without_stop(state: State, exit: Exit | None) -> str:
         lost = "gdb is gone; " if state is State.LOST else ""
         if exit is None:
             return f"{lost}the target is lost"
-        if exit.signal is not None:
-            return f"{lost}the program was ended by signal {exit.signal}"
-        return f"{lost}the program ended with status {exit.code}"
+        known = exit.code is not None or exit.signal is not None
+        return f"{lost}the program {exit.in_words() if known else 'ended; its status is not known'}"
     if state is State.DETACHED:
         return "detached: the program runs on without us"
     if state is State.STARTING:

@@ -181,6 +181,7 @@ class TypesObject:
             return subprocess.run(
                 command,
                 cwd=folder,
+                env={**os.environ, "TMPDIR": str(folder)},  # what a compiler leaves that is killed goes too
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
