@@ -52,34 +52,29 @@ end() {
     while { lives "$1" "$2" || kill -s 0 -- "-$1"; } && [ $tries -lt 20 ]; do sleep 0.1; tries=$((tries + 1)); done
 }
 last=0
-finish() {  # builtins only, and rm in our place: there may be no process to be had, which has ended what follows then
-    trap - EXIT
-    set --
-    number=0
+each() {  # does all duties, in the way $1
+    way=$1 number=0
+    set --  # the folders, for one rm
     while [ $number -lt $last ]; do
         number=$((number + 1))
         eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
-        case $verb in
-            end) kill_it $arguments ;;
-            remove) set -- "$@" "$arguments" ;;
+        case $way:$verb in
+            patiently:end) end $arguments & ;;
+            patiently:remove) rm -rf -- "$arguments" || rm -rf -- "$arguments" ;;
+            at-once:end) kill_it $arguments ;;
+            at-once:remove) set -- "$@" "$arguments" ;;
         esac
     done
-    exec rm -rf -- "$@"  # also what has ended by now may have made files meanwhile
+    case $way in at-once) exec rm -rf -- "$@" ;; esac
 }
 while read -r number verb arguments; do
     eval "verb_$number=\$verb arguments_$number=\$arguments"
     if [ "$number" -gt $last ]; then last=$number; fi
 done
-trap finish EXIT
-number=0
-while [ $number -lt $last ]; do
-    number=$((number + 1))
-    eval "verb=\${verb_$number-} arguments=\${arguments_$number-}"
-    case $verb in
-        end) end $arguments & ;;
-        remove) rm -rf -- "$arguments" || rm -rf -- "$arguments" ;;
-    esac
-done
+# Once more, by builtins and rm in our place: there may be no process to be had, which ends the shell at `each
+# patiently`. Else what has ended by now may have made files meanwhile.
+trap 'trap - EXIT; each at-once' EXIT
+each patiently
 wait
 """
 )

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import fcntl
 import os
+import signal
+import struct
 from pathlib import Path
 
 from .model import Exit
+
+# struct pidfd_info and its ioctl (linux/pidfd.h). From Linux 6.15 on it tells the status of a process that is reaped.
+_INFO = struct.Struct(
+    "=QQ11Ii"
+)  # mask, control group, numbers of the process and of its users, status of wait(2)
+_PIDFD_GET_INFO = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
+_PIDFD_INFO_EXIT = 1 << 3
 
 _EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat
 
@@ -31,8 +43,66 @@ def end_of(pid: int) -> Exit | None:
             return None
     except OSError:
         return None
-    status = int(fields[_EXIT_CODE])
+    return exit_of(int(fields[_EXIT_CODE]))
+
+
+def exit_of(status: int) -> Exit:
+    """What a status of wait(2) means."""
     return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(os.WEXITSTATUS(status))
+
+
+class HeldProcess:
+    """A process that is held by a pidfd (pidfd_open(2)), so that its number stays its own until :meth:`close`.
+
+    ``gone`` is set when all its threads have ended; ``exit`` is how, or None where its parent has reaped it and the
+    kernel is older than 6.15. For the thread of the event loop. Raises OSError where the process cannot be held, of
+    these ProcessLookupError when it has ended.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.exit: Exit | None = None
+        self.gone = asyncio.Event()
+        self._pidfd: int | None = os.pidfd_open(pid)
+        asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
+
+    async def wait(self) -> Exit:
+        """Waits for its end. Empty where it is not known how it ended."""
+        await self.gone.wait()
+        return self.exit or Exit()
+
+    def send(self, number: int) -> None:
+        """Send it a signal, if it has not ended."""
+        try:
+            if self._pidfd is not None:
+                signal.pidfd_send_signal(self._pidfd, number)
+        except ProcessLookupError:
+            pass  # it ended a moment ago
+
+    def close(self) -> None:
+        """Hold it no longer. May be called again."""
+        if self._pidfd is not None:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+
+    def _ended(self) -> None:
+        assert self._pidfd is not None
+        self.exit = end_of(self.pid) or _end_of_reaped(self._pidfd)
+        self.gone.set()
+        self.close()
+
+
+def _end_of_reaped(pidfd: int) -> Exit | None:
+    """How a process has ended that was reaped after the pidfd was opened. None where the kernel does not tell."""
+    asked = _INFO.pack(_PIDFD_INFO_EXIT, *[0] * 13)
+    try:
+        told = _INFO.unpack(fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked))
+    except OSError as error:
+        if error.errno in (errno.ENOTTY, errno.EINVAL, errno.ESRCH):  # a kernel that has not learnt it yet
+            return None
+        raise
+    return exit_of(told[-1]) if told[0] & _PIDFD_INFO_EXIT else None
 
 
 def _no_thread_lives(pid: int) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from contextlib import suppress
 from typing import Any
 
 
 def wake(process: subprocess.Popen[Any]) -> None:
     """Call it before ``process``, a child of ours, is asked for something or waited for. Nothing where it has ended."""
-    process.send_signal(signal.SIGCONT)
+    # sudo is root's, and may have left our session: then only root stops or wakes it (kill(2)).
+    with suppress(PermissionError):
+        process.send_signal(signal.SIGCONT)

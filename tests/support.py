@@ -27,6 +27,10 @@ NO_SKIPS = (
     IN_CI or os.environ.get("DUALDBG_TEST_EDITORS") == "1"
 )  # components that were asked for by name: a test fails without them
 OUTSIDE = "outside of this project: "  # the beginning of the reason of a skip that is allowed in CI
+KERNEL_TELLS = tuple(map(int, os.uname().release.split(".")[:2])) >= (
+    6,
+    15,
+)  # how a process ended that is reaped
 
 T = TypeVar("T")
 

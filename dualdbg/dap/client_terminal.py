@@ -142,9 +142,8 @@ class TerminalTarget:
             end = self._others.get(row["pid"]) if "pid" in row else self._end
             if end is not None and not end.done():
                 end.set_result(Exit(row["code"], row["signal"]))
-        if (
-            not self._end.done()
-        ):  # the terminal was closed: the helper is gone, and the keeper ends the program
+        if not self._end.done():
+            # The terminal was closed: the helper is gone, and the keeper ends the program.
             self._end.set_result(Exit(signal=9))
         for end in self._others.values():
             if not end.done():

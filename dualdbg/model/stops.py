@@ -85,9 +85,7 @@ class Exit:
         if self.signal is not None:
             return f"was ended by {_signal_in_words(self.signal)}"
         if self.code is None:
-            return (
-                "ended; with what status is not known: its parent has taken it, and gdb did not see the end"
-            )
+            return "ended; with what status is not known: its parent has taken it, and gdb missed the end"
         return f"ended with status {self.code}"
 
 

@@ -21,6 +21,7 @@ from ..in_thread import in_thread
 from ..known.python_files import holds_interpreter
 from ..model import Reason
 from ..patience import patient
+from ..process_end import HeldProcess
 from ..resources import resource_directory
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.procfs import is_stopped
@@ -98,6 +99,7 @@ async def attach(
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
     session = Session(pid, native, python, started)
+    _watch_end(session)
     reports.go_to(session)
     keep_log(session, options)
     furnish(session, options, operators, _as_launched(pid))
@@ -143,6 +145,18 @@ async def attach(
         if lowering is not None:
             lowering.close()
     return session
+
+
+def _watch_end(session: Session) -> None:
+    """The kernel tells when the process ends: gdb may miss it. Raises TargetGone when it has."""
+    try:
+        process = HeldProcess(session.pid)
+    except ProcessLookupError as error:
+        raise TargetGone(f"process {session.pid} has ended") from error
+    except OSError:  # the kernel is too old or a sandbox refuses: gdb's word has to do
+        return
+    session.wait_for_exit = process.wait
+    session.at_close.append(process.close)
 
 
 async def _attach_lowered(session: Session, native: GdbEngine, was_stopped: bool, lowering: Lowering) -> None:

@@ -31,11 +31,10 @@ from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_
 from ..target.permission import yama_scope
 from ..target.terminal import Terminal
 from .breakpoints.shared import SharedBreakpoints, SharedTable
-from .death_watch import watch_death
 from .preloads import compiled
 from .session import Session
 from .start import Options, launch
-from .transitions.ending import detached, exited
+from .transitions.ending import detached
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # dualdbg_follow.py reads it
 EVERY_PYTHON = "python"
@@ -286,12 +285,7 @@ class Group:
 
         def subscribe(session: Session) -> None:
             child: Child = session.target
-            session.wait_for_exit = None  # gdb knows most of its end
             session.end_target = child.end
-            session.background(
-                child.watch(session.gdb_told_an_end, lambda exit: session.loop.put(exited, exit))
-            )
-            session.background(watch_death(session.loop))
             self._sessions[caller.pid] = session
             self._subscribe(Process(number, session, f"{caller.kind} of {caller.parent}, {caller.text}"))
 

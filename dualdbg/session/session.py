@@ -92,6 +92,7 @@ class Session:
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
         self.gdb_told_an_end = asyncio.Event()  # that of the target, or its own
+        self._gdbs_word = Exit()  # how the target has ended, as gdb tells it
         self._command = CommandLock()
         self.halts = Halts(self.loop)
 
@@ -188,22 +189,22 @@ class Session:
         """Begin to take the engines' reports."""
         self.loop.open()
         if self.wait_for_exit is not None:
-            self.background(self._watch_exit())
+            self.background(self._watch_exit(self.wait_for_exit))
             self.background(watch_death(self.loop))
 
-    async def _watch_exit(self) -> None:
-        assert self.wait_for_exit is not None
-        exit = await self.wait_for_exit()
-        if exit.signal == signal.SIGTRAP:
-            # Each SIGTRAP goes to gdb first. Where one ended the process without a word of gdb, gdb had let go of it
-            # with a breakpoint left in it: gdb's own end, which we hear of in a moment, is what has happened.
+    async def _watch_exit(self, wait: Callable[[], Awaitable[Exit]]) -> None:
+        exit = await wait()
+        # Perhaps only gdb knows how it ended. And each SIGTRAP goes to gdb first: where one ended the process without
+        # a word of gdb, gdb had let go of it with a breakpoint left in it, and gdb's own end is what has happened.
+        if exit in (Exit(), Exit(signal=signal.SIGTRAP)):
             await self._wait_for(self.gdb_told_an_end.wait(), GDB_GRACE)
-        self.loop.put(exited, exit)
+        self.loop.put(exited, self._gdbs_word if exit == Exit() else exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
+        self._gdbs_word = Exit(code=event.code, signal=_signal_number(event.signal))
         self.gdb_told_an_end.set()
         if self.wait_for_exit is None:
-            self.loop.put(exited, Exit(code=event.code, signal=_signal_number(event.signal)))
+            self.loop.put(exited, self._gdbs_word)
 
     def _native_refused(self, event: engine.NativeRefused) -> None:
         self.background(self._not_resumed(event))

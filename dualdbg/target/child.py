@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
-from collections.abc import Callable
 from typing import Protocol
 
 from ..errors import TargetGone
 from ..model import Exit
-from ..patience import patient
-from ..process_end import end_of
+from ..process_end import HeldProcess
 from .guard import KILL_TARGET, Guard
-
-_GRACE = patient(2.0)  # seconds in which gdb says how the process ended
 
 
 class Program(Protocol):
@@ -34,7 +29,7 @@ class Program(Protocol):
 
 
 class Child:
-    """Held by a pidfd (pidfd_open(2)), so that its number stays its own. Raises TargetGone when it has ended."""
+    """Raises TargetGone when it has ended."""
 
     left = 0  # what it leaves ends with the launched program: nothing is counted here
 
@@ -43,46 +38,26 @@ class Child:
         program.keep(pid)  # it may have been detached as what it was before exec
         self.pid = pid
         try:
-            self._descriptor = os.pidfd_open(pid)
+            self._held = HeldProcess(pid)
         except ProcessLookupError as error:
             raise TargetGone(f"process {pid} has ended") from error
         self._guard: Guard | None = None
         self._killed = False
-        self._gone = asyncio.Event()
-        asyncio.get_running_loop().add_reader(self._descriptor, self._ended)
-
-    def _ended(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._descriptor)
-        os.close(self._descriptor)
-        self._gone.set()
 
     def joined(self) -> None:
         """From now on it belongs to the session: it does not outlive dualdbg."""
-        if self._gone.is_set():  # another process may have its number
+        if self._held.gone.is_set():  # another process may have its number
             return
         self._guard = Guard(KILL_TARGET)
         os.write(self._guard.pipe, f"{self.pid}\n".encode())
 
     async def wait(self) -> Exit:
         """Waits for its end. Empty where only its parent and gdb know how it ended."""
-        await self._gone.wait()
+        await self._held.gone.wait()
         self._call_off()
         if self._killed:
             return Exit(signal=signal.SIGKILL)
-        return end_of(self.pid) or await self._program.how_ended(self.pid)
-
-    async def watch(self, gdb_told: asyncio.Event, tell: Callable[[Exit], None]) -> None:
-        """Call ``tell`` at its end, once gdb has had its time: it knows more, and ``gdb_told`` is set when it has told.
-
-        It is set as well when gdb has ended, and tells nothing any more.
-        """
-        found = await self.wait()
-        if not self._killed:
-            try:
-                await asyncio.wait_for(gdb_told.wait(), _GRACE)
-            except asyncio.TimeoutError:
-                pass
-        tell(found)
+        return self._held.exit or await self._program.how_ended(self.pid)
 
     def kill(self) -> None:
         """Ends it. A process that has not joined yet runs on, and its connection closes."""
@@ -91,17 +66,14 @@ class Child:
 
     def end(self) -> None:
         """Ends it, also while it joins: without its gdb it cannot run on."""
-        if self._gone.is_set():
+        if self._held.gone.is_set():
             return
         self._killed = True
-        try:
-            signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended a moment ago
+        self._held.send(signal.SIGKILL)
 
     def detach(self) -> None:
         """From now on it outlives dualdbg."""
-        if not self._gone.is_set():
+        if not self._held.gone.is_set():
             self._program.spare(self.pid)
         self._call_off()
 

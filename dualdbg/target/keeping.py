@@ -14,6 +14,7 @@ from typing import Any
 
 from dualdbg.environment import for_imports
 from dualdbg.model import Exit
+from dualdbg.process_end import exit_of
 from dualdbg.waking import wake
 
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -204,9 +205,9 @@ class KeptProgram:
             elif word == b"left":
                 self.left = int(number)
             elif word == b"ended":
-                self._ended(_exit(int(number)))
+                self._ended(exit_of(int(number)))
             elif word == b"reaped":
-                self._ends(int(number), _exit(int(status)))
+                self._ends(int(number), exit_of(int(status)))
             elif word == b"unknown":
                 self._ends(int(number), Exit())
 
@@ -221,9 +222,3 @@ class KeptProgram:
             os.close(self._program)
             self._program = None
         self.exit.set_result(exit)
-
-
-def _exit(status: int) -> Exit:
-    """What a status of wait(2) means."""
-    code = os.waitstatus_to_exitcode(status)
-    return Exit(code=code) if code >= 0 else Exit(signal=-code)

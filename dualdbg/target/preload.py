@@ -17,6 +17,7 @@ from ..patience import patient
 
 VARIABLE = "LD_PRELOAD"
 COMPILERS = ("cc", "gcc", "clang", "g++")
+_OPTIONS = ("-x", "c", "-O1", "-shared", "-fPIC")
 _DEADLINE = patient(60.0)  # seconds; it takes a tenth of one
 
 
@@ -50,17 +51,7 @@ class PreloadLibrary:
         try:
             with session_folders.temporary() as folder:
                 library = folder / "library.so"
-                command = [
-                    compiler,
-                    "-x",
-                    "c",
-                    "-O1",
-                    "-shared",
-                    "-fPIC",
-                    "-o",
-                    str(library),
-                    str(self.source),
-                ]
+                command = [compiler, *_OPTIONS, "-o", str(library), str(self.source)]
                 own = {**os.environ, "TMPDIR": str(folder)}  # what a compiler leaves that is killed goes too
                 done = run(
                     command, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_DEADLINE

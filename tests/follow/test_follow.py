@@ -11,7 +11,7 @@ import pytest
 from dualdbg.session.inferiors import Caller, is_wanted
 from tests import rows
 from tests.cli.driver import SECONDS, Done, dualdbg, json_run
-from tests.support import SAMPLES, other_interpreter
+from tests.support import KERNEL_TELLS, SAMPLES, other_interpreter
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
@@ -196,4 +196,13 @@ def test_a_signal_without_a_name_ends_a_child(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import os\nif os.fork() == 0:\n    os.kill(os.getpid(), 40)\nos.wait()\n")
     done = follow(argument="", program=program, at=())
+    signals = {event.get("process", 1): event["signal"] for event in done.of("exited")}
+    # gdb may lose how a process with several threads ended, and older kernels do not know it any more.
+    assert signals == {1: None, 2: 40} or (not KERNEL_TELLS and signals == {1: None, 2: None}), done
+
+
+def test_a_signal_without_a_name_ends_a_program_of_one_thread(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import subprocess\nsubprocess.run(['/bin/sh', '-c', 'kill -40 $$'])\n")
+    done = follow(argument="", program=program, wanted="sh", at=())
     assert {event.get("process", 1): event["signal"] for event in done.of("exited")} == {1: None, 2: 40}, done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exit, Exited
-from dualdbg.process_end import end_of
+from dualdbg.process_end import HeldProcess, end_of
 from tests.session.driver import Driver, run_session
-from tests.support import wait_until
+from tests.support import KERNEL_TELLS, wait_until
 
 PROGRAM = """\
 import threading, time
@@ -60,3 +61,38 @@ def test_how_it_ended_is_read_while_it_is_not_reaped(code: str, end: Exit) -> No
 
 def test_what_lives_has_no_end() -> None:
     assert end_of(os.getpid()) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "end"),
+    [("exit 7", Exit(7)), ("kill -KILL $$", Exit(signal=9)), ("kill -40 $$", Exit(signal=40))],
+)
+def test_how_it_ended_is_known_after_its_parent_has_reaped_it(how: str, end: Exit) -> None:
+    script = f"exec 3<&0; sh -c 'read line; {how}' <&3 & echo $!; wait; echo reaped"
+    with subprocess.Popen(
+        ["/bin/sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdin is not None and parent.stdout is not None
+        child = int(parent.stdout.readline())
+
+        async def hold() -> Exit:
+            held = HeldProcess(child)
+            parent.communicate("go\n", timeout=60)
+            assert not Path(f"/proc/{child}").exists()
+            exit = await held.wait()
+            held.send(signal.SIGTERM)  # to nobody
+            held.close()
+            return exit
+
+        assert asyncio.run(hold()) == (end if KERNEL_TELLS else Exit())
+
+
+def test_what_has_ended_cannot_be_held() -> None:
+    with subprocess.Popen(["/bin/true"]) as process:
+        process.wait()
+
+    async def hold() -> None:
+        HeldProcess(process.pid)
+
+    with pytest.raises(ProcessLookupError):
+        asyncio.run(hold())

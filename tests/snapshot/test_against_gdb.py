@@ -16,7 +16,16 @@ from tests.support import wait_until
 
 
 def compare(pid: int) -> int:
-    """The number of frames that were compared."""
+    """Of a process that is frozen where it happens to be: the number of frames that were compared."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: "T" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2], what="stopped")
+    try:
+        return _compare(pid)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _compare(pid: int) -> int:
     captured = capture(pid)
     unwinder = Assembler(captured).unwinder
     ours = {tid: [f.pc for f in unwinder.unwind(regs).frames] for tid, regs in captured.registers.items()}
@@ -34,15 +43,10 @@ def test_every_kind_of_stack(native_samples: Path) -> None:
 
 
 def test_any_instruction() -> None:
-    """A busy program, frozen where it happens to be, several times."""
+    """A busy program, several times."""
     with running("busy.py") as pid:
         for _ in range(5):
-            os.kill(pid, signal.SIGSTOP)
-            wait_until(
-                lambda: "T" in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2], what="stopped"
-            )
             assert compare(pid) > 10
-            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.torch

@@ -58,7 +58,14 @@ def end(process: subprocess.Popen[str], how: int = signal.SIGKILL) -> None:
 
 
 def guard_of(process: subprocess.Popen[str]) -> psutil.Process:
-    return next(one for one in psutil.Process(process.pid).children() if "dualdbg-guard" in one.cmdline())
+    found: list[psutil.Process] = []
+
+    def is_found() -> bool:  # a process has no command line for a moment after exec has closed what it closes
+        found[:] = [one for one in psutil.Process(process.pid).children() if "dualdbg-guard" in one.cmdline()]
+        return bool(found)
+
+    support.wait_until(is_found, DEADLINE, "the guard is there")
+    return found[0]
 
 
 MAKES = (

@@ -46,6 +46,10 @@ class PythonNames:
     def _own_folder(self) -> str:
         return str(self._script.resolve().parent if self._script is not None else self._folder)
 
+    @cached_property
+    def _search_path(self) -> list[str]:
+        return [self._own_folder, *self._facts.search_path]
+
     @property
     def _unasked(self) -> str:
         return self._what.unasked or _NO_INTERPRETER
@@ -53,8 +57,7 @@ class PythonNames:
     def find(self, name: str) -> FunctionPlace | NoFunction:
         """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
         if self._what.python:
-            path = [self._own_folder, *self._facts.search_path]
-            return find_function(name, self._script, path, self._facts.built_in)
+            return find_function(name, self._script, self._search_path, self._facts.built_in)
         # Nobody says where the program finds its modules. Those beside its script it finds first.
         found = find_function(name, self._script, [self._own_folder]) if self._script is not None else None
         return found if isinstance(found, FunctionPlace) else NoFunction(None, self._unasked)
@@ -72,6 +75,6 @@ class PythonNames:
             [name],
             directory=self._folder,
             environment=self._environment,
-            search_path=[self._own_folder, *self._facts.search_path],
+            search_path=self._search_path,
         )
         return answer

@@ -1,0 +1,101 @@
+"""The end of a process that is attached to is told, also where gdb does not notice it or loses how it came."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import support
+
+# When gdb lets many threads go on, with a signal that ends them all, it may meet threads that are not there any more.
+# It then says "Couldn't get registers: No such process", and nothing of the process from then on (gdb 13.1).
+PROGRAM = """\
+import os, sys, threading, time
+for _ in range(20):
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+os.kill(os.getpid(), 40)
+"""
+
+
+class Attached:
+    """dualdbg on a process, its events one after the other."""
+
+    def __init__(self, pid: int) -> None:
+        self.session = subprocess.Popen(
+            [sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--json"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(support.ROOT)},
+        )
+
+    def until(self, kind: str) -> dict[str, Any]:
+        assert self.session.stdout is not None
+        seen = []
+        for line in self.session.stdout:
+            event: dict[str, Any] = json.loads(line)
+            if event["event"] == kind:
+                return event
+            seen.append(line)
+        raise AssertionError(f"no event {kind} in\n{''.join(seen)}")
+
+    def type(self, command: str) -> None:
+        assert self.session.stdin is not None
+        print(command, file=self.session.stdin, flush=True)
+
+    def __enter__(self) -> Attached:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with self.session:
+            self.session.kill()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Any:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    with subprocess.Popen(
+        [sys.executable, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_it_is_killed_while_gdb_holds_it(program: subprocess.Popen[bytes]) -> None:
+    with Attached(program.pid) as attached:
+        attached.until("stopped")
+        program.kill()
+        exited = attached.until("exited")
+        assert (exited["code"], exited["signal"]) == (None, signal.SIGKILL)
+        assert attached.session.wait(60) == 128 + signal.SIGKILL
+    assert program.wait(60) == -signal.SIGKILL  # its parent has heard of it as well
+
+
+@pytest.mark.parametrize("time", range(3))
+def test_a_signal_ends_many_threads(program: subprocess.Popen[bytes], time: int) -> None:
+    with Attached(program.pid) as attached:
+        attached.until("stopped")
+        attached.type("continue")
+        assert program.stdin is not None
+        program.stdin.close()
+        stop = attached.until("stopped")
+        assert stop["description"] == "SIG40, Real-time event 40"
+        attached.type("continue")
+        program.wait(60)  # whoever reaps it takes its status along
+        exited = attached.until("exited")
+        assert exited["signal"] in ({40} if support.KERNEL_TELLS else {40, None})
+        assert exited["code"] is None
+    assert program.returncode == -40
