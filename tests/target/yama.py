@@ -19,6 +19,7 @@ ROOT = 0
 NOBODY = 65534
 _SECONDS = 1800  # for a job on an emulated machine; a row of commands takes three minutes
 _SUDOERS = "#65534 ALL=(ALL) NOPASSWD: ALL"
+_SUDOERS_FILE = "/etc/sudoers.d/test"
 _ENDS = "-- the job ended with "
 
 
@@ -53,8 +54,7 @@ def run(jobs: Sequence[Job], core: Path) -> dict[Job, Output]:
     interpreter = Path(sys.executable).resolve()
     paths = (interpreter, support.ROOT / "x", core)
     closed = {str(folder) for path in paths for folder in path.parents}
-    # From scope 3 no way leads back; and what a job without sudo is told is told before anybody may use it.
-    in_turn = sorted(jobs, key=lambda job: (job.scope, job.sudo))
+    in_turn = sorted(jobs, key=lambda job: job.scope)  # from scope 3 no way leads back
     commands = [
         f"chmod o+x {shlex.join(sorted(closed))}; cd {shlex.quote(str(support.ROOT))}",
         f"export HOME=/tmp CORE={shlex.quote(str(core))}",
@@ -74,8 +74,7 @@ def run(jobs: Sequence[Job], core: Path) -> dict[Job, Output]:
 
 
 def _commands(job: Job) -> Iterator[str]:
-    if job.sudo:
-        yield sudo_for_nobody()
+    yield sudo_for_nobody() if job.sudo else f"rm -f {_SUDOERS_FILE}"
     yield f"echo {job.scope} > /proc/sys/kernel/yama/ptrace_scope"
     by = f"setpriv --reuid={job.user} --regid={job.user} --clear-groups"
     yield f"timeout {_SECONDS} {by} {shlex.join([sys.executable, '-B', '-c', job.script, *job.arguments])}"
@@ -94,7 +93,7 @@ def _outputs(text: str) -> Iterator[Output]:
 
 def sudo_for_nobody() -> str:
     """Root's command that, in the virtual machine, lets nobody use sudo. Where sudo is not here, it is fetched."""
-    allow = f"hostname localhost; mkdir -p /etc/sudoers.d; echo {shlex.quote(_SUDOERS)} > /etc/sudoers.d/test"
+    allow = f"hostname localhost; mkdir -p /etc/sudoers.d; echo {shlex.quote(_SUDOERS)} > {_SUDOERS_FILE}"
     if shutil.which("sudo"):
         return allow
     folder = support.ROOT / "build" / "sudo"
