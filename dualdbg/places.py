@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from .trust import own_folder
 
 # What the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd).
 _REMOVED = " (deleted)"
+
+_TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp", os.curdir)
 
 NOWHERE = Path(os.devnull, "dualdbg")
 """A path at which nothing can be and nothing can be made."""
@@ -45,8 +46,21 @@ def here() -> Path:
 
 
 def temporary_folder() -> Path | None:
-    """Where temporary files can be made; None where there is no such place."""
+    """Where temporary files can be made; None where there is no such place.
+
+    The first good one of those that ``tempfile.gettempdir`` looks at. That one tries by a file, which stays where we
+    are killed before it is removed.
+    """
+    named = (os.environ.get(name, "") for name in ("TMPDIR", "TEMP", "TMP"))
+    return next(filter(_has_room, (here() / base for base in (*named, *_TEMPORARY) if base)), None)
+
+
+def _has_room(folder: Path) -> bool:
+    """Whether a file can be made in it."""
     try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        return None
+        system = os.statvfs(folder)
+    except OSError:
+        return False
+    # Some systems of files have no number of blocks or of files: 0.
+    is_full = (system.f_blocks and not system.f_bavail) or (system.f_files and not system.f_favail)
+    return not is_full and folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)

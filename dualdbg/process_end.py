@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import fcntl
 import os
 import signal
 import struct
+import time
 from pathlib import Path
 
 from .model import Exit
@@ -19,20 +19,27 @@ _INFO = struct.Struct(
 _PIDFD_GET_INFO = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
 _PIDFD_INFO_EXIT = 1 << 3
 
+_LOOK = 0.02  # seconds between two looks
+_START = 19  # when the process began, field 22
 _EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat
 
 
-def is_dead(pid: int) -> bool:
-    """Whether its main thread has ended, reaped or not."""
-    return _ended(f"/proc/{pid}/stat")
-
-
 def has_ended(pid: int) -> bool:
-    """Whether all its threads have ended, reaped or not."""
+    """Whether all its threads have ended, reaped or not. A main thread may end before others (pthread_exit(3))."""
     try:
-        return is_dead(pid) and _no_thread_lives(pid)
+        return _ended(f"/proc/{pid}/stat") and _no_thread_lives(pid)
     except OSError:
         return True
+
+
+async def ends_within(pid: int, seconds: float) -> bool:
+    """Whether it has ended. Where its main thread has, the others have so long to follow: they may be on their way."""
+    last = time.monotonic() + seconds
+    while not has_ended(pid):
+        if time.monotonic() > last or not _ended(f"/proc/{pid}/stat"):
+            return False
+        await asyncio.sleep(_LOOK)
+    return True
 
 
 def end_of(pid: int) -> Exit | None:
@@ -52,7 +59,7 @@ def exit_of(status: int) -> Exit:
 
 
 class HeldProcess:
-    """A process that is held by a pidfd (pidfd_open(2)), so that its number stays its own until :meth:`close`.
+    """A process that is held by a pidfd (pidfd_open(2)), so that another one with its number is not taken for it.
 
     ``gone`` is set when all its threads have ended; ``exit`` is how, or None where its parent has reaped it and the
     kernel is older than 6.15. For the thread of the event loop. Raises OSError where the process cannot be held, of
@@ -64,6 +71,7 @@ class HeldProcess:
         self.exit: Exit | None = None
         self.gone = asyncio.Event()
         self._pidfd: int | None = os.pidfd_open(pid)
+        self._start = _start(pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
 
     async def wait(self) -> Exit:
@@ -88,7 +96,9 @@ class HeldProcess:
 
     def _ended(self) -> None:
         assert self._pidfd is not None
-        self.exit = end_of(self.pid) or _end_of_reaped(self._pidfd)
+        self.exit = _end_of_reaped(self._pidfd)
+        if self.exit is None and _start(self.pid) == self._start:
+            self.exit = end_of(self.pid) or _end_of_reaped(self._pidfd)  # it may be reaped in between
         self.gone.set()
         self.close()
 
@@ -98,11 +108,16 @@ def _end_of_reaped(pidfd: int) -> Exit | None:
     asked = _INFO.pack(_PIDFD_INFO_EXIT, *[0] * 13)
     try:
         told = _INFO.unpack(fcntl.ioctl(pidfd, _PIDFD_GET_INFO, asked))
-    except OSError as error:
-        if error.errno in (errno.ENOTTY, errno.EINVAL, errno.ESRCH):  # a kernel that has not learnt it yet
-            return None
-        raise
+    except OSError:  # a kernel that has not learnt it yet, or a sandbox
+        return None
     return exit_of(told[-1]) if told[0] & _PIDFD_INFO_EXIT else None
+
+
+def _start(pid: int) -> str | None:
+    try:
+        return _fields(f"/proc/{pid}/stat")[_START]
+    except OSError:
+        return None
 
 
 def _no_thread_lives(pid: int) -> bool:

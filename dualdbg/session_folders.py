@@ -13,7 +13,6 @@ import os
 import secrets
 import shutil
 import stat
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,7 +38,10 @@ def bases() -> list[Path]:
 def make(base: Path | None = None) -> Path:
     """A new folder of mode 0700 in ``base``, or where temporary files are. Raises OSError."""
     _sweep_once(bases())
-    folder = _new_path(Path(tempfile.gettempdir()) if base is None else base)
+    base = temporary_folder() if base is None else base
+    if base is None:
+        raise FileNotFoundError(errno.ENOENT, "no folder for temporary files can be written to")
+    folder = _new_path(base)
     duty = afterwards.remove(folder)  # before there is a folder: we may be killed at any moment
     try:
         folder.mkdir(0o700)

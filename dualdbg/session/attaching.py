@@ -99,7 +99,6 @@ async def attach(
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
     session = Session(pid, native, python, started)
-    _watch_end(session)
     reports.go_to(session)
     keep_log(session, options)
     furnish(session, options, operators, _as_launched(pid))
@@ -118,6 +117,7 @@ async def attach(
     )
     session.before_detach.append(control.undo)
     try:
+        _watch_end(session)
         try:
             await native.start()
         except (EngineError, CommandError) as error:

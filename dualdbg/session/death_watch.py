@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..patience import patient
-from ..process_end import end_of, is_dead
+from ..process_end import end_of, has_ended
 from ..waiting import first_of
 from .loop import Loop
 from .transitions.ending import exited, target_died
@@ -24,7 +24,7 @@ async def watch_death(loop: Loop) -> None:
     seen = 0
     while not loop.ended.is_set():
         if loop.native_held.is_set():
-            if is_dead(loop.state.pid):
+            if has_ended(loop.state.pid):
                 loop.put(target_died)
                 return
             await asyncio.sleep(_INTERVAL)

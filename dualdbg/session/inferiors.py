@@ -272,6 +272,7 @@ class Group:
             assert meeting is not None
             child = Child(caller.pid, leader.target)
             if started_at(caller.pid) != caller.started:  # another process has this number by now
+                child.close()
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:
                 return child  # it waits until we hang up
@@ -286,6 +287,7 @@ class Group:
         def subscribe(session: Session) -> None:
             child: Child = session.target
             session.end_target = child.end
+            session.at_close.append(child.close)
             self._sessions[caller.pid] = session
             self._subscribe(Process(number, session, f"{caller.kind} of {caller.parent}, {caller.text}"))
 

@@ -20,7 +20,7 @@ from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Notice, Output, State, Stop
 from ..patience import patient
-from ..process_end import is_dead
+from ..process_end import ends_within
 from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
@@ -210,7 +210,7 @@ class Session:
         self.background(self._not_resumed(event))
 
     async def _not_resumed(self, event: engine.NativeRefused) -> None:
-        if is_dead(self.pid):
+        if await ends_within(self.pid, GDB_GRACE):
             await self.native.close(grace=0.0)  # there is nothing that it could still hold
             return
         self.loop.put(resume_failed, self.inspector.plain_thread(None))
@@ -474,12 +474,12 @@ class Session:
         if ours:
             await self._wait_for(self.target.cleared(), CLEAR_DEADLINE)
         await self.end_tasks()
-        for release in self.at_close:
-            release()
 
     async def end_tasks(self) -> None:
-        """Take no more reports, because the engines are gone."""
+        """Take no more reports, because the engines are gone, and give back what the session holds."""
         await self.loop.end_tasks()
+        for release in self.at_close:
+            release()
 
 
 def _signal_number(name: str | None) -> int | None:

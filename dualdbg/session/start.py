@@ -29,7 +29,7 @@ from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..patience import patient
 from ..places import here
-from ..process_end import end_of, is_dead
+from ..process_end import end_of, has_ended
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory, index_folder
@@ -252,7 +252,7 @@ async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> 
     reported = asyncio.ensure_future(session.target.wait())
     try:
         end = time.monotonic() + END_GRACE
-        while not (reported.done() or is_dead(session.pid)):
+        while not (reported.done() or has_ended(session.pid)):
             if native.gone or time.monotonic() > end:
                 return False
             await asyncio.sleep(END_LOOK)

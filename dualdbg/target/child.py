@@ -77,6 +77,10 @@ class Child:
             self._program.spare(self.pid)
         self._call_off()
 
+    def close(self) -> None:
+        """Its session is over."""
+        self._held.close()
+
     async def cleared(self) -> None:
         """Nothing to wait for: what descends from it ends with the launched program."""
 

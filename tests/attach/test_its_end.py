@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import support
+from tests.attach.test_attach import state_of
 
 # When gdb lets many threads go on, with a signal that ends them all, it may meet threads that are not there any more.
 # It then says "Couldn't get registers: No such process", and nothing of the process from then on (gdb 13.1).
@@ -23,6 +25,27 @@ for _ in range(20):
 print("ready", flush=True)
 sys.stdin.read()
 os.kill(os.getpid(), 40)
+"""
+
+# Its main thread ends with the first line that it reads, and the other one goes on.
+WITHOUT_MAIN_THREAD = """\
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) void tick(int number) { __asm__ volatile("" ::"r"(number) : "memory"); }
+static void *work(void *main_thread) {
+    pthread_join(*(pthread_t *)main_thread, NULL);
+    for (int number = 0; number < 5; number++) tick(number);
+    exit(7);
+}
+int main(void) {
+    pthread_t other, self = pthread_self();
+    pthread_create(&other, NULL, work, &self);
+    puts("ready");
+    fflush(stdout);
+    getchar();
+    pthread_exit(NULL);
+}
 """
 
 
@@ -99,3 +122,35 @@ def test_a_signal_ends_many_threads(program: subprocess.Popen[bytes], time: int)
         assert exited["signal"] in ({40} if support.KERNEL_TELLS else {40, None})
         assert exited["code"] is None
     assert program.returncode == -40
+
+
+def test_a_main_thread_that_ends_before_others(tmp_path: Path) -> None:
+    """What still runs stops as before, and nothing is taken for the end but the end."""
+    source, path = tmp_path / "program.c", tmp_path / "program"
+    source.write_text(WITHOUT_MAIN_THREAD)
+    compiler = support.require(shutil.which("gcc") or shutil.which("cc"), "a C compiler")
+    subprocess.run([compiler, "-g", "-O1", "-pthread", "-o", path, source], check=True)
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        try:
+            stops_at_each_call(program)
+        finally:
+            program.kill()
+
+
+def stops_at_each_call(program: subprocess.Popen[bytes]) -> None:
+    assert program.stdin is not None and program.stdout is not None
+    assert program.stdout.readline() == b"ready\n"
+    with Attached(program.pid) as attached:
+        attached.until("stopped")
+        attached.type("break tick")
+        attached.type("continue")
+        program.stdin.write(b"\n")
+        program.stdin.flush()
+        for number in range(5):
+            assert attached.until("stopped")["frame"]["function"] == "tick"
+            assert state_of(program.pid) == "Z", "the main thread has ended"
+            attached.type("print number")
+            assert attached.until("value")["value"] == str(number)
+            attached.type("continue")
+        exited = attached.until("exited")
+        assert (exited["code"], exited["signal"]) == (7, None)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from dualdbg.model import Exit, State
-from dualdbg.process_end import is_dead
+from dualdbg.process_end import has_ended
 from tests.session.driver import Driver, run_session
 from tests.support import wait_until
 
@@ -64,7 +64,7 @@ def test_the_target_was_killed_while_gdb_held_it(tmp_path: Path) -> None:
 
         async def kill() -> None:
             os.kill(session.pid, signal.SIGKILL)
-            wait_until(lambda: is_dead(session.pid), 60, "it is dead")
+            wait_until(lambda: has_ended(session.pid), 60, "it is dead")
 
         await session.interrupted(kill)
         assert await driver.exit() == Exit(signal=signal.SIGKILL)

@@ -96,6 +96,19 @@ def test_a_process_that_is_killed_while_it_makes_its_first_folder(event: str, tm
     support.wait_until(lambda: not list(tmp_path.iterdir()), DEADLINE, "the folder is gone")
 
 
+def test_nothing_else_is_made_where_temporary_files_are(tmp_path: Path) -> None:
+    """Not for a moment either: it would stay where we are killed in that."""
+    code = (
+        "made = []; sys.addaudithook(lambda event, arguments: event == 'open' and arguments[2] & os.O_CREAT"
+        " and isinstance(arguments[0], (str, Path)) and made.append(arguments[0]));"
+        " folder = session_folders.make(); print(folder, *made)"
+    )
+    process, line = start(code, tmp_path)
+    folder, *made = line.split()
+    assert [Path(path).parent for path in made] == [Path(folder)]
+    end(process)
+
+
 def test_what_an_ending_process_makes_is_removed_too(tmp_path: Path) -> None:
     """gdb may use a folder of ours until it has ended."""
     busy = "trap '' TERM; while :; do mkdir -p \"$0/$$\"; done"

@@ -337,7 +337,7 @@ def test_a_long_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.M
     """The path of a socket has 107 bytes at most."""
     long = tmp_path / ("x" * 100)
     long.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(long))
+    monkeypatch.setenv("TMPDIR", str(long))
 
     async def scenario(one: Point) -> None:
         assert one.point.why_a_port == ""
