@@ -74,6 +74,22 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def name_of(process: psutil.Process) -> str:
+    """Its name; empty when it has ended: dualdbg asks this and that of processes that are soon gone."""
+    try:
+        return str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def children_of(pid: int) -> list[psutil.Process]:
+    """The children of a process, none when it has ended."""
+    try:
+        return list(psutil.Process(pid).children())
+    except psutil.NoSuchProcess:
+        return []
+
+
 def limit_processes(pid: int) -> None:
     """From now on the process can start no other process and no thread, unless it is root's."""
     user = psutil.Process(pid).uids().real

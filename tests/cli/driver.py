@@ -19,7 +19,7 @@ from typing import Any
 import pexpect
 import psutil
 
-from tests.support import ROOT, wait_until
+from tests.support import ROOT, name_of, wait_until
 
 SECONDS = 180.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
 DUALDBG = [sys.executable, "-m", "dualdbg"]
@@ -134,7 +134,7 @@ class JsonRun:
     def gdb(self) -> psutil.Process:
         """The gdb of this session."""
         children = psutil.Process(self.process.pid).children(recursive=True)
-        return next(child for child in children if child.name() == "gdb")
+        return next(child for child in children if name_of(child) == "gdb")
 
     def family(self) -> list[psutil.Process]:
         """dualdbg and everything that it started."""

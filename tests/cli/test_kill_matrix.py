@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.cli.driver import JsonRun, json_run, terminal
-from tests.support import wait_until
+from tests.support import name_of, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def family_of(run: JsonRun) -> list[psutil.Process]:
     pid = next(event["pid"] for event in run.seen if event["event"] == "session")
     family = run.family()
     assert pid in [process.pid for process in family]
-    assert "gdb" in [process.name() for process in family]
+    assert "gdb" in [name_of(process) for process in family]
     return family
 
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.support import is_running, wait_until
+from tests.support import children_of, is_running, name_of, wait_until
 
 from .front_ends import Started, command_line
 from .test_while_starting import program_of, tracer_of
@@ -34,7 +33,7 @@ def joining(folder: Path, moment: str) -> Iterator[tuple[Started, int]]:
     program.write_text(FORKS)
     with command_line("--batch", "--follow=python")(program) as started:
         leader = wait_until(lambda: program_of(started.pid), 90, "the program")
-        children = wait_until(lambda: psutil.Process(leader).children(), 90, "a child")
+        children = wait_until(lambda: children_of(leader), 90, "a child")
         if moment == "gdb holds it":
             wait_until(lambda: tracer_of(children[0].pid), 90, "gdb attaches to a child")
         yield started, leader
@@ -57,7 +56,7 @@ def nothing_odd(text: str) -> None:
 @pytest.mark.parametrize("moment", ["it is there", "gdb holds it"])
 def test_the_session_ends_while_children_join(tmp_path: Path, moment: str, number: signal.Signals) -> None:
     with joining(tmp_path, moment) as (started, leader):
-        descendants = psutil.Process(leader).children()
+        descendants = children_of(leader)
         os.kill(started.pid, number)
         text, status = started.finish()
         wait_until(lambda: not any(is_running(one.pid) for one in descendants), 20, "the end of the children")
@@ -122,7 +121,7 @@ def test_a_child_whose_gdb_ends_while_it_joins_ends_and_the_rest_runs_on(tmp_pat
     start = command_line("--batch", "--follow=python", f"--log-dir={log}")
     with start(program, env={"PYTHONPATH": str(tmp_path)}) as started:
         leader = wait_until(lambda: program_of(started.pid), 90, "the program")
-        child = wait_until(lambda: psutil.Process(leader).children(), 90, "a child")[0].pid
+        child = wait_until(lambda: children_of(leader), 90, "a child")[0].pid
         wait_until(lambda: "exec-continue" in text_of(log / "process-2" / "gdb.log"), 20, "gdb lets it run")
         os.kill(tracer_of(child), signal.SIGKILL)
         text, status = started.finish()
@@ -138,4 +137,4 @@ def text_of(path: Path) -> str:
 
 
 def gdb_of(dualdbg: int) -> int:
-    return next((child.pid for child in psutil.Process(dualdbg).children() if child.name() == "gdb"), 0)
+    return next((child.pid for child in children_of(dualdbg) if name_of(child) == "gdb"), 0)

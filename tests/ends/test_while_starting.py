@@ -8,12 +8,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.cli.driver import dualdbg
 from tests.dap.client import Refused, StdioAdapter
-from tests.support import wait_until
+from tests.support import children_of, name_of, wait_until
 
 from .front_ends import COMMAND_LINES
 
@@ -125,8 +124,8 @@ def test_somebody_else_ends_it(tmp_path: Path, program: Path, moment: str, numbe
 
 def program_of(dualdbg: int) -> int:
     """The process id of the child of the keeper; 0 while there is none."""
-    children = psutil.Process(dualdbg).children()
-    return next((one.pid for child in children if child.name() != "gdb" for one in child.children()), 0)
+    keepers = [child.pid for child in children_of(dualdbg) if name_of(child) != "gdb"]
+    return next((one.pid for keeper in keepers for one in children_of(keeper)), 0)
 
 
 def tracer_of(pid: int) -> int:

@@ -11,7 +11,7 @@ import pytest
 from dualdbg.session.inferiors import Caller, is_wanted
 from tests import rows
 from tests.cli.driver import SECONDS, Done, dualdbg, json_run
-from tests.support import KERNEL_TELLS, SAMPLES, other_interpreter
+from tests.support import KERNEL_TELLS, SAMPLES, name_of, other_interpreter
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
@@ -109,7 +109,7 @@ def test_nothing_is_left_when_dualdbg_is_killed() -> None:
     with json_run("--follow", "python", "-b", AT_WORK, CHILDREN, "fork-loop") as run:
         assert {run.next("stopped").get("process", 1) for _ in range(2)} == {1, 2}
         us, *family = run.family()
-        assert len([process for process in family if process.name() == "gdb"]) == 2
+        assert len([process for process in family if name_of(process) == "gdb"]) == 2
         us.kill()
         _, alive = psutil.wait_procs(family, timeout=SECONDS)
         assert alive == []
