@@ -29,6 +29,7 @@ ELSEWHERE = {
     "dualdbg/tui/base.py: _BATCH": "how long what is said is collected",
     "dualdbg/tui/terminal/pty.py: _TICK": "between two looks",
     "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
+    "dualdbg/process_end.py: _LOOK": "between two looks",
     "dualdbg/session/death_watch.py: _INTERVAL": "between two looks",
     "dualdbg/session/stepping/freezing.py: _PAUSE": "between two tries",
     "dualdbg/target/bootstrap/dualdbg_log.py: LONGEST_WAIT": "how long the program waits for a session",
