@@ -1,4 +1,4 @@
-"""The end of a process as /proc tells it (proc(5)), also of one that is not a child of ours."""
+"""The end of a process as a pidfd and /proc tell it (proc(5)), also of one that is not a child of ours."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ import struct
 import time
 from pathlib import Path
 
+from .afterwards import began_at
 from .model import Exit
 
 # struct pidfd_info and its ioctl (linux/pidfd.h). From Linux 6.15 on it tells the status of a process that is reaped.
-_INFO = struct.Struct(
-    "=QQ11Ii"
-)  # mask, control group, numbers of the process and of its users, status of wait(2)
+# It has a mask, the control group, numbers of the process and of its users, and the status of wait(2).
+_INFO = struct.Struct("=QQ11Ii")
 _PIDFD_GET_INFO = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
 _PIDFD_INFO_EXIT = 1 << 3
 
 _LOOK = 0.02  # seconds between two looks
-_START = 19  # when the process began, field 22
 _EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat
 
 
@@ -71,7 +70,7 @@ class HeldProcess:
         self.exit: Exit | None = None
         self.gone = asyncio.Event()
         self._pidfd: int | None = os.pidfd_open(pid)
-        self._start = _start(pid)
+        self._began = began_at(pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
 
     async def wait(self) -> Exit:
@@ -97,7 +96,7 @@ class HeldProcess:
     def _ended(self) -> None:
         assert self._pidfd is not None
         self.exit = _end_of_reaped(self._pidfd)
-        if self.exit is None and _start(self.pid) == self._start:
+        if self.exit is None and began_at(self.pid) == self._began:
             self.exit = end_of(self.pid) or _end_of_reaped(self._pidfd)  # it may be reaped in between
         self.gone.set()
         self.close()
@@ -111,13 +110,6 @@ def _end_of_reaped(pidfd: int) -> Exit | None:
     except OSError:  # a kernel that has not learnt it yet, or a sandbox
         return None
     return exit_of(told[-1]) if told[0] & _PIDFD_INFO_EXIT else None
-
-
-def _start(pid: int) -> str | None:
-    try:
-        return _fields(f"/proc/{pid}/stat")[_START]
-    except OSError:
-        return None
 
 
 def _no_thread_lives(pid: int) -> bool:

@@ -27,10 +27,8 @@ NO_SKIPS = (
     IN_CI or os.environ.get("DUALDBG_TEST_EDITORS") == "1"
 )  # components that were asked for by name: a test fails without them
 OUTSIDE = "outside of this project: "  # the beginning of the reason of a skip that is allowed in CI
-KERNEL_TELLS = tuple(map(int, os.uname().release.split(".")[:2])) >= (
-    6,
-    15,
-)  # how a process ended that is reaped
+# How a process ended that is reaped.
+KERNEL_TELLS = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 15)
 
 T = TypeVar("T")
 
@@ -94,9 +92,8 @@ def limit_processes(pid: int) -> None:
     """From now on the process can start no other process and no thread, unless it is root's."""
     user = psutil.Process(pid).uids().real
     words = [require(shutil.which("prlimit"), "prlimit (util-linux)"), f"--pid={pid}", "--nproc=1"]
-    subprocess.run(
-        words, check=True, user=user, group=user, extra_groups=[]
-    )  # for another user's we would need more
+    # As that user: for another one's process more rights are needed.
+    subprocess.run(words, check=True, user=user, group=user, extra_groups=[])
 
 
 def read_ready(process: subprocess.Popen[str]) -> dict[str, list[int]]:

@@ -16,6 +16,7 @@ from ..errors import EngineLost, TargetError, UsageError
 from ..model import Exit
 from ..patience import patient
 from ..places import here
+from ..process_end import HeldProcess
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal, peers
 from ..target.calls import UnixPlace
@@ -129,9 +130,9 @@ class TerminalTarget:
     def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.pid = pid
         self._reader, self._writer = reader, writer
-        self._helper: int | None = None  # a pidfd (pidfd_open(2))
+        self._helper: HeldProcess | None = None
         with contextlib.suppress(ProcessLookupError):  # it has ended, which the connection says too
-            self._helper = os.pidfd_open(peers.of_unix_socket(writer.get_extra_info("socket")).pid)
+            self._helper = HeldProcess(peers.of_unix_socket(writer.get_extra_info("socket")).pid)
         self._end: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._others: dict[int, asyncio.Future[Exit]] = {}
         self._over = asyncio.create_task(self._listen())
@@ -150,8 +151,7 @@ class TerminalTarget:
                 end.set_result(Exit())
         self._writer.close()
         if self._helper is not None:
-            os.close(self._helper)
-            self._helper = None
+            self._helper.close()
 
     async def wait(self) -> Exit:
         return await asyncio.shield(self._end)
@@ -177,8 +177,7 @@ class TerminalTarget:
         """Tell the helper, which somebody may have stopped (SIGSTOP)."""
         _send(self._writer, {"order": order, **about})
         if self._helper is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._helper, signal.SIGCONT)
+            self._helper.send(signal.SIGCONT)
 
     async def how_ended(self, pid: int) -> Exit:
         """How a process ended that was kept, and is reaped; empty where the helper does not know it."""

@@ -91,7 +91,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
-        self.gdb_told_an_end = asyncio.Event()  # that of the target, or its own
+        self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._gdbs_word = Exit()  # how the target has ended, as gdb tells it
         self._command = CommandLock()
         self.halts = Halts(self.loop)
@@ -197,12 +197,12 @@ class Session:
         # Perhaps only gdb knows how it ended. And each SIGTRAP goes to gdb first: where one ended the process without
         # a word of gdb, gdb had let go of it with a breakpoint left in it, and gdb's own end is what has happened.
         if exit in (Exit(), Exit(signal=signal.SIGTRAP)):
-            await self._wait_for(self.gdb_told_an_end.wait(), GDB_GRACE)
+            await self._wait_for(self._gdb_told_an_end.wait(), GDB_GRACE)
         self.loop.put(exited, self._gdbs_word if exit == Exit() else exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
         self._gdbs_word = Exit(code=event.code, signal=_signal_number(event.signal))
-        self.gdb_told_an_end.set()
+        self._gdb_told_an_end.set()
         if self.wait_for_exit is None:
             self.loop.put(exited, self._gdbs_word)
 
@@ -232,7 +232,7 @@ class Session:
             self.loop.put(debugpy_lost, event.detail)
         else:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
-            self.gdb_told_an_end.set()
+            self._gdb_told_an_end.set()
 
     def _report_at_end(self, what: effect.ReportUnbound) -> None:
         self.breakpoints.report_log_failures()

@@ -54,7 +54,7 @@ def main() -> None:
 def _debug(debugpy: Any, editor: socket.socket) -> None:
     """Returns when the editor has said all that it wants before the program begins."""
     debugpy.configure(subProcess=False)  # a child's pydevd would need the adapter's ports
-    import pydevd  # type: ignore[import-not-found]
+    import pydevd  # type: ignore[import-not-found]  # debugpy's, which has put it on the path
 
     bootstrap = runpy.run_path(str(_TARGET / "bootstrap" / "sitecustomize.py"), run_name="dualdbg_bootstrap")
     os.register_at_fork(after_in_child=bootstrap["leave_forked_child"])

@@ -130,7 +130,7 @@ def an_editor(waiting: Waiting, *lines: int) -> Iterator[Client]:
     with socket.create_connection(("127.0.0.1", waiting.port), 30) as connection:
         connection.settimeout(None)
         stream = connection.makefile("rwb", buffering=0)
-        client = Client(stream, stream)  # type: ignore[arg-type]
+        client = Client(stream, stream)  # type: ignore[arg-type]  # a SocketIO, which is no BinaryIO to typeshed
         client.start(
             {"justMyCode": True, "subProcess": False}, lines={waiting.program: [*lines]}, command="attach"
         )

@@ -41,8 +41,7 @@ def without_stop(state: State, exit: Exit | None) -> str:
         lost = "gdb is gone; " if state is State.LOST else ""
         if exit is None:
             return f"{lost}the target is lost"
-        known = exit.code is not None or exit.signal is not None
-        return f"{lost}the program {exit.in_words() if known else 'ended; its status is not known'}"
+        return f"{lost}the program {'ended; its status is not known' if exit == Exit() else exit.in_words()}"
     if state is State.DETACHED:
         return "detached: the program runs on without us"
     if state is State.STARTING:
