@@ -19,7 +19,7 @@ from ..places import here
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter, LineTooLong
 from ..shortage import shortage
-from ..waiting import settled
+from ..waiting import settled, to_its_end
 from .pending import PendingRequests
 from .wirelog import WireLog
 
@@ -145,17 +145,11 @@ class GdbProcess:
             self._folder = session_folders.make()
             environment["TMPDIR"] = str(self._folder)
         try:
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                preexec_fn=in_child,
-                env=environment,
-                cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
-            )
-        except asyncio.CancelledError:  # it is not wanted any more, and asyncio has ended what it had begun
-            self._remove_folder()
+            # To its end: asyncio leaves a process behind whose start is cancelled twice.
+            await to_its_end(self._create(command, in_child, environment))
+        except asyncio.CancelledError:  # it is not wanted any more; what was begun is ended by close()
+            if self._process is None:
+                self._remove_folder()
             raise
         except OSError as error:
             self._remove_folder()
@@ -165,14 +159,27 @@ class GdbProcess:
                 f"gdb could not be started: {why}",
                 known.hint if known else "install it (apt-get install gdb), or name another with --gdb PATH",
             ) from error
-        if self._options.dies_with_us:
-            self._insistence = afterwards.end(self._process.pid)
         output = asyncio.create_task(self._read_output(), name="gdb output")
         self._tasks = [
             output,
             asyncio.create_task(self._read_errors(), name="gdb stderr"),
             asyncio.create_task(self._watch_end(output), name="gdb's end"),
         ]
+
+    async def _create(
+        self, command: list[str], in_child: Callable[[], None], environment: dict[str, str]
+    ) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            preexec_fn=in_child,
+            env=environment,
+            cwd=None if here().is_dir() else "/",  # gdb 13 crashes in a folder that was removed
+        )
+        if self._options.dies_with_us:
+            self._insistence = afterwards.end(self._process.pid)
 
     @property
     def gone(self) -> bool:

@@ -6,14 +6,18 @@ The programs stand in for gdb's executable: no real gdb prints garbage when it i
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import os
 import resource
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg.backends import gdb_process
@@ -28,6 +32,7 @@ from dualdbg.backends.events import (
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError, TargetGone
+from dualdbg.resources import resource_directory
 from tests import rows
 from tests.support import is_running, wait_until
 
@@ -304,3 +309,30 @@ def test_what_gdb_refuses_is_told_unless_it_is_to_end(tmp_path: Path, ending: bo
     assert [event for event in heard if isinstance(event, NativeRefused)] == (
         [] if ending else [NativeRefused("No such process.")]
     )
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("turns", range(8))
+def test_a_start_that_is_cancelled_twice_leaves_nothing(turns: int) -> None:
+    """By whoever does not want it any more, and by the end of the event loop: at each turn of the loop."""
+
+    async def scenario() -> None:
+        engine = GdbEngine(
+            GdbOptions("gdb", resource_directory("gdb_scripts"), WireLog(None, "gdb", 0.0)),
+            lambda event: None,
+        )
+        starting = asyncio.create_task(engine._process.start())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        for _ in range(2):
+            starting.cancel()
+            await asyncio.sleep(0)
+        with contextlib.suppress(asyncio.CancelledError):
+            await starting
+        await engine.close(grace=0.1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        asyncio.run(scenario())
+        gc.collect()  # what was left says so from its destructor
+    assert psutil.Process().children() == []
