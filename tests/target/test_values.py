@@ -26,10 +26,12 @@ import pytest
 from dualdbg.target.launcher import BOOTSTRAP
 
 
+@functools.cache
 def loaded(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, f"{BOOTSTRAP}/{name}.py")
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
+    module.beside = loaded
     spec.loader.exec_module(module)
     return module
 

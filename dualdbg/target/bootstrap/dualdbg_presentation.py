@@ -64,7 +64,7 @@ class Presentation:
         """The text that the program's own code gives. Raises Refused when it raises, or takes too long."""
         who = "the __repr__ of %s" % self.reader().type_name(value)
         text = self._run(who, lambda: str.__str__(repr(value)))
-        return self.beside("dualdbg_values").Text(text)
+        return self.beside("dualdbg_kinds").Text(text)
 
     def deferred_repr(self, value: Any) -> Any:
         """A row that runs a value's ``repr`` when it is opened."""
@@ -171,7 +171,7 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
 
 def row(presentation: Presentation, reader: Any, value: Any) -> Dict[str, Any]:
     """The text, the type and the reference of a value, as DAP has them."""
-    inside, values = presentation.inside, presentation.beside("dualdbg_values")
+    inside, kinds = presentation.inside, presentation.beside("dualdbg_kinds")
     if type(value) is inside.Deferred:
         hint = {"kind": "virtual", "attributes": ["readOnly"], "lazy": True}
         text = "<%s: not run>" % value.what
@@ -184,7 +184,7 @@ def row(presentation: Presentation, reader: Any, value: Any) -> Dict[str, Any]:
         return {"value": str(value), "type": "<error>", "variablesReference": 0}
     data = {
         "value": reader.text(value),
-        "type": "str" if type(value) is values.Text else reader.type_name(value),
+        "type": "str" if type(value) is kinds.Text else reader.type_name(value),
         "variablesReference": 0 if inside.is_leaf(reader, value) else id(value),
         **presentation.facts(reader, value),
     }

@@ -96,7 +96,8 @@ def beside(name: str) -> Any:
 
         path = os.path.join(HERE, name + ".py")
         spec: Any = util.spec_from_file_location(name, path)
-        module = util.module_from_spec(spec)
+        module: Any = util.module_from_spec(spec)
+        module.beside = beside
         try:
             spec.loader.exec_module(module)
         except OSError:  # the program has become another user since, or is in a root of its own

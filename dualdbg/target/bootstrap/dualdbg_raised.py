@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class ExceptionName:
     """What pydevd reads of an exception's type."""
 
-    def __init__(self, values: Any, type_: type) -> None:
-        self.__name__: str = values.name_of(type_)
-        self.__qualname__: str = values.qualname_of(type_)
-        self.__module__ = values.module_of(type_) or ""
+    def __init__(self, kinds: Any, type_: type) -> None:
+        self.__name__: str = kinds.name_of(type_)
+        self.__qualname__: str = kinds.qualname_of(type_)
+        self.__module__ = kinds.module_of(type_) or ""
 
 
 class ExceptionText(str):
@@ -42,7 +42,7 @@ def keep_exceptions(presentation: Any, utils: Any) -> None:
         error = self.__dict__.get("dualdbg_exception")
         if error is None or presentation.runs:
             return self.__dict__.get("dualdbg_type")
-        return ExceptionName(presentation.beside("dualdbg_values"), type(error))
+        return ExceptionName(presentation.beside("dualdbg_kinds"), type(error))
 
     def keep_text(self: Any, value: Any) -> None:
         self.__dict__["dualdbg_exception"] = value.exception if type(value) is ExceptionText else value
@@ -89,18 +89,18 @@ def class_of_code(presentation: Any) -> Callable[..., Optional[str]]:
     """pydevd's search for the class whose method a frame runs, for the name of what it returned."""
 
     def name(code: Any, frame: Any) -> Optional[str]:
-        values = presentation.beside("dualdbg_values")
+        kinds = presentation.beside("dualdbg_kinds")
         if not code.co_argcount:
             return None
         first = presentation.inside.variables(frame).get(code.co_varnames[0])
-        kind = first if values.is_class(first) else type(first)
-        for base in values.MRO(kind):
-            for key, entry in values.NAMESPACE(base).items():
+        kind = first if kinds.is_class(first) else type(first)
+        for base in kinds.MRO(kind):
+            for key, entry in kinds.NAMESPACE(base).items():
                 function = (
                     entry.__func__ if type(entry) is classmethod or type(entry) is staticmethod else entry
                 )
                 if type(key) is str and key == code.co_name and type(function) is type(name):
-                    return str(values.name_of(kind)) if function.__code__ is code else None
+                    return str(kinds.name_of(kind)) if function.__code__ is code else None
         return None
 
     return name
