@@ -48,7 +48,7 @@ def pydevd_of(functions: Any) -> Any:
     pydevd = sys.modules.get("pydevd")
     if pydevd is None:
         pydevd = functions.import_pydevd(settings["debugpy"], settings["pycache"])
-        functions.undo_side_effects(pydevd)
+        functions.changes().undo_side_effects(pydevd)
     elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
         if not hasattr(pydevd, "dualdbg_probe"):
             raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
@@ -69,7 +69,7 @@ def attached(pydevd: Any, functions: Any) -> type:
     original: Any = getattr(pydevd, CLASS_NAME, None) or pydevd.PyDB
     setattr(pydevd, CLASS_NAME, original)
     pydevd.PyDB = original
-    base: Any = functions.quick(pydevd)
+    base: Any = functions.quick_debugger(pydevd)
 
     class AttachedDebugger(base):  # type: ignore[misc]
         ready_to_run: bool
@@ -203,7 +203,7 @@ def connect() -> None:
     )
     if not settings["follow_children"] and not hasattr(pydevd, "dualdbg_leaves_children"):
         pydevd.dualdbg_leaves_children = True
-        os.register_at_fork(after_in_child=functions.leave_forked_child)
+        os.register_at_fork(after_in_child=functions.changes().leave_forked_child)
 
 
 class Quickly:

@@ -106,7 +106,7 @@ def follow_forks(where: dict[str, Any], functions: Any) -> None:
             return
         has_debugger = "pydevd" in sys.modules
         if has_debugger:
-            functions.leave_forked_child()
+            functions.changes().leave_forked_child()
         frame: Any = sys._getframe(1)
         if is_about_to_exec(frame):
             return
@@ -125,20 +125,20 @@ def join(settings: dict[str, Any], functions: Any) -> None:
     try:
         pydevd: Any = sys.modules.get("pydevd")
         if pydevd is None:
-            functions.connect(settings, lambda pydevd: followed(functions.quick(pydevd)))
+            functions.connect(settings, lambda pydevd: followed(functions.quick_debugger(pydevd)))
             return
         forget_parents_threads()
         pydevd.PyDB = followed(pydevd.PyDB)
         functions.load_probe(pydevd)
         functions.settrace(pydevd, settings)
     except SessionGone:
-        functions.leave_forked_child()
+        functions.changes().leave_forked_child()
     except Exception:  # it runs on without a debugger; the session says why
         import traceback
 
         why = traceback.format_exc()
         if "pydevd" in sys.modules:
-            functions.leave_forked_child()
+            functions.changes().leave_forked_child()
         functions.tell_failure(settings, why)
 
 

@@ -1,0 +1,245 @@
+"""Runs in the target: what dualdbg changes in pydevd, which stays as it is on the disk.
+
+Its fixed delays, its helper threads, what it leaves in the program for features that dualdbg does not use, and what it
+does to a program that forks. CPython 3.8 and later.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PYDEVD_BUILTINS = ("execfile", "runfile")  # names that the import of pydevd's console adds to builtins
+
+
+def undo_side_effects(pydevd: Any) -> None:
+    """Takes back what pydevd changes in the program for features that dualdbg does not use."""
+    import builtins
+
+    for name in PYDEVD_BUILTINS:
+        builtins.__dict__.pop(name, None)
+    # With DISPLAY set it replaces builtins.__import__, to serve matplotlib windows while a thread is
+    # stopped; that frame would stand in every traceback of an import.
+    pydevd.INTERACTIVE_MODE_AVAILABLE = False
+    if os.environ.get("PYTHONBREAKPOINT"):
+        sys.breakpointhook = sys.__breakpointhook__
+
+
+def quick(pydevd: Any, failed: int) -> type:
+    """pydevd's debugger class without its fixed delays: 0.1 s at the start, up to 0.7 s at the end.
+
+    ``failed`` is the exit status of a program whose session hangs up before the program may start.
+    """
+
+    class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
+        def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
+            shown, given = pydevd.dualdbg_presentation, request.arguments.kwargs
+            shown.runs = given.get("reprs") == "run"
+            shown.limit = given.get("dualdbgLimit", shown.limit)
+            return super()._handle_launch_or_attach_request(py_db, request, start_reason)
+
+    class Debugger(pydevd.PyDB):  # type: ignore[misc]
+        def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
+            self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
+            self.reader = pydevd.ReaderThread(
+                sock,
+                self,
+                PyDevJsonCommandProcessor=Processor,
+                process_net_command=pydevd.process_net_command,
+                terminate_on_socket_close=terminate_on_socket_close,
+            )
+            self.timeout_tracker: Any = without_need_of_threads(self.timeout_tracker)(self)
+            self.writer.start()
+            self.reader.start()
+
+        def handle_breakpoint_condition(self, info: Any, breakpoint: Any, frame: Any) -> Any:
+            """The value of a condition; one that raises stops, and the session asks why."""
+            try:
+                if breakpoint.handle_hit_condition(frame):
+                    return True
+                return breakpoint.condition and eval(breakpoint.condition, frame.f_globals, frame.f_locals)
+            except Exception:
+                return True
+
+        def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
+            """Called where a step begins, too: see dualdbg_steps.py."""
+            super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
+            if thread_ident == pydevd.threading.get_ident():
+                pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
+
+        def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
+            """Not for the import machinery, which every import passes through: the user has called no library."""
+            if not frame.f_code.co_filename.startswith("<frozen "):
+                super().notify_skipped_step_in_because_of_filters(frame)
+
+        def _create_check_output_thread(self) -> None:
+            """Not started: it polls for the end of the program, which the exit handler sees at once."""
+
+        def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
+            if not self.ready_to_run:  # the session hung up before it let the program start
+                os._exit(failed)
+            connection: Any = self.__dict__.pop("_client_socket", None)  # without this it is closed too early
+            self._client_socket = None
+            lost = self.writer is pydevd.threading.current_thread()  # it could not send
+            super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
+            if wait and not lost and self.writer is not None:  # None: it was never connected
+                self.writer.join(timeout)  # until `terminated` is sent; the reader may stay connected
+            if connection is not None:
+                connection.close()
+
+    return Debugger
+
+
+def without_need_of_threads(tracker: Any) -> type:
+    """The class of pydevd's ``tracker``, for a process that may be able to start no thread (RLIMIT_NPROC, seccomp).
+
+    An evaluation has pydevd start a thread that warns when it takes long. Where that fails, pydevd would not answer
+    the request at all. So nobody warns.
+    """
+
+    class Tracker(type(tracker)):  # type: ignore[misc]
+        def call_on_timeout(self, *arguments: Any, **named: Any) -> Any:
+            try:
+                return super().call_on_timeout(*arguments, **named)
+            except RuntimeError:
+                self._thread = None  # it is tried again at the next evaluation
+                return Unwatched()
+
+    class Unwatched:
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+    return Tracker
+
+
+def leave_forked_child() -> None:
+    """After a fork, in the child: it does not have pydevd's threads, so a stop in it would wait for ever."""
+    import atexit
+    import threading
+
+    import pydevd  # type: ignore[import-not-found]
+    import pydevd_tracing  # type: ignore[import-not-found]
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
+
+    debugger = pydevd_constants.get_global_debugger()
+    if debugger is None:
+        return
+    atexit.unregister(pydevd.stoptrace)
+    if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
+        from _pydevd_sys_monitoring import pydevd_sys_monitoring  # type: ignore[import-not-found]
+
+        pydevd_sys_monitoring.stop_monitoring(all_threads=True)
+    else:
+        pydevd_tracing.restore_sys_set_trace_func()
+        sys.settrace(None)
+        threading.settrace(None)
+    pydev_monkey.undo_patch_thread_modules()
+    debugger.pydb_disposed = True
+    pydevd_constants.set_global_debugger(None)
+    if debugger._client_socket is not None:
+        debugger._client_socket.close()
+        debugger._client_socket = None
+
+
+def keep_fork_quiet(pydevd: Any) -> None:
+    """Python 3.12 and later warn of a fork with more than one thread. No warning when all others belong to pydevd.
+
+    The warning comes before the hooks of os.register_at_fork in 3.12 and after them from 3.13 on, so the filter
+    for it removes itself.
+    """
+    import warnings
+
+    class ThisWarning:
+        def match(self, text: str) -> bool:  # called by the interpreter, as on a compiled pattern
+            if "fork" not in text:
+                return False
+            remove()
+            return True
+
+    entry: Any = ("ignore", ThisWarning(), DeprecationWarning, None, 0)
+    filters: Any = warnings
+
+    def remove() -> None:
+        if entry in filters.filters:
+            filters.filters.remove(entry)
+
+    def before() -> None:
+        remove()
+        debugger = pydevd.get_global_debugger()
+        if debugger is None:
+            return
+        threads = debugger.reader, debugger.writer, debugger.py_db_command_thread
+        if len(os.listdir("/proc/self/task")) - sum(thread.is_alive() for thread in threads) == 1:
+            filters.filters.insert(0, entry)
+
+    os.register_at_fork(before=before, after_in_child=remove)
+
+
+def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
+    """Up to 3.11: begins to trace where the interpreter starts the program, not in the frames of `site`.
+
+    pydevd takes the outermost frame that it sees first for the thread's own, and looks for exceptions that
+    nobody handles there. A ``host`` is a program that is no interpreter: it may call any function first.
+    """
+    import pydevd_tracing
+
+    debugger = pydevd.get_global_debugger()
+    program = sys.modules["__main__"].__dict__
+
+    def begin(frame: Any, event: str, arg: Any) -> Any:
+        code = frame.f_code
+        if frame.f_back is None and (
+            frame.f_globals is program
+            or code.co_name == "_run_module_as_main"
+            or (host and not code.co_filename.startswith("<frozen "))
+        ):
+            debugger.enable_tracing(debugger.trace_dispatch)
+            return debugger.trace_dispatch(frame, event, arg)
+        return None
+
+    pydevd_tracing.SetTrace(begin)
+    frame: Any = sys._getframe()
+    while frame is not None:
+        frame.f_trace = None
+        frame = frame.f_back
+
+
+def trace_without_helper_threads() -> None:
+    """Up to 3.11: a thread that is to be traced sets its own trace function, and no other thread is started for it.
+
+    pydevd starts one that sets a trace function and ends, three times for each thread of the program, to raise the
+    interpreter's count of traced threads (3.8 and 3.9 have it; see its py_custom_pyeval_settrace.hpp).
+    The thread itself can do so as well. A thread costs gdb a stop or two.
+    """
+    from _thread import _local, get_ident
+
+    import pydevd_tracing
+    from _pydev_bundle import pydev_monkey
+
+    original = pydevd_tracing.set_trace_to_threads
+    itself = _local()
+
+    def set_trace_to_threads(
+        tracing_func: Any, thread_idents: Any = None, create_dummy_thread: bool = True
+    ) -> Any:
+        itself.only = not create_dummy_thread and thread_idents == [get_ident()]
+        try:
+            return original(tracing_func, thread_idents, create_dummy_thread)
+        finally:
+            itself.only = False
+
+    class Starting:
+        @staticmethod
+        def get_original_start_new_thread(module: Any) -> Any:
+            if itself.only:
+                return lambda function, arguments: function(*arguments)
+            return pydev_monkey.get_original_start_new_thread(module)
+
+    pydevd_tracing.pydev_monkey = Starting  # the only thing that pydevd_tracing takes from there
+    pydevd_tracing.set_trace_to_threads = set_trace_to_threads
