@@ -383,10 +383,7 @@ class Console:
             if self.selection is not None and self.stopped:
                 number = await session.inspector.gdb_thread(self.selection.tid)
                 frame = await self.frame() if session.native_held.is_set() else None
-                await session.native.select(number, frame.level if isinstance(frame, NativeFrame) else None)
-            before = await session.native.last_breakpoint()
-            answer = await session.native.user_command(command)
-            session.hits.of_gdb.update(range(before + 1, await session.native.last_breakpoint() + 1))
-            return answer
+                await session.select(number, frame.level if isinstance(frame, NativeFrame) else None)
+            return await session.hits.ask_gdb(command)
 
-        return str(await session.interrupted(ask))
+        return await session.interrupted(ask)

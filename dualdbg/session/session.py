@@ -18,7 +18,7 @@ from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
-from ..model import Event, Exit, Notice, Output, State, Stop
+from ..model import Event, Exit, Layer, Notice, Output, State, Stop
 from ..patience import patient
 from ..process_end import ends_within
 from ..waiting import to_its_end
@@ -35,7 +35,7 @@ from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
-from .stops.facts import NativeHold, PythonHold
+from .stops.facts import PythonHold
 from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
@@ -138,9 +138,18 @@ class Session:
         return self.loop.native_held
 
     @property
-    def native_hold(self) -> NativeHold | None:
-        """What gdb stopped for, at a native stop that is shown."""
-        return self.loop.state.native
+    def has_python(self) -> bool:
+        """Whether debugpy is connected."""
+        return self.python is not None and self.python.connected
+
+    @property
+    def step_into(self) -> Layer:
+        """Where ``step`` enters an operator of PyTorch."""
+        return self.code.step_into
+
+    @step_into.setter
+    def step_into(self, layer: Layer) -> None:
+        self.code.step_into = layer
 
     @property
     def python_holds(self) -> dict[int, PythonHold]:
@@ -338,6 +347,10 @@ class Session:
             stop = self.require_stopped()
             await self.stepper.step(kind, location, target, stop.thread.tid if tid is None else tid)
 
+    async def select(self, gdb_thread: int, level: int | None) -> None:
+        """Have gdb look at a thread and a frame, by its own numbers, while it holds the target."""
+        await self.native.select(gdb_thread, level)
+
     async def pause(self) -> None:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)
@@ -382,15 +395,14 @@ class Session:
         """Let go of the target: it runs on, without breakpoints and without us."""
         async with self._command:
             self.require(State.RUNNING, State.PYTHON_STOPPED, State.NATIVE_STOPPED)
-            python = self.python if self.python is not None and self.python.connected else None
+            python = self.python if self.has_python else None
             if python is not None and self.native_held.is_set():
                 python.post(debugpy.disconnect())
             elif python is not None:
                 with contextlib.suppress(WrongState):  # a native stop came first: debugpy hears it later
                     await self.inspector.ask(debugpy.disconnect())
-            with contextlib.suppress(
-                WrongState
-            ):  # it stands, or another stop came first, which serves as well
+            # It stands, or another stop came first, which serves as well.
+            with contextlib.suppress(WrongState):
                 await self.halts.begin()
             await self.freezer.thaw_all()
             for undo in self.before_detach:

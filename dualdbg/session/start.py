@@ -313,7 +313,7 @@ def furnish(
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
     steps = _stepping(session, image)
-    session.code.step_into = options.step_into
+    session.step_into = options.step_into
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)

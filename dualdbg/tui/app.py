@@ -132,7 +132,7 @@ class Dashboard(Breaking, Looking):
         console = follower.console
         which = f"process {console.current.process.number}: " if len(console.views) > 1 else ""
         room = self.size.width - 2 - len(follower.work) - len(which)
-        has_python = session.python is not None and session.python.connected
+        has_python = session.has_python
         self.status.text = which + status_text.status(
             session.state, session.stop, session.exit, follower.thread, has_python, room
         )

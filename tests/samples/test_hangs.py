@@ -33,7 +33,10 @@ def thread_states(pid: int) -> list[tuple[str, str]]:
     """Name and state letter of each thread, main thread first; see proc(5), ``/proc/pid/task/tid/stat``."""
     states = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir(), key=lambda task: int(task.name)):
-        text = (task / "stat").read_text()
+        try:
+            text = (task / "stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):  # it has ended since
+            continue
         end = text.rindex(")")
         states.append((text[text.index("(") + 1 : end], text[end + 2]))
     return states
@@ -46,11 +49,13 @@ def all_end(pids: list[int]) -> None:
 def test_gil_deadlock(native_samples: Path) -> None:
     with hung("gil_deadlock.py") as (process, ready):
         assert ready == {"pid": [process.pid]}
-        # The announcer ends after its line; the two that wait for each other stay.
-        wait_until(lambda: len(thread_states(process.pid)) == 2, what="only the deadlocked threads are left")
-        (_, main_state), worker = thread_states(process.pid)
-        assert main_state == "S"
-        assert worker == ("item-worker", "S")
+
+        def only_the_deadlocked_are_left() -> bool:
+            """The announcer ends after its line; the two that wait for each other stay, and sleep."""
+            states = thread_states(process.pid)
+            return [state for _, state in states] == ["S", "S"] and states[1][0] == "item-worker"
+
+        wait_until(only_the_deadlocked_are_left, what="only the deadlocked threads are left")
 
 
 def test_the_kernel_ends_a_deadlock_at_its_limit(native_samples: Path) -> None:
@@ -65,7 +70,8 @@ def test_fork_with_lock(kind: str, native_samples: Path) -> None:
         (child,) = ready["child"]
         assert psutil.Process(child).ppid() == process.pid
         assert len(thread_states(process.pid)) == 2  # the one that forked, and the holder
-        assert [state for _name, state in thread_states(child)] == ["S"]  # no holder here
+        alone = "the child's only thread sleeps: the holder is not there"
+        wait_until(lambda: [state for _name, state in thread_states(child)] == ["S"], what=alone)
     all_end([child])
 
 

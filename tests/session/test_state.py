@@ -484,6 +484,20 @@ def test_only_transitions_write_the_state() -> None:
     """A worker that fills in a fact of its own accord would be a second writer."""
     session = Path(transitions.__file__).parent.parent
     kept = {"state", "facts", "hold", "departure"}  # as variables and attributes of this kind are called
+    # Of lists, sets and dictionaries.
+    changing = {
+        "add",
+        "append",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "setdefault",
+        "update",
+    }
     wrong = []
     for path in sorted(session.rglob("*.py")):
         if path.parent.name == "transitions" or path.name == "state.py":
@@ -493,5 +507,18 @@ def test_only_transitions_write_the_state() -> None:
                 owner = node.value
                 name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", None)
                 if name in kept:
+                    wrong.append(f"{path.relative_to(session)}:{node.lineno} {ast.unparse(node)}")
+            changed = None
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in changing
+            ):
+                changed = node.func.value
+            elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                changed = node.value
+            if changed is not None:
+                names = {getattr(one, "attr", getattr(one, "id", None)) for one in ast.walk(changed)}
+                if names & kept:
                     wrong.append(f"{path.relative_to(session)}:{node.lineno} {ast.unparse(node)}")
     assert not wrong

@@ -76,7 +76,7 @@ class ScriptedSession:
         self.epoch = 0
         self.ended = asyncio.Event()
         self.end_target = None
-        self.python = SimpleNamespace(connected=True)
+        self.has_python = True
         self.native = SimpleNamespace()
         self.breakpoints = SimpleNamespace(all=list, image=None)
         self.after_stop: list[Callable[[], None]] = []

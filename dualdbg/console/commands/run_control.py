@@ -70,8 +70,8 @@ async def set_(console: Console, argument: str) -> None:
         if len(words) != 2 or words[0] != "step-into" or words[1] not in layers:
             raise CommandError(f"set does not know {argument!r}", f"set step-into {' | '.join(layers)}")
         for view in console.views:
-            view.session.code.step_into = layers[words[1]]
-    chosen: Layer = console.session.code.step_into
+            view.session.step_into = layers[words[1]]
+    chosen: Layer = console.session.step_into
     console.show(TextReport(f"step-into {chosen.value}\n"))
 
 

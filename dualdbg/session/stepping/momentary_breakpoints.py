@@ -112,6 +112,10 @@ class MomentaryBreakpoints:
         size = debug_file.stat().st_size if debug_file is not None else module.library.size
         return size <= _SOON_READ
 
+    def begin(self, momentary: Momentary) -> None:
+        """The step for which these were set begins."""
+        self.now = momentary
+
     async def take_back(self) -> None:
         """The step under way is over. Its breakpoints are removed."""
         momentary, self.now = self.now, Momentary()

@@ -35,6 +35,14 @@ class NativeHits:
         # The last arrival that counted, by breakpoint, thread and layer.
         self._reported: dict[tuple[int, int, Layer | None], Arrival] = {}
 
+    async def ask_gdb(self, command: str) -> str:
+        """gdb's answer to a command of the user. The breakpoints that it sets are the user's. gdb holds the target."""
+        before = await self._native.last_breakpoint()
+        try:
+            return await self._native.user_command(command)
+        finally:
+            self.of_gdb.update(range(before + 1, await self._native.last_breakpoint() + 1))
+
     async def at_breakpoint(self, event: engine.NativeStopped) -> Met:
         """The user's breakpoints that stop here, at a breakpoint or watchpoint, and what is to be said of it.
 
