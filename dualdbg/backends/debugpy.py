@@ -1,7 +1,7 @@
 """The Python engine: the debugpy server (pydevd) in the target, over DAP and without an adapter in between.
 
-The target's pydevd connects to us (``target/calls.py``), so nothing listens in the target. The order of the first
-messages is the one of debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize,
+The target's pydevd connects to us (``target/calls.py``), so nothing listens in the target. The first messages
+come in the order of debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize,
 pydevdSystemInfo, initialize, attach, then breakpoints, then configurationDone.
 """
 

@@ -175,7 +175,7 @@ def is_stub(frame: NativeFrame) -> bool:
 
 
 def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:
-    """Whether the innermost frame runs for debugpy or for us: in a thread of theirs, or below their tracing of one."""
+    """Whether the innermost frame runs for debugpy or for us: in one of their threads, or below their tracing."""
     hiding: _Hiding | None = None
     for frame in reversed(frames):
         if isinstance(frame, PythonFrame):

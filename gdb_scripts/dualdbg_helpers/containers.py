@@ -68,7 +68,7 @@ class _DequeWorker(gdb.xmethod.XMethodWorker):  # type: ignore[misc]
 
 
 class DequeMethods(gdb.xmethod.XMethodMatcher):  # type: ignore[misc]
-    """In the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
+    """Methods in the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
 
     REPLACED = "libstdc++::deque"
     _NAMES = ("empty", "size", "front", "back", "at", "operator[]")

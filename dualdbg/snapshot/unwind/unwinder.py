@@ -198,7 +198,7 @@ class Unwinder:
     def _return_of_leaf(self, pc: int, sp: int) -> int:
         """Where the function at ``pc`` returns to, whose return address is in a register that nobody knows.
 
-        Its only caller is taken where the stack above bears it out: at ``sp`` lies a frame of the caller's, which
+        Its only caller is taken where the stack above bears it out: at ``sp`` lies the caller's frame, which
         returns behind a call itself. Raises SymbolError.
         """
         module = self.module_at(pc)

@@ -70,7 +70,7 @@ class Imports:
         self.begin()
 
     def furnish(self, package: "ModuleType", folder: str) -> None:
-        """A package of the debugger's is about to be imported from ``folder``; its modules find what is hidden."""
+        """One of the debugger's packages is about to be imported from ``folder``; its modules find what is hidden."""
         self.folders += (folder,)
         if self.begun:
             return

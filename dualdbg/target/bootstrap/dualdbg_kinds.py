@@ -104,7 +104,8 @@ def is_standard(function: Any) -> bool:
     if type(function) is not types.FunctionType:
         return False
     file = function.__code__.co_filename
-    if file.endswith("reprlib.py"):  # the wrapper of a dataclass's, or of one that the program has decorated
+    # The wrapper of a dataclass's __repr__, or of one that the program has decorated.
+    if file.endswith("reprlib.py"):
         wrapped = function.__dict__.get("__wrapped__")
         if type(wrapped) is not types.FunctionType:
             return False

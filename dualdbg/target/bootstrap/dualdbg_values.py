@@ -121,7 +121,7 @@ class Reader:
         return "%s(%s)" % (name, ", ".join("%s=%s" % (key, self.text(one, level + 1)) for key, one in fields))
 
     def is_leaf(self, value: Any) -> bool:
-        """Whether a value is a number, a string or a constant of Python's own."""
+        """Whether a value is a number, a string or one of Python's own constants."""
         return kinds.is_of(value, kinds.LEAVES) or type(value) is kinds.Text
 
     def is_function(self, value: Any) -> bool:
