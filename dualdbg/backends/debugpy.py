@@ -128,9 +128,11 @@ class DebugpyEngine:
 
     @property
     def connected(self) -> bool:
+        """Whether the connection stands."""
         return self._writer is not None and not self._writer.is_closing()
 
     async def wait_connected(self) -> None:
+        """Return when debugpy has connected. There is no limit of time."""
         await self._connected.wait()
 
     async def initialize(
@@ -192,6 +194,7 @@ class DebugpyEngine:
         return True
 
     async def close(self) -> None:
+        """Close the connection at once. Requests without an answer fail."""
         self._closing = True
         if self._writer is not None:
             self._writer.close()

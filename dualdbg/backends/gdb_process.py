@@ -106,10 +106,12 @@ class GdbProcess:
 
     @property
     def executable(self) -> str:
+        """The path of gdb, or the name by which it was found."""
         return self._options.executable
 
     @property
     def pid(self) -> int | None:
+        """The process id of gdb; None before it has started."""
         return self._process.pid if self._process else None
 
     @property

@@ -22,6 +22,7 @@ class Value:
 
     @classmethod
     def unreadable(cls, address):
+        """What stands for a value whose memory cannot be read."""
         return cls("unreadable", f"<unreadable 0x{address:x}>", address=address)
 
     @classmethod

@@ -56,6 +56,7 @@ class Unwinder:
         self._sigreturns: dict[int, bool] = {}
 
     def module_at(self, address: int) -> Module | None:
+        """The file that is mapped at ``address``, if any."""
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self._modules[index].end:
             return self._modules[index]

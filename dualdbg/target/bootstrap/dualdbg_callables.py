@@ -288,10 +288,12 @@ def pybind11_records(function: Any) -> list[int]:
 
 
 def word(address: int) -> int:
+    """The 8 bytes at ``address`` as an unsigned number."""
     return ctypes.c_uint64.from_address(address).value
 
 
 def text(address: int) -> str:
+    """The C string at ``address``; empty for a null pointer."""
     return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
 
 
@@ -300,6 +302,7 @@ def readable(address: int) -> bool:
 
 
 def executable(address: int) -> bool:
+    """Whether ``address`` is in a mapping that can be run."""
     return any(start <= address < end and "x" in mode for start, end, mode, _, _ in mappings())
 
 

@@ -30,6 +30,7 @@ class Rest:
 
     @property
     def text(self) -> str:
+        """How the row is called."""
         return "..." if self.in_parts else "[%d:%d]" % (self.start, self.stop)
 
 

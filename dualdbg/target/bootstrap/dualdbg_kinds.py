@@ -47,10 +47,12 @@ def name_of(type_: type) -> str:
 
 
 def qualname_of(type_: type) -> str:
+    """The type's qualified name, read past its metaclass."""
     return str.__str__(_QUALNAME(type_))
 
 
 def is_class(value: Any) -> bool:
+    """Whether a value is a class."""
     return any(one is type for one in MRO(type(value)))
 
 
@@ -81,17 +83,21 @@ class Kind:
 
     @property
     def full_name(self) -> str:
+        """The type's name with its module, for built-in types without."""
         module = module_of(self.type)
         return self.qualname if module in ("builtins", None) else "%s.%s" % (module, self.qualname)
 
     def entry(self, name: str) -> Any:
+        """What the classes of the type have under a name; None where they have nothing."""
         return self.entries.get(name, (None, None))[1]
 
     def has(self, base: type) -> bool:
+        """Whether ``base`` is one of the type's bases, or the type."""
         return any(one is base for one in self.mro)
 
 
 def module_of(type_: type) -> Optional[str]:
+    """The module that a type names; None where it names none."""
     try:
         module = _MODULE(type_)
     except AttributeError:
