@@ -68,9 +68,12 @@ class UnknownCallable(TypeError):
 class Entry:
     """One native function behind a callable: its absolute address, and the signature that the binding layer tells.
 
-    ``role``: ``function`` (the code itself), ``captured`` (the function of the next entry, a caster, if that takes a
-    function pointer), ``caster`` (unpacks the arguments for one overload), ``dispatcher`` (shared by many callables),
-    ``get``, ``set``, ``vectorcall``, or the name of a type slot.
+    ``role`` is ``get``, ``set``, ``vectorcall``, the name of a type slot, or one of these:
+
+    - ``function``: the code itself
+    - ``captured``: the function of the next entry, a caster, if that takes a function pointer
+    - ``caster``: unpacks the arguments for one overload
+    - ``dispatcher``: shared by many callables
     """
 
     __slots__ = ("address", "role", "signature")

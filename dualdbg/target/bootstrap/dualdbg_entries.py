@@ -1,8 +1,8 @@
 """Runs in the user's interpreter: where the native code of a Python callable begins, by the callable's name.
 
-``python -I - --out FD --beside FOLDERS [--path JSON] [--setup CODE] NAME...`` with this file on standard input writes
-one JSON list to descriptor FD, an object for each NAME (``torch.randn``, ``math.sin``, ``module.Class.method``). The
-folders of ``--path``, a list, are searched first.
+``python -I - --out FD --beside FOLDERS [--path JSON] [--setup CODE] NAME...``, with this file on standard input. It
+writes one JSON list to descriptor FD, with an object for each NAME (``torch.randn``, ``math.sin``,
+``module.Class.method``). The folders of ``--path``, a list, are searched first.
 
     {"name": ..., "kind": ..., "entries": [ENTRY, ...], "operator": null | "aten::mm", "overloads": [...],
      "python": null | {"file": ..., "line": ..., "name": ...}, "error": null | text}

@@ -1,8 +1,8 @@
 """Runs in the target: what is known of the type of a value, read past its class.
 
-By the interpreter's own functions and the descriptors in C that its classes have. No attribute of an object or of its
-class is looked up the usual way, nothing of the program is hashed or compared, and ``isinstance`` is not asked, for
-each may run code of the program. CPython 3.8 and later.
+The interpreter's own functions tell it, and the descriptors in C that its classes have. No attribute of an object or of
+its class is looked up the usual way, no object of the program is hashed or compared, and ``isinstance`` is not asked.
+Each of these may run code of the program. CPython 3.8 and later.
 """
 
 from __future__ import annotations
