@@ -63,7 +63,7 @@ class HeldThreads(Protocol):
         """Whether the thread holds the GIL of its interpreter."""
 
     async def stack_while_held(self, tid: int) -> Stack:
-        """The stack of the thread, read in the halt that is on."""
+        """The merged stack of the thread, while gdb holds the target."""
 
 
 class Reads(HeldThreads, AskingPython, Protocol):

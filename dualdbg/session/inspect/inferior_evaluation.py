@@ -57,7 +57,7 @@ class Debuggee(Protocol):
 
     @property
     def code(self) -> Entries:
-        """Where the functions are that gdb calls."""
+        """Knows where functions begin."""
 
     def require(self, *states: State) -> None:
         """Raise WrongState unless the session is in one of these states."""

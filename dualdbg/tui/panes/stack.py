@@ -130,6 +130,7 @@ def kind(frame: Frame) -> tuple[str, str]:
 
 
 def place_of(frame: Frame) -> str:
+    """Where a frame is, in short: file and line, else its file or library; may be empty."""
     if frame.file is not None and frame.line is not None:
         return f"{package_path(frame.file)}:{frame.line}"
     if frame.file is not None:

@@ -71,6 +71,7 @@ class Tree:
 
 
 def grow(path: Path, values: Sequence[Value], last: Mapping[Path, str]) -> list[Branch]:
+    """The branches of values, closed and groups last. ``last`` are the texts that they had before."""
     return [
         Branch(value, (*path, value.name), changed(last, (*path, value.name), value.value))
         for value in sorted(values, key=_is_group)

@@ -71,6 +71,7 @@ class Workspace(Widget):
 
     @property
     def layout(self) -> Layout:
+        """What places the panes; Textual asks for it."""
         return self._placing
 
     def on_mount(self) -> None:
@@ -80,6 +81,7 @@ class Workspace(Widget):
 
     @property
     def arrangement(self) -> Node:
+        """Which panes are shown, and where."""
         return self._arrangement
 
     @arrangement.setter
