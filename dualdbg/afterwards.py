@@ -90,6 +90,7 @@ class Duty:
     number: int
 
     def drop(self) -> None:
+        """Take it back: it is not done any more."""
         _LIST.drop(self.number)
 
 

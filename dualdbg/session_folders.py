@@ -1,8 +1,8 @@
 """Folders for temporary files of a session. Each is removed when the session has ended, in whatever way.
 
 Who has made a folder holds a lock on a file in it, which the kernel drops with the process. When we are gone a shell
-removes the folder (afterwards.py). Where that one was ended too, the next session does: it removes what is certainly
-of its own user's, and what nobody has a lock on.
+removes the folder (afterwards.py). Where that one was ended too, the next session does: it removes what certainly
+belongs to its own user, and what nobody has a lock on.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _remove_if_dead(folder: Path) -> bool:
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
             return False
         lock = os.open(folder / _LOCK, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # it has gone, or is no folder of a session's
+    except OSError:  # it has gone, or is no session's folder
         return False
     try:
         if os.fstat(lock).st_uid != os.geteuid():

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Control characters (ECMA-48, C0 and C1), surrogates, which cannot be sent, the ends of lines and paragraphs, and what
-# turns the direction of writing (Unicode Standard Annex #9), by which a line can be read in the wrong order.
+# Control characters (ECMA-48, C0 and C1), surrogates, which cannot be sent, and the ends of lines and paragraphs. And
+# what turns the direction of writing (Unicode Standard Annex #9): with it a line is read in the wrong order.
 _SIGNS = {
     **{code: 0x2400 + code for code in range(32)},
     0x7F: 0x2421,

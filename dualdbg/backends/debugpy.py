@@ -1,7 +1,7 @@
 """The Python engine: the debugpy server (pydevd) in the target, over DAP and without an adapter in between.
 
-The target's pydevd connects to us (``target/calls.py``), so nothing listens in the target. The order of the first
-messages is the one of debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize,
+The target's pydevd connects to us (``target/calls.py``), so nothing listens in the target. The first messages
+come in the order of debugpy's own adapter (debugpy/adapter/servers.py and clients.py): pydevdAuthorize,
 pydevdSystemInfo, initialize, attach, then breakpoints, then configurationDone.
 """
 
@@ -128,9 +128,11 @@ class DebugpyEngine:
 
     @property
     def connected(self) -> bool:
+        """Whether the connection stands."""
         return self._writer is not None and not self._writer.is_closing()
 
     async def wait_connected(self) -> None:
+        """Return when debugpy has connected. There is no limit of time."""
         await self._connected.wait()
 
     async def initialize(
@@ -192,6 +194,7 @@ class DebugpyEngine:
         return True
 
     async def close(self) -> None:
+        """Close the connection at once. Requests without an answer fail."""
         self._closing = True
         if self._writer is not None:
             self._writer.close()

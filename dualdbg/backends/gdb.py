@@ -261,6 +261,7 @@ class GdbEngine(GdbHelpers):
         return await self.insert_watchpoint(address, size, access.value)
 
     async def delete_breakpoint(self, number: int) -> None:
+        """Delete a breakpoint or watchpoint; an internal one has a number below zero."""
         if number < 0:
             await self.delete_breakpoints([number])
             return
@@ -268,6 +269,7 @@ class GdbEngine(GdbHelpers):
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        """Let a breakpoint stop again, or stop no more; it keeps its number."""
         if number < 0:
             await self.set_internal(number, "enabled", enabled)
             return
@@ -328,6 +330,9 @@ class GdbEngine(GdbHelpers):
     async def run_text(
         self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
     ) -> None:
+        """Run the Python code at ``text`` in a thread; see :meth:`GdbHelpers.run_text`. The target stands again
+        afterwards.
+        """
         try:
             await super().run_text(gdb_thread, ensure, run, release, text, deadline)
         finally:

@@ -38,57 +38,70 @@ def rows(kind: Callable[..., T]) -> Callable[[Any], list[T]]:
 
 
 def numbers(rows: Any) -> list[int]:
+    """A list of numbers."""
     return [int(row) for row in rows]
 
 
 def step_end_numbers(rows: Any) -> StepEndNumbers:
+    """gdb's numbers of the breakpoints that end a step: returns, landing pads, ``catch`` clauses."""
     returns, pads, catches = (tuple(int(number) for number in row) for row in rows)
     return StepEndNumbers(returns, pads, catches)
 
 
 def number_or_none(answer: Any) -> int | None:
+    """A number, or None where gdb knows none."""
     return None if answer is None else int(answer)
 
 
 def text_or_none(answer: Any) -> str | None:
+    """A text, or None where gdb knows none."""
     return None if answer is None else str(answer)
 
 
 def named_numbers(answer: Any) -> dict[str, int]:
+    """Numbers by name, such as registers."""
     return {str(name): int(number) for name, number in answer.items()}
 
 
 def texts(rows: Any) -> list[str]:
+    """A list of texts."""
     return [str(row) for row in rows]
 
 
 def threads(rows: Any) -> dict[int, int]:
+    """gdb's number of each thread with its OS thread id."""
     return {int(row["number"]): int(row["tid"]) for row in rows}
 
 
 def frames(rows: Any) -> list[NativeFrame]:
+    """The frames of one thread, innermost first. The library of each is not known yet."""
     return [NativeFrame(level=level, library=None, **row) for level, row in enumerate(rows)]
 
 
 def thrown_object(row: Any) -> ThrownObject:
+    """What is thrown: the names of its types, and its text."""
     return ThrownObject(tuple(row["types"]), row["text"])
 
 
 def memory_place(row: Any) -> MemoryPlace:
+    """An address and a size in bytes."""
     return MemoryPlace(int(row["address"]), int(row["size"]))
 
 
 def helper_answer(answer: Any) -> HelperAnswer:
+    """The answer of a helper's command: a value, or its error with a hint."""
     if "error" in answer:
         return HelperAnswer(None, str(answer["error"]), str(answer["hint"] or ""))
     return HelperAnswer(_object_row(answer["value"]))
 
 
 def object_rows(rows: Any) -> list[ObjectRow]:
+    """Python objects as rows."""
     return [_object_row(row) for row in rows]
 
 
 def object_page(answer: Any) -> ObjectPage:
+    """Some of the children of an object, and how many it has."""
     return ObjectPage(tuple(object_rows(answer["rows"])), int(answer["total"]))
 
 

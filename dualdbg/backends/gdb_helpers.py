@@ -140,7 +140,7 @@ class GdbHelpers:
         return await self._helper(shapes.frames, "frames", gdb_thread, limit)
 
     async def select_frame(self, gdb_thread: int, level: int) -> None:
-        """Select a frame of a thread for commands of gdb's own, counted from the innermost, 0."""
+        """Select a frame of a thread for gdb's own commands. ``level`` counts from the innermost, 0."""
         await self._helper(shapes.nothing, "select-frame", gdb_thread, level)
 
     async def function_body(self, address: int) -> FunctionPlace:

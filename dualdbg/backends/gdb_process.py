@@ -32,7 +32,7 @@ _REST_DEADLINE = patient(2.0)  # seconds to read what gdb has printed, when it h
 _PR_SET_PDEATHSIG = 1
 
 # No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
-# name (see docs/ARCHITECTURE.md, "Symbols").
+# name (see docs/design/symbols-and-stacks.md).
 _SETTINGS = (
     "mi-async on",
     "pagination off",
@@ -106,10 +106,12 @@ class GdbProcess:
 
     @property
     def executable(self) -> str:
+        """The path of gdb, or the name by which it was found."""
         return self._options.executable
 
     @property
     def pid(self) -> int | None:
+        """The process id of gdb; None before it has started."""
         return self._process.pid if self._process else None
 
     @property

@@ -54,6 +54,7 @@ class PendingRequests(Generic[Answer]):
         return len(self._futures)
 
     def forget(self, token: int) -> None:
+        """Nobody waits for this answer any more; an unknown token is no error."""
         self._futures.pop(token, None)
 
     def fail_all(self, detail: str) -> None:

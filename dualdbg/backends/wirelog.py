@@ -26,9 +26,11 @@ class WireLog:
             self._file = _open(folder, engine)
 
     def sent(self, text: str) -> None:
+        """Note a message to the engine."""
         self._write(">", text)
 
     def received(self, text: str) -> None:
+        """Note a message of the engine."""
         self._write("<", text)
 
     def _write(self, direction: str, text: str) -> None:
@@ -38,6 +40,7 @@ class WireLog:
             self._file.flush()
 
     def close(self) -> None:
+        """Close the file. What is noted later is lost."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""Runs a command's coroutine: what goes wrong beside it is told as an error, and not as a traceback of asyncio's."""
+"""Runs a command's coroutine: what goes wrong beside it is told as an error, and not as one of asyncio's tracebacks."""
 
 from __future__ import annotations
 

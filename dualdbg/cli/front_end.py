@@ -45,6 +45,7 @@ class Interaction:
 
     @property
     def has_prompt(self) -> bool:
+        """Whether a person types the commands at a terminal."""
         return not self.batch and not self.json and sys.stdin.isatty() and sys.stdout.isatty()
 
 

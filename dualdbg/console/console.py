@@ -68,14 +68,17 @@ class View:
 
     @property
     def session(self) -> Session:
+        """The session of the process."""
         return self.process.session
 
     @property
     def stopped(self) -> bool:
+        """Whether the process is stopped, for Python or for gdb."""
         return self.session.state in _STOPPED
 
     @property
     def ended(self) -> bool:
+        """Whether the session is over."""
         return self.session.ended.is_set()
 
 
@@ -129,6 +132,7 @@ class Console:
 
     @property
     def selection(self) -> Selection | None:
+        """The selected thread and frame of the current process; None while none is selected."""
         return self.current.selection
 
     @selection.setter
@@ -137,6 +141,7 @@ class Console:
 
     @property
     def listing(self) -> Listing | None:
+        """The lines of source that ``list`` has shown last; None before it has."""
         return self.current.listing
 
     @listing.setter
@@ -150,10 +155,12 @@ class Console:
 
     @property
     def detached(self) -> bool:
+        """Whether the user has let go of the first process."""
         return self.views[0].detached
 
     @property
     def others(self) -> list[View]:
+        """The views of all processes but the current one."""
         return [view for view in self.views if view is not self.current]
 
     def turn_to(self, view: View) -> None:
@@ -189,10 +196,12 @@ class Console:
 
     @property
     def ended(self) -> bool:
+        """Whether the sessions of all processes are over."""
         return all(view.ended for view in self.views)
 
     @property
     def stopped(self) -> bool:
+        """Whether the current process is stopped."""
         return self.current.stopped
 
     async def settle(self, give_up: Callable[[], bool] = lambda: False) -> None:
@@ -218,6 +227,7 @@ class Console:
         await self._flushed()
 
     async def until_current_ends(self) -> None:
+        """Wait until the session of the current process is over."""
         await self.current.session.ended.wait()
 
     async def _flushed(self) -> None:
@@ -237,6 +247,7 @@ class Console:
             task.cancel()
 
     async def close(self) -> None:
+        """End what runs beside the prompt. The sessions stay as they are."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -359,6 +370,7 @@ class Console:
     # -- the selected frame -----------------------------------------------------------------------
 
     def selected(self) -> Selection:
+        """The selected thread and frame. Raises WrongState while the process runs."""
         self.session.require_stopped()
         assert self.selection is not None
         return self.selection

@@ -31,6 +31,7 @@ class Style:
     colour: bool = False
 
     def paint(self, kind: str, text: str) -> str:
+        """The text in the colours of its kind, or as it is where there are no colours."""
         return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if self.colour and text else text
 
     @classmethod

@@ -154,9 +154,11 @@ class TerminalTarget:
             self._helper.close()
 
     async def wait(self) -> Exit:
+        """How the program ended, when it has. May be awaited many times."""
         return await asyncio.shield(self._end)
 
     def kill(self) -> None:
+        """End the program and all that descends from it; the helper does it."""
         self._order("kill")
 
     async def cleared(self) -> None:
@@ -168,9 +170,11 @@ class TerminalTarget:
         self._order("detach")
 
     def spare(self, pid: int) -> None:
+        """From now on this descendant, with its own descendants, outlives dualdbg."""
         self._order("spare", pid=pid)
 
     def keep(self, pid: int) -> None:
+        """Take back what :meth:`spare` has said."""
         self._order("keep", pid=pid)
 
     def _order(self, order: str, **about: int) -> None:

@@ -105,6 +105,7 @@ class Connection:
     # -- out ------------------------------------------------------------------------------------
 
     def event(self, name: str, body: Mapping[str, object] | None = None) -> None:
+        """Send an event."""
         self._send({"type": "event", "event": name, **({} if body is None else {"body": body})})
 
     def output(self, category: str, text: str) -> None:
@@ -118,6 +119,7 @@ class Connection:
         self.event("output", {"category": category, "output": text})
 
     def respond(self, request: dap.Message, body: Mapping[str, object] | None = None) -> None:
+        """Send the answer of a request that succeeded."""
         self._send(
             {
                 "type": "response",

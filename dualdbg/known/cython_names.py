@@ -30,6 +30,7 @@ class CythonName:
 
     @property
     def text(self) -> str:
+        """The name as Python has it, with dots."""
         return ".".join(self.path)
 
 

@@ -66,6 +66,7 @@ class BreakpointSpec:
 
     @property
     def language(self) -> Language:
+        """The language of the places that it means."""
         return Language.PYTHON if self.kind in _PYTHON_KINDS else Language.NATIVE
 
 

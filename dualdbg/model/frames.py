@@ -61,6 +61,7 @@ class NativeFrame:
 
     @property
     def language(self) -> Language:
+        """NATIVE, always."""
         return Language.NATIVE
 
 
@@ -86,6 +87,7 @@ class PythonFrame:
 
     @property
     def language(self) -> Language:
+        """PYTHON, always."""
         return Language.PYTHON
 
 

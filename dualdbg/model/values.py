@@ -13,11 +13,11 @@ class Value:
     """A value as the user sees it.
 
     ``reference`` asks the session for the children (0: there are none); it is valid in its epoch only. ``child_count``
-    is the number of children where it is known. ``address`` is where the value lives in the target, ``data`` the
-    structure in plain JSON types from which the text was made, if any (a tensor, an IValue), ``layout`` says where
-    that layout came from. ``own_repr``: its class has a ``__repr__`` that was not run for the text. ``opaque``: the
-    text of a Python object tells its class and its address alone, what it is lies in its attributes. ``children`` are
-    those that came with the value, of ``child_count`` (None: ask for them by ``reference``).
+    is the number of children where it is known. ``address`` is where the value lives in the target. ``data`` is the
+    structure that the text was made from, in plain JSON types, where there is one (a tensor, an IValue). ``layout``
+    says where the layout of that came from. ``own_repr``: its class has a ``__repr__`` that was not run for the text.
+    ``opaque``: the text of a Python object tells its class and its address alone, what it is lies in its attributes.
+    ``children`` are those that came with the value, of ``child_count`` (None: ask for them by ``reference``).
     """
 
     name: str

@@ -38,6 +38,7 @@ def encode(message: Message) -> bytes:
 
 
 def request(seq: int, command: str, arguments: Mapping[str, Any] | None = None) -> Message:
+    """A request message; ``seq`` is its number."""
     message: Message = {"seq": seq, "type": "request", "command": command}
     if arguments is not None:
         message["arguments"] = arguments

@@ -10,9 +10,11 @@ from ..backends.events import EngineEvent
 class Taker(Protocol):
     """What takes the reports: a session."""
 
-    def report(self, event: EngineEvent) -> None: ...
+    def report(self, event: EngineEvent) -> None:
+        """Take a report of an engine; it does not wait."""
 
-    def congested(self) -> bool: ...
+    def congested(self) -> bool:
+        """Whether so many reports wait that the engines are to hold back."""
 
 
 class EngineReports:

@@ -38,29 +38,52 @@ class Running(Protocol):
 
     running: bool
 
-    async def resume(self) -> None: ...
-    async def move(self, move: Move, gdb_thread: int | None = ..., level: int = ...) -> None: ...
-    async def resume_with_signal(self, name: str) -> None: ...
-    async def interrupt(self) -> None: ...
+    async def resume(self) -> None:
+        """Let every thread run."""
+
+    async def move(self, move: Move, gdb_thread: int | None = ..., level: int = ...) -> None:
+        """Let the target run on, or begin a step of ``gdb_thread``. ``FINISH`` leaves the frame at ``level``."""
+
+    async def resume_with_signal(self, name: str) -> None:
+        """Let every thread run, with the signal of this name for which the target was stopped."""
+
+    async def interrupt(self) -> None:
+        """Ask for a stop of every thread. It returns when gdb has taken that, before the stop."""
 
 
 class Holding(Protocol):
     """Takes hold of a target and lets go of it."""
 
-    async def attach(self, pid: int, index: Path | None, root: str = "") -> None: ...
-    async def stop_at_program_changes(self) -> None: ...
-    async def detach(self) -> None: ...
-    async def kill(self) -> None: ...
+    async def attach(self, pid: int, index: Path | None, root: str = "") -> None:
+        """Attach to the process and return when every thread of it is stopped; that stop is no event."""
+
+    async def stop_at_program_changes(self) -> None:
+        """Stop from now on when a library comes or goes, and when the program replaces itself."""
+
+    async def detach(self) -> None:
+        """Let go of the stopped target, which runs on."""
+
+    async def kill(self) -> None:
+        """End the stopped target, or take note that it has ended."""
 
 
 class NativeBreakpointEngine(Protocol):
     """Sets, changes and deletes breakpoints, and tells what was met at one."""
 
-    async def insert_breakpoint(self, address: int, gdb_thread: int | None = ...) -> int: ...
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = ...) -> int:
+        """Set a breakpoint at an address, for one thread or for all; returns its number."""
+
     async def insert_at_function(
         self, address: int, inlined: str | None = ..., gdb_thread: int | None = ...
-    ) -> int: ...
-    async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]: ...
+    ) -> int:
+        """Set a breakpoint that shows the function itself, not what was inlined at its beginning.
+
+        ``inlined`` is its name where it was inlined itself. Returns the number; it may be below zero.
+        """
+
+    async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
+        """Set internal breakpoints for one thread; returns their numbers in the order of the addresses."""
+
     async def insert_log_point(
         self,
         address: int,
@@ -70,95 +93,219 @@ class NativeBreakpointEngine(Protocol):
         tid: int,
         at_function: bool = ...,
         inlined: str | None = ...,
-    ) -> int: ...
-    async def watch(self, address: int, size: int, access: Access) -> int: ...
-    async def delete_breakpoint(self, number: int) -> None: ...
-    async def delete_breakpoints(self, numbers: Sequence[int]) -> None: ...
-    async def enable_breakpoint(self, number: int, enabled: bool) -> None: ...
-    async def set_condition(
-        self, number: int, condition: str | None, gdb_thread: int | None = ...
-    ) -> None: ...
+    ) -> int:
+        """Set a breakpoint that prints ``texts`` with the values of ``expressions`` between, and never stops.
+
+        It stops all the same when its condition has no value. ``tid`` is an OS thread id, 0 for every thread. Returns
+        the number.
+        """
+
+    async def watch(self, address: int, size: int, access: Access) -> int:
+        """Watch ``size`` bytes in hardware; returns the number of the watchpoint."""
+
+    async def delete_breakpoint(self, number: int) -> None:
+        """Delete a breakpoint or watchpoint, also an internal one, whose number is below zero."""
+
+    async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
+        """Delete breakpoints before any later request; one that is gone already is no error."""
+
+    async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        """Let a breakpoint stop again, or stop no more; it keeps its number."""
+
+    async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = ...) -> None:
+        """Stop only where an expression is true (None: always), and only in this thread if one is given."""
+
     async def insert_step_ends(
         self,
         gdb_thread: int,
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int]],
         catches: Sequence[tuple[int, int]],
-    ) -> StepEndNumbers: ...
-    async def insert_cue(self, address: int, register: str, value: int) -> int: ...
-    async def ignore_hits(self, number: int, count: int) -> None: ...
-    async def hits(self, number: int) -> int: ...
-    async def last_breakpoint(self) -> int: ...
-    async def handle_signal(self, name: str, stops: bool) -> None: ...
-    async def sent_by_terminal(self) -> bool: ...
-    async def fault_address(self) -> int | None: ...
-    async def condition_holds(self, gdb_thread: int, condition: str) -> bool: ...
-    async def log_text(self, gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str: ...
-    async def thrown_object(self, gdb_thread: int) -> ThrownObject: ...
-    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]: ...
-    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]: ...
-    async def condition_text(self, address: int, condition: str) -> str: ...
-    async def panic_text(self, gdb_thread: int) -> str | None: ...
+    ) -> StepEndNumbers:
+        """Set internal breakpoints at which a step of one thread may end.
+
+        ``returns``: an address to which a call returns, and the caller's stack pointer. ``pads``: a landing pad, and
+        the end of the frame that is to catch. ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer
+        of the frame that calls it.
+        """
+
+    async def insert_cue(self, address: int, register: str, value: int) -> int:
+        """Set an internal breakpoint that stops only where the lower half of a register is ``value``, as a signed
+        number.
+
+        Returns its number.
+        """
+
+    async def ignore_hits(self, number: int, count: int) -> None:
+        """Pass over the next ``count`` hits, which are counted all the same."""
+
+    async def hits(self, number: int) -> int:
+        """How often a breakpoint was hit; hits that were passed over count."""
+
+    async def last_breakpoint(self) -> int:
+        """The number of the breakpoint that was set last, 0 before the first."""
+
+    async def handle_signal(self, name: str, stops: bool) -> None:
+        """Say whether the target stops when a signal arrives. It gets the signal in either case."""
+
+    async def sent_by_terminal(self) -> bool:
+        """Whether the kernel itself sent the signal of this stop, as for Ctrl-C in the terminal."""
+
+    async def fault_address(self) -> int | None:
+        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use; None where the kernel names
+        none.
+        """
+
+    async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
+        """Whether a condition is true in the innermost frame. A CommandError when it has no value."""
+
+    async def log_text(self, gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
+        """What a log point with these texts and expressions would print in the innermost frame."""
+
+    async def thrown_object(self, gdb_thread: int) -> ThrownObject:
+        """What is thrown, at the entry of ``__cxa_throw``."""
+
+    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
+        """Where control comes to a line in functions of a Cython module's author, inlined ones too.
+
+        ``whole``: where it comes to those functions that have the line.
+        """
+
+    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
+        """Where control comes to functions that were inlined.
+
+        Each has start and end of the function around it, and its C name.
+        """
+
+    async def condition_text(self, address: int, condition: str) -> str:
+        """The user's condition as gdb has to read it at an address, with the C names of Cython's variables."""
+
+    async def panic_text(self, gdb_thread: int) -> str | None:
+        """The message of a panic, at the entry of ``rust_panic``; None where memory does not say it."""
 
 
 class SymbolFeed(Protocol):
     """Takes symbols to read, and tables to unwind by."""
 
-    async def add_symbols(self, path: Path, bias: int) -> None: ...
-    async def remove_symbols(self, address: int) -> None: ...
-    async def load_library(self, path: str) -> None: ...
-    async def keep_index(self, folder: Path | None) -> None: ...
+    async def add_symbols(self, path: Path, bias: int) -> None:
+        """Give gdb a symbol file for code that lies ``bias`` bytes above its link-time addresses."""
+
+    async def remove_symbols(self, address: int) -> None:
+        """Take back the symbol file that was given for the code at ``address``."""
+
+    async def load_library(self, path: str) -> None:
+        """Let gdb read all symbols of a library of the process."""
+
+    async def keep_index(self, folder: Path | None) -> None:
+        """Say in which folder gdb keeps its index of debug info; None for nowhere."""
 
 
 class CodeReading(Protocol):
     """Reads code: where functions and lines begin, instructions, calls."""
 
-    async def architecture(self) -> str: ...
-    async def function_body(self, address: int) -> FunctionPlace: ...
+    async def architecture(self) -> str:
+        """``x86-64``, ``aarch64``, or gdb's name for another architecture."""
+
+    async def function_body(self, address: int) -> FunctionPlace:
+        """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
+
     async def function_instances(
         self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ...
-    ) -> list[FunctionPlace]: ...
-    async def function_bodies(self, addresses: Sequence[int]) -> list[int]: ...
-    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]: ...
-    async def calls(self, start: int, end: int) -> list[CallSite]: ...
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace: ...
-    async def call_target(self, gdb_thread: int) -> int | None: ...
-    async def disassemble(self, start: int, count: int) -> list[DecodedInstruction]: ...
-    async def disassemble_until(self, start: int, end: int) -> list[DecodedInstruction]: ...
+    ) -> list[FunctionPlace]:
+        """Where breakpoints on functions of these names belong, inlined instances too, in what gdb has read."""
+
+    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
+        """The addresses of :meth:`function_body`, in the order of ``addresses``."""
+
+    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
+        """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
+
+    async def calls(self, start: int, end: int) -> list[CallSite]:
+        """The call instructions that begin in [``start``, ``end``)."""
+
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+        """Where the function returns to at whose first instruction the thread stands."""
+
+    async def call_target(self, gdb_thread: int) -> int | None:
+        """Where the call instruction at which the thread stands goes to; None at any other instruction."""
+
+    async def disassemble(self, start: int, count: int) -> list[DecodedInstruction]:
+        """``count`` instructions from ``start`` on, fewer where memory ends."""
+
+    async def disassemble_until(self, start: int, end: int) -> list[DecodedInstruction]:
+        """The instructions that begin in [``start``, ``end``)."""
 
 
 class Reading(Protocol):
     """Reads threads, stacks, registers and memory of the held target, and writes memory."""
 
-    async def threads(self) -> dict[int, int]: ...
-    async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]: ...
-    async def registers(self, gdb_thread: int, names: Iterable[str]) -> dict[str, int]: ...
-    async def frame_registers(self, gdb_thread: int, level: int, group: str) -> list[RegisterText]: ...
-    async def read_memory(self, address: int, length: int) -> bytes: ...
-    async def readable_memory(self, address: int, length: int) -> bytes: ...
-    async def write_memory(self, address: int, data: bytes) -> int: ...
-    async def write_core(self, path: Path) -> None: ...
+    async def threads(self) -> dict[int, int]:
+        """gdb's number of each thread with its OS thread id, read afresh."""
+
+    async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]:
+        """At most ``limit`` frames of a thread, innermost first, as gdb unwinds them now."""
+
+    async def registers(self, gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
+        """The named registers of the innermost frame, as unsigned numbers."""
+
+    async def frame_registers(self, gdb_thread: int, level: int, group: str) -> list[RegisterText]:
+        """The registers of a frame as gdb prints them; ``group`` is general or vector."""
+
+    async def read_memory(self, address: int, length: int) -> bytes:
+        """Exactly ``length`` bytes. A CommandError when some of them cannot be read."""
+
+    async def readable_memory(self, address: int, length: int) -> bytes:
+        """The bytes from ``address`` on as far as they can be read, at most ``length``."""
+
+    async def write_memory(self, address: int, data: bytes) -> int:
+        """Write all of ``data``; returns the number of bytes."""
+
+    async def write_core(self, path: Path) -> None:
+        """Write a core file of the stopped target."""
 
 
 class Evaluating(Protocol):
     """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
 
-    async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]: ...
-    async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable: ...
-    async def children(self, handle: int, start: int, count: int) -> list[NativeVariable]: ...
+    async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]:
+        """Arguments and locals of a frame; none without debug info."""
+
+    async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable:
+        """The value of a C++ expression in a frame."""
+
+    async def children(self, handle: int, start: int, count: int) -> list[NativeVariable]:
+        """At most ``count`` members of the value of a handle, from number ``start`` on."""
+
     async def assign(
         self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
-    ) -> NativeVariable: ...
+    ) -> NativeVariable:
+        """Set a local, or the child ``name`` of the handle ``parent``, to the value of a C++ expression."""
+
     async def memory_place(
         self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
-    ) -> MemoryPlace: ...
-    def forget_values(self) -> None: ...
-    async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]: ...
-    async def python_values(self, named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]: ...
-    async def python_children(self, address: int, start: int, count: int) -> ObjectPage: ...
-    async def python_path(self, address: int, steps: Sequence[str]) -> ObjectPath: ...
-    async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer: ...
-    async def load_helpers(self) -> None: ...
+    ) -> MemoryPlace:
+        """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
+
+    def forget_values(self) -> None:
+        """Let gdb drop the values of all handles. Nothing is waited for."""
+
+    async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]:
+        """What gdb would complete an expression to, as whole texts."""
+
+    async def python_values(self, named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
+        """The objects at these addresses; ``whole``: as far as the user's limits allow, else short."""
+
+    async def python_children(self, address: int, start: int, count: int) -> ObjectPage:
+        """At most ``count`` children of a Python object, from number ``start`` on."""
+
+    async def python_path(self, address: int, steps: Sequence[str]) -> ObjectPath:
+        """The object that attributes (``.name``) and elements (``[key]``) lead to, one step after the other."""
+
+    async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
+        """The answer of a helper's command (``tensor``, ``ivalue``) in a frame; some need no thread."""
+
+    async def load_helpers(self) -> None:
+        """Let gdb itself know the settings and commands of our helpers from now on."""
 
 
 class CallingTarget(Protocol):
@@ -166,22 +313,42 @@ class CallingTarget(Protocol):
 
     async def call_probe(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, mailbox: int
-    ) -> int: ...
+    ) -> int:
+        """Call a method of the probe in a thread that holds the GIL; returns its number, 0 if it fails.
+
+        ``functions`` has the addresses of :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`. ``mailbox`` is the address
+        of the probe's mailbox, 0 where that is not known.
+        """
+
     async def probe_text(
         self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float
-    ) -> str: ...
+    ) -> str:
+        """As :meth:`call_probe`, but returns the text of the method, within ``deadline`` seconds."""
+
     async def run_text(
         self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
-    ) -> None: ...
-    async def park(self, gdb_threads: Sequence[int], instruction: int) -> None: ...
-    async def unpark(self) -> None: ...
+    ) -> None:
+        """Run the Python code at address ``text`` in a thread that sleeps without the GIL, within ``deadline``
+        seconds.
+
+        The first three are the addresses of PyGILState_Ensure, PyRun_SimpleString and PyGILState_Release.
+        """
+
+    async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
+        """Let these threads wait at the system call instruction at an address while the target runs."""
+
+    async def unpark(self) -> None:
+        """Give each parked thread its own registers again."""
 
 
 class UserCommands(Protocol):
     """Runs what users type for gdb itself, about a thread and a frame of it."""
 
-    async def user_command(self, text: str) -> str: ...
-    async def select(self, gdb_thread: int, level: int | None) -> None: ...
+    async def user_command(self, text: str) -> str:
+        """Run a command that the user typed for gdb; returns what gdb printed."""
+
+    async def select(self, gdb_thread: int, level: int | None) -> None:
+        """Select the thread, and the frame if one is given, for the user's commands."""
 
 
 class NativeEngine(
@@ -201,10 +368,14 @@ class NativeEngine(
     version: str | None
 
     @property
-    def pid(self) -> int | None: ...
+    def pid(self) -> int | None:
+        """The process id of gdb itself; None before it has started."""
 
-    def wake(self) -> None: ...
-    async def close(self, grace: float = ...) -> bool: ...
+    def wake(self) -> None:
+        """Let gdb itself go on when somebody has stopped it."""
+
+    async def close(self, grace: float = ...) -> bool:
+        """End gdb: ask it, and insist after ``grace`` seconds. Whether it ended because it was asked to."""
 
 
 class Refusal(Protocol):
@@ -220,16 +391,30 @@ class PythonEngine(Protocol):
     configured: bool
 
     @property
-    def connected(self) -> bool: ...
+    def connected(self) -> bool:
+        """Whether debugpy's connection stands."""
 
-    async def request(self, request: PythonRequest[Answer], deadline: float = ...) -> Answer: ...
+    async def request(self, request: PythonRequest[Answer], deadline: float = ...) -> Answer:
+        """Send a request and return its answer.
+
+        A refusal is a CommandError, a missing answer an EngineTimeout after ``deadline`` seconds, a lost connection an
+        EngineLost.
+        """
+
     def post(
         self,
         request: PythonRequest[Answer],
         on_refused: Refusal | None = ...,
         on_answer: Callable[[Answer], None] | None = ...,
         on_lost: Callable[[], None] | None = ...,
-    ) -> None: ...
-    async def configuration_done(self) -> None: ...
-    async def hang_up(self, deadline: float) -> bool: ...
-    async def close(self) -> None: ...
+    ) -> None:
+        """Send a request whose answer nobody waits for; one of the callbacks hears it."""
+
+    async def configuration_done(self) -> None:
+        """Let the program run; this does not wait for the answer."""
+
+    async def hang_up(self, deadline: float) -> bool:
+        """Close our side. Whether the target has closed its side within ``deadline`` seconds."""
+
+    async def close(self) -> None:
+        """Close the connection at once; requests without an answer fail."""

@@ -52,15 +52,18 @@ class HeldThreads(Protocol):
     """The threads of a target that gdb holds. A ``tid`` is an OS thread id."""
 
     @property
-    def reader(self) -> StackReader: ...
+    def reader(self) -> StackReader:
+        """Reads the stacks."""
 
     async def gdb_thread(self, tid: int) -> int:
         """gdb's number of a thread. Raises CommandError when there is no such thread."""
         ...
 
-    async def holds_gil(self, tid: int) -> bool: ...
+    async def holds_gil(self, tid: int) -> bool:
+        """Whether the thread holds the GIL of its interpreter."""
 
-    async def stack_while_held(self, tid: int) -> Stack: ...
+    async def stack_while_held(self, tid: int) -> Stack:
+        """The merged stack of the thread, while gdb holds the target."""
 
 
 class Reads(HeldThreads, AskingPython, Protocol):
@@ -79,4 +82,5 @@ class Mapped(Protocol):
     """Knows the files that are mapped into the target."""
 
     @property
-    def image(self) -> AddressSpace: ...
+    def image(self) -> AddressSpace:
+        """The files by address."""

@@ -125,25 +125,32 @@ class CoreSession(Session):
     """Refuses all commands that would let the process run."""
 
     def report(self, event: EngineEvent) -> None:
+        """Take gdb's end; its other reports are about a process that runs."""
         if isinstance(event, EngineEnded):  # gdb's other reports are about a process that runs
             super().report(event)
 
     async def resume(self) -> None:
+        """Raises WrongState: a core has no process that could run."""
         raise WrongState(_NO_LIFE, "look at frames, threads, values and memory")
 
     async def step(self, *arguments: Any, **named: Any) -> None:
+        """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 
     async def pause(self) -> None:
+        """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 
     async def kill(self) -> None:
+        """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 
     async def detach(self) -> None:
+        """Raises WrongState: there is no process to detach from."""
         raise WrongState("there is no process to detach from", "type quit")
 
     async def close(self) -> None:
+        """End the session; its state is DETACHED then."""
         if self.loop.is_open:
             await self.loop.ask(post_mortem_over)
         await super().close()

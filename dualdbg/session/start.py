@@ -87,20 +87,24 @@ class StartedTarget(Protocol):
     """A process that was started for the session."""
 
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int:
+        """Its process id."""
 
     @property
     def left(self) -> int:
         """How many processes outlived this one and were ended by :meth:`kill`."""
 
-    async def wait(self) -> Exit: ...
+    async def wait(self) -> Exit:
+        """How it ended, when it has."""
 
-    def kill(self) -> None: ...
+    def kill(self) -> None:
+        """End it, without waiting for that."""
 
     async def cleared(self) -> None:
         """Wait until everything has ended that :meth:`kill` ends."""
 
-    def detach(self) -> None: ...
+    def detach(self) -> None:
+        """Let it live on when dualdbg ends."""
 
 
 class StartTarget(Protocol):

@@ -11,7 +11,7 @@ _BODY = "/_pydevd_bundle/pydevd_daemon_thread.py"  # its threads begin in this f
 
 
 def is_debuggers(name: str | None, frames: Iterable[PythonFrame]) -> bool:
-    """Whether a thread of this Python name, with these Python frames, is one of debugpy's.
+    """Whether a thread of this Python name, with these Python frames, belongs to debugpy.
 
     A thread of a short life has no name of its own.
     """

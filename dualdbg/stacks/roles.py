@@ -53,6 +53,7 @@ class RoleRules:
         object.__setattr__(self, "_glue", re.compile("|".join(f"(?:{p})" for p in self.glue_patterns)))
 
     def is_interpreter(self, frame: NativeFrame) -> bool:
+        """Whether a native frame belongs to the interpreter, also where that lies in the user's own program."""
         if frame.library is None:
             return False
         if frame.library == self.host:
@@ -67,11 +68,13 @@ class RoleRules:
         return frame.function.startswith("main") or not is_base(frame)  # main's lambdas are main::…
 
     def is_ours(self, file: str | None) -> bool:
+        """Whether a source file belongs to dualdbg or debugpy."""
         return file is not None and any(
             file == hidden or file.startswith(hidden.rstrip("/") + "/") for hidden in self.hidden_files
         )
 
     def is_glue(self, frame: NativeFrame) -> bool:
+        """Whether a native frame is between the user's code and Python: binding layers, standard libraries, headers."""
         if frame.function is None:
             return False
         if is_rust_library(frame.source_language, frame.function):
@@ -175,7 +178,7 @@ def is_stub(frame: NativeFrame) -> bool:
 
 
 def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:
-    """Whether the innermost frame runs for debugpy or for us: in a thread of theirs, or below their tracing of one."""
+    """Whether the innermost frame runs for debugpy or for us: in one of their threads, or below their tracing."""
     hiding: _Hiding | None = None
     for frame in reversed(frames):
         if isinstance(frame, PythonFrame):

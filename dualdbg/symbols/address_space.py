@@ -59,6 +59,7 @@ class AddressSpace:
 
     @property
     def modules(self) -> list[Module]:
+        """All modules of the process."""
         return list(self._modules.values())
 
     def refresh(self) -> list[Module]:
@@ -105,6 +106,7 @@ class AddressSpace:
         self._troubles.append(without)
 
     def module_at(self, address: int) -> Module | None:
+        """The module that is mapped at ``address``, if any."""
         for module in self._modules.values():
             if module.start <= address < module.end:
                 return module

@@ -1,8 +1,8 @@
 """The implementation of an indirect function (STT_GNU_IFUNC): what its resolver returned, from the process's memory.
 
-The dynamic linker calls the resolver and keeps the answer in slots: those of IRELATIVE relocations of the function's
-own library, and those of other libraries that refer to it by its name (System V ABI for x86-64, 4.4.1; ELF for the
-Arm 64-bit Architecture, 5.7).
+The dynamic linker calls the resolver and keeps the answer in slots: those of IRELATIVE relocations in the
+function's own library, and those of other libraries that refer to it by its name (System V ABI for x86-64, 4.4.1;
+ELF for the Arm 64-bit Architecture, 5.7).
 """
 
 from __future__ import annotations

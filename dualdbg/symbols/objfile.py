@@ -59,18 +59,22 @@ class Objfile:
 
     @property
     def size(self) -> int:
+        """The size of the file in bytes."""
         return self.elf.size
 
     @property
     def build_id(self) -> str | None:
+        """The build-id in hexadecimal; None without one."""
         return self.elf.build_id
 
     @property
     def has_symtab(self) -> bool:
+        """Whether it has a full symbol table (.symtab), not only that of the dynamic linker."""
         return self.elf.has_symtab
 
     @property
     def has_debug_info(self) -> bool:
+        """Whether it has DWARF of its own."""
         return self.elf.has_debug_info
 
     @cached_property
@@ -108,6 +112,7 @@ class Objfile:
 
     @cached_property
     def frames(self) -> FrameTable:
+        """Its table of call frame information, sorted by address."""
         return FrameTable(self.elf)
 
     # -- by name -----------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def _line(function: str | None, file: str, line: int) -> Line:
 
 
 def _command(gdb: str) -> list[str]:
-    """gdb with nothing of the user's or of the files' own run in it."""
+    """gdb, which runs no code of the user or of the files."""
     settings = ["set debuginfod enabled off", "set auto-load off", "set auto-load safe-path /nonexistent"]
     folder = index_folder()
     if folder is not None:

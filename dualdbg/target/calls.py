@@ -60,6 +60,7 @@ class Folder:
                 os.chown(one, user, -1, follow_symlinks=False)
 
     def remove(self) -> None:
+        """Remove it with what is in it."""
         session_folders.remove(self.here)
 
 
@@ -123,6 +124,7 @@ class UnixPlace:
 
     @property
     def folder(self) -> Path:
+        """The folder with the socket, as we see it."""
         return self._folder.here
 
     def close(self) -> None:

@@ -53,6 +53,7 @@ class Finding:
     fix: str = ""
 
     def to_json(self) -> dict[str, str]:
+        """The row of ``doctor --json``."""
         return {**asdict(self), "status": self.status.value}
 
 

@@ -113,6 +113,7 @@ class Interpreter:
 
     @property
     def version_text(self) -> str:
+        """Its version with dots, such as 3.11.7."""
         return ".".join(map(str, self.version))
 
 

@@ -1,7 +1,7 @@
 """The parent of a launched program, which ends all that descends from it when the session is over.
 
-``python -I -S keeper.py PID``, with a socket of dualdbg's as standard input and output. The launcher forks it, makes it
-a *subreaper* (PR_SET_CHILD_SUBREAPER, prctl(2)) and forks the program from it. So every process of the program's that
+``python -I -S keeper.py PID``, with one of dualdbg's sockets as standard input and output. The launcher forks it, makes
+it a *subreaper* (PR_SET_CHILD_SUBREAPER, prctl(2)) and forks the program from it. So every process of the program that
 loses its parent becomes a child of this one, whatever group or session it has made for itself: what descends from the
 program descends from here until it ends. It uses nothing of dualdbg, so that it starts quickly. One line a message:
 

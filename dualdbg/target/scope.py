@@ -1,7 +1,7 @@
 """Lowers Yama's ptrace_scope for a moment, with sudo where we are not root, and has it put back however we end.
 
-A shell of root's does it, on our request. It puts the old value back when it is told to, when its time is over, and
-when its input ends, which the kernel sees to even after `kill -9`.
+A shell that runs as root does it, on our request. It puts the old value back when it is told to, when its time is over,
+and when its input ends, which the kernel sees to even after `kill -9`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def announcement(scope: int, until: str) -> str:
 
 
 class Lowering:
-    """A shell of root's that lowers the scope. Making the object starts it, and sudo may ask then.
+    """A shell, run as root, that lowers the scope. Making the object starts it, and sudo may ask then.
 
     :meth:`close` ends the shell. It puts the scope back where that was not done. ``ask``: sudo may ask for a
     password, which needs a terminal. Raises PermissionRefused when we cannot become root.

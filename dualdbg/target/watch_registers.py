@@ -34,6 +34,7 @@ class Watching:
 
     @property
     def end(self) -> int:
+        """The first address that cannot be watched."""
         return _ENDS.get(self.machine, 1 << 47)
 
     def needed(self, address: int, size: int) -> int:

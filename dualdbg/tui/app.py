@@ -179,6 +179,7 @@ class Dashboard(Breaking, Looking):
         return ", ".join(map(shown_key, keys))
 
     def toggle_help(self) -> None:
+        """Show the keys of the focused pane, or hide them."""
         if self.screen.query("HelpPanel"):
             self.action_hide_help_panel()
         else:

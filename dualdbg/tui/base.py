@@ -107,10 +107,12 @@ class Base(App[None]):
 
     @property
     def session(self) -> Session | None:
+        """The session of the current process; None until there is one."""
         return self.console_.session if self.console_ is not None else None
 
     @property
     def state(self) -> State:
+        """The state of the current process."""
         return self.console_.session.state if self.console_ is not None else State.STARTING
 
     def _children(self, reference: int) -> Awaitable[Sequence[Any]]:
@@ -203,6 +205,7 @@ class Base(App[None]):
             self._said.clear()
 
     def complain(self, error: DualdbgError) -> None:
+        """Show an error in the log."""
         self.show(ErrorReport(error.message, error.hint))
 
     def refresh_status(self) -> None:

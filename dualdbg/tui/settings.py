@@ -34,6 +34,7 @@ class Settings:
     theme: str = DEFAULT_THEME
 
     def arrangement(self, preset: str) -> Node:
+        """The panes of a preset, as the user has dragged them if that was done."""
         return self.arrangements.get(preset, PRESETS[preset])
 
 

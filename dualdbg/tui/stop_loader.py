@@ -90,6 +90,7 @@ class Follower:
         self._colouring: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
+        """End all that it does, and wait for that."""
         self._closed = True
         self._drawing.close()
         for task in (self._task, *self._colouring):
@@ -306,6 +307,7 @@ class Follower:
         self._note("memory", f"{address:#x}")
 
     def show_breakpoints(self) -> None:
+        """Show the breakpoints in their pane, and their marks at the source that is shown."""
         rows = self.session.breakpoints.all()
         self.views.breakpoints.show_breakpoints(rows)
         self._note("breakpoints", str(len(rows)) if rows else "")

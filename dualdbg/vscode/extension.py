@@ -40,6 +40,7 @@ _CONTENT_TYPES = """<?xml version="1.0" encoding="utf-8"?>
 
 
 def file_name() -> str:
+    """The name of the packed extension."""
     return f"dualdbg-{__version__}.vsix"
 
 

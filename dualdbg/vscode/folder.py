@@ -24,10 +24,12 @@ class File:
 
     @property
     def is_new(self) -> bool:
+        """Whether the project has no such file."""
         return self.before is None
 
     @property
     def changes(self) -> bool:
+        """Whether the file is to be written."""
         return self.before != self.merged.text
 
 

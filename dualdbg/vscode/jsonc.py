@@ -33,6 +33,7 @@ class Node:
 
     @property
     def children(self) -> tuple[Node, ...]:
+        """The values in an object or an array, in order; none for any other value."""
         return tuple(self.members.values()) if self.members is not None else self.items or ()
 
 

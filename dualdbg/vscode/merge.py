@@ -37,10 +37,12 @@ class Merged:
 
     @property
     def added(self) -> list[Difference]:
+        """What the user's text lacked and has now."""
         return [difference for difference in self.differences if difference.missing]
 
     @property
     def kept(self) -> list[Difference]:
+        """What the user has otherwise, which stays."""
         return [difference for difference in self.differences if not difference.missing]
 
 

@@ -34,6 +34,7 @@ _TARGET = Path(__file__).resolve().parent.parent / "target"
 
 
 def main() -> None:
+    """Wait for the editor and for a tracer, then run the script of the command line."""
     listener, debugpy_folder, script = socket.socket(fileno=int(sys.argv[1])), sys.argv[2], sys.argv[3]
     listener.set_inheritable(False)
     sys.argv[:] = sys.argv[3:]

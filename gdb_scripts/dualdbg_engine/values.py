@@ -137,7 +137,7 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     """``is_part``: it is the part of an object that comes from a base class, not an object by itself."""
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
-    if value.is_optimized_out:  # printers would read what there is not
+    if value.is_optimized_out:  # printers would read memory that holds no value
         text, type_ = "<optimized out>", _type_name(value.type)
         return {"name": name, "type": type_, "value": text, "handle": None, "address": None}
     load_printers()

@@ -1,7 +1,8 @@
 """Where control comes to the code of a source line, or of an inlined function, from elsewhere in its function.
 
 gdb takes the first address of a line for all of it. In code that was generated that may be a branch which is hardly
-ever taken, so each address is found at which an instruction before, or a jump, leads from other code into the line's.
+ever taken. So every address is found at which control comes from other code to that of the line: from the instruction
+before it, or by a jump.
 """
 
 from __future__ import annotations

@@ -39,9 +39,11 @@ class Arguments:
         return " " + number if kind is True and number is not None else " "
 
     def get(self, name, default=None):
+        """The value of an option; ``default`` if it was not given."""
         return self.values.get(name, default)
 
     def require_expression(self, what):
+        """The expression. Raises HelperError, which says ``what`` is missing, when there is none."""
         if not self.expression:
             raise HelperError(f"An expression is missing: {what}.")
         return self.expression

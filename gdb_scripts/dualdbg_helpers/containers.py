@@ -20,6 +20,7 @@ _VIEW = re.compile(r"^std::(?:__\w+::)?basic_string_view<char")
 
 
 def name_of(value):
+    """The name of a value's type, without typedefs and qualifiers."""
     return value.type.strip_typedefs().unqualified().name or ""
 
 
@@ -39,6 +40,7 @@ class Deque:
         self.size = blocks * self._per_block + int(finish["_M_cur"] - finish["_M_first"]) - self._first
 
     def element(self, index):
+        """The element at ``index``. Raises gdb.GdbError outside of the deque."""
         if not 0 <= index < self.size:
             raise gdb.GdbError(f"there is no element {index}: it has {self.size}")
         place = self._first + index
@@ -68,7 +70,7 @@ class _DequeWorker(gdb.xmethod.XMethodWorker):  # type: ignore[misc]
 
 
 class DequeMethods(gdb.xmethod.XMethodMatcher):  # type: ignore[misc]
-    """In the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
+    """Methods in the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
 
     REPLACED = "libstdc++::deque"
     _NAMES = ("empty", "size", "front", "back", "at", "operator[]")
@@ -159,6 +161,7 @@ def _text(value):
 
 
 def is_string(value):
+    """Whether a value is a ``std::string``."""
     return bool(_STRING.match(name_of(value)))
 
 
@@ -171,6 +174,7 @@ def character(value, index):
 
 
 def length(value):
+    """The size of a string as a :class:`gdb.Value`."""
     return gdb.Value(len(_text(value)))
 
 

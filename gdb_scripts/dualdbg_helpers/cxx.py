@@ -39,6 +39,7 @@ class Containers:
 
     @property
     def string_size(self):
+        """The size of a ``std::string`` in bytes."""
         return 32 if self.cxx11_abi else 8
 
     def vector(self, address, element_size):
@@ -85,6 +86,7 @@ class Containers:
         return address if engaged else None
 
     def plausible_vector(self, address, element_size):
+        """Whether memory holds a ``std::vector`` of such elements, to all appearances."""
         try:
             self.vector(address, element_size)
         except (Implausible, Unreadable):

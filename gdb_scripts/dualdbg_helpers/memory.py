@@ -60,28 +60,36 @@ class Memory:
         return unpack(self.read(address, size), 0)[0]
 
     def u8(self, address):
+        """One byte, unsigned."""
         return self.read(address, 1)[0]
 
     def i8(self, address):
+        """One byte, signed."""
         value = self.read(address, 1)[0]
         return value - 256 if value > 127 else value
 
     def u16(self, address):
+        """An unsigned number of 2 bytes."""
         return self._scalar(_U16, 2, address)
 
     def u32(self, address):
+        """An unsigned number of 4 bytes."""
         return self._scalar(_U32, 4, address)
 
     def i32(self, address):
+        """A signed number of 4 bytes."""
         return self._scalar(_I32, 4, address)
 
     def u64(self, address):
+        """An unsigned number of 8 bytes."""
         return self._scalar(_U64, 8, address)
 
     def i64(self, address):
+        """A signed number of 8 bytes."""
         return self._scalar(_I64, 8, address)
 
     def f64(self, address):
+        """A floating-point number of 8 bytes."""
         return self._scalar(_F64, 8, address)
 
     pointer = u64
@@ -91,6 +99,7 @@ class Memory:
         return struct.unpack(f"<{count}Q", self.read(address, 8 * count))
 
     def signed_words(self, address, count):
+        """``count`` signed 64-bit words at ``address``, as a tuple."""
         return struct.unpack(f"<{count}q", self.read(address, 8 * count))
 
     def c_string(self, address, limit=4096):
@@ -107,6 +116,7 @@ class Memory:
         return found
 
     def readable(self, address, size=1):
+        """Whether ``size`` bytes at ``address`` can be read."""
         try:
             self.read(address, size)
         except Unreadable:

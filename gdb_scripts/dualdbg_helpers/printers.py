@@ -325,4 +325,5 @@ class _Collection(gdb.printing.PrettyPrinter):
 
 
 def register():
+    """Let gdb use these printers."""
     gdb.printing.register_pretty_printer(None, _Collection("dualdbg"), replace=True)

@@ -116,6 +116,7 @@ def register():
 
 
 def value(name):
+    """What the user has set, or the default, by the setting's name."""
     return _settings[name].value
 
 

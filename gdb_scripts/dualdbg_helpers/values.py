@@ -4,9 +4,9 @@
 class Value:
     """One value that was read.
 
-    ``kind`` is its kind in PyTorch's or Python's words ("Tensor", "Int", "dict"), ``text`` the whole of it for
-    people, ``data`` its structure in plain JSON types, ``children`` a list of ``(name, Value)`` (None:
-    not a container), ``total`` the number of children there are, of which ``children`` may show fewer.
+    ``kind`` is its kind in PyTorch's or Python's words ("Tensor", "Int", "dict"). ``text`` is the whole of it for
+    people, ``data`` its structure in plain JSON types. ``children`` is a list of ``(name, Value)``, None for what is
+    no container. ``total`` is how many children it has; ``children`` may have fewer.
     """
 
     __slots__ = ("address", "children", "data", "kind", "text", "total", "type")
@@ -22,6 +22,7 @@ class Value:
 
     @classmethod
     def unreadable(cls, address):
+        """What stands for a value whose memory cannot be read."""
         return cls("unreadable", f"<unreadable 0x{address:x}>", address=address)
 
     @classmethod

@@ -65,10 +65,12 @@ class Section:
 
     @property
     def end(self) -> int:
+        """The file offset behind its last byte."""
         return self.offset + self.size
 
     @property
     def is_code(self) -> bool:
+        """Whether it holds instructions."""
         return bool(self.flags & SHF_EXECINSTR)
 
 
@@ -169,6 +171,7 @@ class ElfFile:
     # -- reading -----------------------------------------------------------------------------
 
     def garbled(self, what: str) -> Exception:
+        """The exception for a file that is cut off or garbled; ``what`` says where."""
         return self.failure(
             f"{self.path} is cut off or garbled: {what}", "reinstall or rebuild it, then try again"
         )
@@ -182,6 +185,7 @@ class ElfFile:
         return bytes(self.data[offset : offset + size])
 
     def unpack(self, form: struct.Struct, offset: int) -> tuple[int, ...]:
+        """The numbers of a structure at a file offset. Raises :meth:`garbled` outside of the file."""
         if offset < 0 or offset + form.size > self.size:
             raise self.garbled(f"offset {offset:#x} is outside of the file")
         return form.unpack_from(self.data, offset)
@@ -191,6 +195,7 @@ class ElfFile:
         return self.raw_string_at(offset, limit).decode("utf-8", "replace")
 
     def raw_string_at(self, offset: int, limit: int) -> bytes:
+        """The string at a file offset, which ends before ``limit``. Raises :meth:`garbled`."""
         if not 0 <= offset < limit <= self.size:
             raise self.garbled(f"a string at {offset:#x} is outside of its table")
         end = self._buffer.find(b"\0", offset, limit)
@@ -271,9 +276,11 @@ class ElfFile:
         return {section.name: section for section in reversed(self.sections)}
 
     def section(self, name: str) -> Section | None:
+        """The section of this name, if the file has it."""
         return self._sections_by_name.get(name)
 
     def loads(self) -> list[Segment]:
+        """The segments that are mapped (PT_LOAD)."""
         return [segment for segment in self.segments if segment.type == PT_LOAD]
 
     def offset_of(self, address: int) -> int | None:

@@ -30,6 +30,7 @@ class StringTable:
         self._view = elf.view(section)
 
     def at(self, offset: int) -> bytes:
+        """The string at a file offset."""
         return self._elf.raw_string_at(offset, self.end)
 
     def rarest(self, needles: list[bytes]) -> bytes:

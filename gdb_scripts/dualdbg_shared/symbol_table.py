@@ -70,11 +70,13 @@ class SymbolTable:
         return self.section.type == SHT_SYMTAB
 
     def entry(self, index: int) -> Entry:
+        """The entry with this number."""
         name, info, _, section, value, size = ENTRY.unpack_from(self._data, index * ENTRY.size)
         binding = BINDINGS.get(info >> 4, "local")
         return Entry(index, self.strings.start + name, info & 0xF, binding, section, value, size)
 
     def name(self, entry: Entry) -> bytes:
+        """The name of an entry, as it is in the file."""
         return self.strings.at(entry.name)
 
     def is_function(self, entry: Entry) -> bool:

@@ -141,7 +141,7 @@ int64_t stop_with_values() {
     return static_cast<int64_t>(count);
 }
 
-// Takes a future of Python's, whose result is a Python object: the only tag that C++ alone does not make.
+// Takes one of Python's futures, whose result is a Python object: the only tag that C++ alone does not make.
 static void boxed_hold(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     TORCH_CHECK(op.schema().arguments().size() == stack->size());
     stack->clear();

@@ -1,4 +1,4 @@
-"""A program in a terminal of the editor's: what its helper there says of the processes below it."""
+"""A program in one of the editor's terminals: what its helper there says of the processes below it."""
 
 from __future__ import annotations
 

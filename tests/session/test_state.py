@@ -83,7 +83,7 @@ def told(effects: Effects) -> list[object]:
 
 
 def hit(state: TargetState) -> PrepareNative:
-    """A native breakpoint of the user's, up to the point where it is prepared."""
+    """One of the user's native breakpoints, up to the point where it is prepared."""
     need = one(native_stopped(state, HIT), ReadNative)
     assert isinstance(need, ReadNative) and need.need is Need.STEP
     need = one(native_fact_read(state, replace(need.facts, ends_step=None)), ReadNative)
@@ -96,7 +96,7 @@ def hit(state: TargetState) -> PrepareNative:
 
 
 def decided(state: TargetState) -> PythonHold:
-    """A Python breakpoint of the user's, up to the point where it is prepared."""
+    """One of the user's Python breakpoints, up to the point where it is prepared."""
     read = one(python_stopped(state, PYTHON), ReadPython)
     assert isinstance(read, ReadPython) and read.need is Need.PLACE
     assert one(python_place_read(state, read.hold, PLACE), ReadPython) == ReadPython(read.hold, Need.MET)

@@ -78,7 +78,7 @@ def image(*functions: Function) -> Module:
 
 @dataclass
 class Words(Memory):
-    """Memory of 64-bit words, by address, and of one piece of code; what is in no page of theirs is not mapped."""
+    """Memory of 64-bit words, by address, and of one piece of code; a page that holds none of them is not mapped."""
 
     words: dict[int, int] = field(default_factory=dict)
     code: tuple[int, bytes] = 0, b""

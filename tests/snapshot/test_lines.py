@@ -92,7 +92,7 @@ def rows(process: dict[str, Any], library: Path) -> list[Row]:
 
 
 def last_name(name: str | None) -> str:
-    """The name without its scopes, which gdb leaves out of a lambda's."""
+    """The name without its scopes, which gdb leaves out of the name of a lambda."""
     return parse(name or "").short.rpartition("::")[2]
 
 

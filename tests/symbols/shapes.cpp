@@ -11,7 +11,7 @@
 extern "C" {
 KEPT int plain_c(int x) { return x + 1; }
 KEPT int plain_c_other(int x) { return x + 2; }
-// Its string is the tail of another one's, so the linker stores it only once.
+// Its string is the tail of another string, so the linker stores it only once.
 KEPT int other(int x) { return x + 3; }
 static KEPT int local_c(int x) { return x + 4; }
 int first_name(int x) { return x + 5; }

@@ -75,7 +75,7 @@ def test_a_folder_that_others_can_write_is_not_trusted(
 def test_under_sudo_the_users_own_cache_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:
-    """Also a folder of root's in it: the user can put another in its place."""
+    """Also one of root's folders in it: the user can put another in its place."""
     (tmp_path / ".cache").mkdir(mode=0o755)
     os.chown(tmp_path / place, 12345, 12345)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)

@@ -15,7 +15,7 @@ from dualdbg.errors import UsageError
 from dualdbg.patience import patient
 from tests import support
 
-# Names that time limits have, what a comment of one says, and functions with the position of theirs.
+# Names that time limits have, what the comment of one says, and functions with the position of their time limit.
 _WORDS = {"deadline", "timeout", "grace", "seconds", "patience"}
 _SAYS_SECONDS = re.compile(r"#.*\bseconds?\b")
 _WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0}

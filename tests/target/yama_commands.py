@@ -21,7 +21,7 @@ SCOPE_NOW = ["-x", f"gdb python print('scope while attached:', open('{SCOPE}').r
 
 
 def start_ticks() -> subprocess.Popen[str]:
-    """A program of the user's that dualdbg has not started. It answers each line with the number of the line."""
+    """One of the user's programs, which dualdbg has not started. It answers each line with the number of the line."""
     command = [*AS_USER, sys.executable, "-u", TICKS]
     program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert answer(program) == "1"

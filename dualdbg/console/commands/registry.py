@@ -37,6 +37,7 @@ class Command:
 
     @property
     def name(self) -> str:
+        """The full name."""
         return self.names[0]
 
 

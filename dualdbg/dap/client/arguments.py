@@ -37,6 +37,7 @@ class Arguments:
     @overload
     def text(self, name: str, default: _T) -> Union[str, _T]: ...
     def text(self, name: str, default: Any = REQUIRED) -> Any:
+        """A text. Raises UsageError for another type, and where it is missing without a ``default``."""
         return self._get(name, str, default)
 
     @overload
@@ -44,12 +45,14 @@ class Arguments:
     @overload
     def number(self, name: str, default: _T) -> Union[int, _T]: ...
     def number(self, name: str, default: Any = REQUIRED) -> Any:
+        """A number, within what JSON can carry exactly; errors as for :meth:`text`."""
         value = self._get(name, int, default)
         if isinstance(value, int) and abs(value) > _LARGEST:
             raise UsageError(f"{self.where}: {name} is too large a number")
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
+        """A truth value; ``default`` when it is missing."""
         return bool(self._get(name, bool, default))
 
     def texts(self, name: str) -> list[str]:

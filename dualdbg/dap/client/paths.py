@@ -25,6 +25,7 @@ class PathMap:
     uris: bool = False
 
     def to_target(self, path: str) -> str:
+        """The target's name of a file that the client names by a path or a URI."""
         if self.uris:
             path = _from_uri(path)
         for mapping in sorted(self.mappings, key=lambda one: -len(one.local)):
@@ -34,6 +35,7 @@ class PathMap:
         return path
 
     def to_client(self, path: str) -> str:
+        """The client's name of a file of the target: a path, or a URI if it speaks in URIs."""
         for mapping in sorted(self.mappings, key=lambda one: -len(one.remote)):
             rest = _below(path, mapping.remote)
             if rest is not None:

@@ -166,7 +166,7 @@ async def set_exception_breakpoints(
 
 
 def _of_filter(name: str, condition: str) -> list[Wanted]:
-    """The breakpoints of a filter, or why there is none; nothing for a filter of debugpy's own."""
+    """The breakpoints of a filter, or why there is none; nothing for one of debugpy's own filters."""
     types = [text.strip() for text in condition.split(",") if text.strip()]
     if name == "cpp_throw":
         return [_throw(text) for text in types or [""]]

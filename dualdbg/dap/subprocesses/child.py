@@ -50,6 +50,7 @@ class Child:
 
     @property
     def session(self) -> Session:
+        """The session of the process."""
         return self.process.session
 
     def give_up(self, why: str) -> None:

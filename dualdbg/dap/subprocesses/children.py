@@ -131,6 +131,7 @@ class Children:
 
     @property
     def alive(self) -> bool:
+        """Whether any of them has not ended."""
         return any(child.session.state not in OVER for child in self._all)
 
     async def all_ended(self) -> None:

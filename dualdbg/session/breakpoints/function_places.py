@@ -40,6 +40,7 @@ class FunctionAt:
 
     @property
     def address(self) -> int:
+        """Where the breakpoint goes."""
         assert self.location.address is not None
         return self.location.address
 

@@ -30,11 +30,16 @@ class Debuggee(Halting, Protocol):
     pid: int
 
     @property
-    def native(self) -> Engine: ...
+    def native(self) -> Engine:
+        """What is asked of gdb."""
+
     @property
-    def inspector(self) -> HeldThreads: ...
+    def inspector(self) -> HeldThreads:
+        """The threads while gdb holds them."""
+
     @property
-    def breakpoints(self) -> Mapped: ...
+    def breakpoints(self) -> Mapped:
+        """The files that are mapped into the process."""
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,23 @@ class Debuggee(Protocol):
     """What an expression needs of a session."""
 
     @property
-    def stop(self) -> Stop | None: ...
+    def stop(self) -> Stop | None:
+        """The stop that is shown; None while the target runs."""
+
     @property
-    def inspector(self) -> Stacks: ...
+    def inspector(self) -> Stacks:
+        """The stacks of the stopped threads."""
+
     @property
-    def probe(self) -> Probing: ...
+    def probe(self) -> Probing:
+        """Our probe in the target's Python."""
+
     @property
-    def code(self) -> Entries: ...
-    def require(self, *states: State) -> None: ...
+    def code(self) -> Entries:
+        """Knows where functions begin."""
+
+    def require(self, *states: State) -> None:
+        """Raise WrongState unless the session is in one of these states."""
 
 
 async def evaluate(

@@ -193,10 +193,12 @@ class Inspector:
         return any(frame.entry and not self._is_start(frame) for frame in frames[at:])
 
     def unseen_frames(self, hold: PythonHold) -> int:
-        """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on,
-        where C code may have called the innermost, or one of them from no function, or from one in which debugpy does
-        not stop; else 0. The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an
-        exception ends the innermost, but in its callers.)
+        """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on.
+
+        They count where C code called one of them that is the innermost, that has no caller, or whose caller is one in
+        which debugpy does not stop. They count too where an inner function is still being left. Else the answer is 0.
+        The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an exception ends the
+        innermost, but in its callers.)
         """
         frames, at = self._frames_in_memory(hold)
         below = frames[at:]

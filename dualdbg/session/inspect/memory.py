@@ -24,9 +24,12 @@ class Debuggee(Halting, Protocol):
     """What is read and written of a session."""
 
     @property
-    def native(self) -> Engine: ...
+    def native(self) -> Engine:
+        """What is asked of gdb."""
+
     @property
-    def inspector(self) -> Inspector: ...
+    def inspector(self) -> Inspector:
+        """The stacks and values of the stopped threads."""
 
 
 class Memory:

@@ -83,8 +83,8 @@ class StackReader:
         return self._rules
 
     def load_of(self, module: Module) -> Load:
-        """What gdb gets of a module: what the policy says, but of debugpy's, whose frames are hidden, no more than the
-        unwind table.
+        """What gdb gets of a module: what the policy says. Of debugpy's modules, whose frames are hidden, it gets no
+        more than the unwind table.
         """
         load = self._policy.decide(module).load
         return Load.UNWIND if load is Load.WHOLE and self.rules.is_ours(module.path) else load

@@ -26,10 +26,15 @@ class Debuggee(Halting, Protocol):
     """What these commands need of a session."""
 
     @property
-    def native(self) -> Evaluating: ...
+    def native(self) -> Evaluating:
+        """What is asked of gdb."""
+
     @property
-    def inspector(self) -> Inspector: ...
-    def emit(self, event: Event) -> None: ...
+    def inspector(self) -> Inspector:
+        """The stacks and values of the stopped threads."""
+
+    def emit(self, event: Event) -> None:
+        """Tell an event to every front end."""
 
 
 class HelperWords:

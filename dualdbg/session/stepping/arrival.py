@@ -272,7 +272,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if step.kind == "step" and step.top is not None:
         return _detour(arrival, step)
     if step.top is not None and top.inlined and is_inlined_in_users(arrival.stack):
-        # The rest of a line of the user's, which a library's code begins.
+        # The rest of a line of user code, which a library's code begins.
         return Outcome(False, again=NATIVE_MOVES["next"])
     if momentary.entries:
         return _through_glue(arrival) or ENDS
@@ -290,7 +290,7 @@ def _is_there(top: NativeFrame, step: Step, momentary: Momentary) -> bool:
 
 
 def _detour(arrival: Arrival, step: Step) -> Outcome:
-    """The step has entered code that is not the user's. That may call a function of the user's, where the step ends;
+    """The step has entered code that is not the user's. That may call a user function, where the step ends;
     else it goes on with the rest of the line when that code returns.
     """
     assert arrival.top is not None and not isinstance(arrival.stack, Unread)

@@ -26,9 +26,9 @@ _SEARCHED = 64  # bytes of the C library's function of that name
 _TRIES = 40  # looks at a Python stop, where the target runs on between two of them
 _PAUSE = 0.05  # seconds between two looks
 
-# A thread in the middle of one of these functions holds a lock that others need, owes another thread a wake-up, or is
-# one that the next user of a condition variable waits for (glibc, nptl/pthread_cond_common.c:
-# __condvar_quiesce_and_switch_g1).
+# Others may wait for a thread in the middle of one of these functions. It holds a lock that they need, or owes one of
+# them a wake-up, or the next user of a condition variable waits until it has left (glibc,
+# nptl/pthread_cond_common.c: __condvar_quiesce_and_switch_g1).
 _LOCKING = re.compile(r"_*(GI_)?_*(pthread_(mutex|cond|rwlock)|lll_|condvar)")
 _INNERMOST = 8  # so many frames are looked at
 

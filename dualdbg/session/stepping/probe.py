@@ -57,7 +57,7 @@ class Probe:
         return await self._native.call_probe(gdb_thread, self._functions, method, argument, self._mailbox)
 
     def _find_functions(self) -> bool:
-        """Whether the functions by which gdb calls are known: the interpreter's, and one of the C library's."""
+        """Whether the functions by which gdb calls are known: those of the interpreter, and one of the C library."""
         if not self._functions:
             files = self._image.modules
             likely = [one for one in files if is_interpreter(one.path) and not is_standard_module(one.path)]

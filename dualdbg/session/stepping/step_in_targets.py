@@ -17,9 +17,12 @@ class Debuggee(Protocol):
     """What is read of a session."""
 
     @property
-    def native(self) -> CodeReading: ...
+    def native(self) -> CodeReading:
+        """Reads calls and instructions."""
+
     @property
-    def breakpoints(self) -> Mapped: ...
+    def breakpoints(self) -> Mapped:
+        """The files that are mapped into the process."""
 
 
 @dataclass(frozen=True)

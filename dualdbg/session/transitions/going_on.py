@@ -20,7 +20,7 @@ def leave_natively(
     ``gdb_steps``: gdb ends the step by itself. ``debugpy_steps``: whether debugpy was armed to end it; None leaves
     debugpy with the step that it had before. ``with_signal``: the program gets the SIGINT that is owed to it.
 
-    Raises WrongState when a call of the user's in the program has met another stop, which is not told yet.
+    Raises WrongState when a call in the program that the user asked for has met another stop, which is not told yet.
     """
     state.require(State.NATIVE_STOPPED)
     if state.grip is not Grip.SHOWN:

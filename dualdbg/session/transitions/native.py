@@ -94,7 +94,7 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
     if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
         state.grip = Grip.SHOWN
         return []
-    # It came in a call of the user's, before the stop that is to be shown was told.
+    # It came in a call that the user asked for, before the stop that is to be shown was told.
     if state.prepared is not None:
         state.grip, state.facts = Grip.SHOWN, state.prepared.facts
         return [state.prepared]

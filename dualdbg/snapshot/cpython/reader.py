@@ -223,6 +223,7 @@ class PythonReader:
         return PythonFrame(code.function, code.file, self._lines[key], entry, frame)
 
     def code(self, address: int) -> CodeInfo:
+        """What is known of the code object at ``address``. Raises UnreadableMemory."""
         known = self._codes.get(address)
         if known is None:
             layout, memory = self.layout, self.memory

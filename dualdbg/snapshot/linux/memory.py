@@ -41,6 +41,7 @@ class Memory(ABC):
         return known
 
     def read(self, address: int, size: int) -> bytes:
+        """Exactly ``size`` bytes."""
         offset = address % PAGE
         if offset + size <= PAGE:
             return bytes(self._page(address // PAGE)[offset : offset + size])
@@ -49,6 +50,7 @@ class Memory(ABC):
         return data[offset : offset + size]
 
     def u64(self, address: int) -> int:
+        """A pointer, or an unsigned number of 8 bytes."""
         page = self._pages.get(address >> 12)
         offset = address & 4095
         if page is not None and offset <= PAGE - 8:
@@ -56,12 +58,15 @@ class Memory(ABC):
         return int(_U64.unpack(self.read(address, 8))[0])
 
     def u32(self, address: int) -> int:
+        """An unsigned number of 4 bytes."""
         return int(_U32.unpack(self.read(address, 4))[0])
 
     def i32(self, address: int) -> int:
+        """A signed number of 4 bytes."""
         return int(_I32.unpack(self.read(address, 4))[0])
 
     def u8(self, address: int) -> int:
+        """One byte, unsigned."""
         return self.read(address, 1)[0]
 
     def text(self, address: int, limit: int = 256) -> str:
@@ -120,6 +125,7 @@ class ProcessMemory(Memory):
         self._frozen = False
 
     def freeze(self) -> None:
+        """Read nothing more of the process: pages that are not kept are unreadable from now on."""
         self._frozen = True
 
     def capture(self, start: int, end: int) -> None:

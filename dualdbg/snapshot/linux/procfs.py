@@ -171,6 +171,7 @@ class MemoryMap:
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
+        """The mappings of process ``pid`` now; none where it has ended."""
         link = root_link(pid)
         return cls([_row(line, link) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
 

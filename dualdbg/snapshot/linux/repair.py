@@ -206,6 +206,7 @@ def _mask(pid: int, name: str) -> int:
 
 
 def main(words: list[str]) -> int:
+    """Repair the process of the command line. Returns the exit status."""
     try:
         repair(int(words[0]), words[1] == "stopped", int(words[2]) if words[2:] else None)
     except DualdbgError as error:

@@ -34,6 +34,7 @@ class Group:
 
     @property
     def example(self) -> ThreadReport:
+        """The first of them; its stack is that of all."""
         return self.members[0].thread
 
 

@@ -25,6 +25,7 @@ class Movement:
 
     @property
     def moved(self) -> bool:
+        """Whether its stack was not the same in all samples."""
         return self.stacks > 1
 
 

@@ -35,6 +35,7 @@ class Scene:
         }
 
     def gil_holder(self, pid: int) -> Node | None:
+        """The thread of a process that holds the GIL; None where no thread is known to."""
         for thread in self.processes[pid].threads:
             if thread.thread.holds_gil:
                 return pid, thread.thread.tid

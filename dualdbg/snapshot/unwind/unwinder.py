@@ -56,6 +56,7 @@ class Unwinder:
         self._sigreturns: dict[int, bool] = {}
 
     def module_at(self, address: int) -> Module | None:
+        """The file that is mapped at ``address``, if any."""
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self._modules[index].end:
             return self._modules[index]
@@ -198,7 +199,7 @@ class Unwinder:
     def _return_of_leaf(self, pc: int, sp: int) -> int:
         """Where the function at ``pc`` returns to, whose return address is in a register that nobody knows.
 
-        Its only caller is taken where the stack above bears it out: at ``sp`` lies a frame of the caller's, which
+        Its only caller is taken where the stack above bears it out: at ``sp`` lies the caller's frame, which
         returns behind a call itself. Raises SymbolError.
         """
         module = self.module_at(pc)

@@ -49,6 +49,7 @@ class Loader:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], machine: int) -> Loader:
+        """The rules for a process with this environment. ``machine`` is e_machine of its ELF file."""
         text = environment.get("LD_LIBRARY_PATH", "")
         folders = re.split("[:;]", text) if text else []
         # ld.so(8): an empty entry is the current directory.

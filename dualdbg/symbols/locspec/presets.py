@@ -48,10 +48,12 @@ class OwnPreset(Protocol):
     """A preset as the configuration has it."""
 
     @property
-    def breakpoints(self) -> tuple[str, ...]: ...
+    def breakpoints(self) -> tuple[str, ...]:
+        """The specs of its breakpoints."""
 
     @property
-    def about(self) -> str: ...
+    def about(self) -> str:
+        """What it is for, in a few words."""
 
 
 def available(own: Mapping[str, OwnPreset]) -> dict[str, Preset]:

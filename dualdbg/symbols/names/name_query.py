@@ -84,6 +84,7 @@ class Query:
 
     @classmethod
     def of(cls, name: str, exact: bool = False) -> Query:
+        """What the user typed. ``exact``: no further scope may stand before it, and it is no pattern."""
         text = name.strip() if exact else _SPACE_BEFORE_LIST.sub("(", name.strip())
         return cls(text[2:] if text.startswith("::") else text, exact or text.startswith("::"), exact)
 
@@ -94,6 +95,7 @@ class Query:
 
     @property
     def is_linkage_name(self) -> bool:
+        """Whether it is a mangled name, of the Itanium C++ ABI."""
         return self.text.startswith("_Z") and _IDENTIFIER.match(self.text.partition(".")[0]) is not None
 
     @property
@@ -103,6 +105,7 @@ class Query:
 
     @cached_property
     def parsed(self) -> CxxName:
+        """The name in its parts."""
         return parse(self.text)
 
     @cached_property

@@ -136,7 +136,7 @@ def _has_rust_function(table: SymbolTable, path: str) -> bool:
 
 
 def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]:
-    """Of the C functions that belong to one of the author's, the one with its lines."""
+    """Of the C functions that belong to one function of the author, the one with its lines."""
     found: dict[tuple[str, ...], list[tuple[Part, int, str]]] = {}
     wanted = [*_cython_functions(table, path[-1].encode()), *_generators(table)]
     for offset, text, function in wanted:

@@ -113,7 +113,7 @@ class _V0Reader:
     def read(self) -> str:
         """The path. What may follow it, the crate that made the instance, is left out."""
         if self._text[0].isdigit():
-            raise _Garbled  # a version that there is not yet
+            raise _Garbled  # a version that does not exist yet
         return self._path(in_value=True)
 
     # -- letters ---

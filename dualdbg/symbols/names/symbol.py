@@ -47,6 +47,7 @@ class Symbol:
 
     @property
     def end(self) -> int:
+        """The address behind its last byte."""
         return self.address + self.size
 
 

@@ -59,7 +59,8 @@ class Named(Protocol):
     """Something with a demangled name, such as a symbol of a library."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its demangled name."""
 
 
 AnyNamed = TypeVar("AnyNamed", bound=Named)

@@ -19,8 +19,11 @@ REGISTER_ARGUMENTS = {"x86-64": ("rdx", "r8"), "aarch64": ("x1", "x3")}
 class MemoryReader(Protocol):
     """Memory of the process. Raises UnreadableMemory."""
 
-    def read(self, address: int, size: int) -> bytes: ...
-    def u64(self, address: int) -> int: ...
+    def read(self, address: int, size: int) -> bytes:
+        """Exactly ``size`` bytes."""
+
+    def u64(self, address: int) -> int:
+        """A pointer, or an unsigned number of 8 bytes."""
 
 
 class _ZeroWhereNone:

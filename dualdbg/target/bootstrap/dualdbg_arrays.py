@@ -1,6 +1,6 @@
 """Runs in the target: the text of tensors, arrays and of types of the standard library, by the library's own code.
 
-Only where that is a known library's exact type, which holds nothing of the program's that could be called.
+Only where that is a known library's exact type, which holds no code of the program that could be called.
 CPython 3.8 and later.
 """
 

@@ -183,6 +183,7 @@ def check_threads() -> None:
 
 
 def connect() -> None:
+    """Connect pydevd to the session, which listens. Raises where that is not possible."""
     functions = bootstrap()
     pydevd = pydevd_of(functions)
     functions.load_probe(pydevd)

@@ -68,9 +68,12 @@ class UnknownCallable(TypeError):
 class Entry:
     """One native function behind a callable: its absolute address, and the signature that the binding layer tells.
 
-    ``role``: ``function`` (the code itself), ``captured`` (the function of the next entry, a caster, if that takes a
-    function pointer), ``caster`` (unpacks the arguments for one overload), ``dispatcher`` (shared by many callables),
-    ``get``, ``set``, ``vectorcall``, or the name of a type slot.
+    ``role`` is ``get``, ``set``, ``vectorcall``, the name of a type slot, or one of these:
+
+    - ``function``: the code itself
+    - ``captured``: the function of the next entry, a caster, if that takes a function pointer
+    - ``caster``: unpacks the arguments for one overload
+    - ``dispatcher``: shared by many callables
     """
 
     __slots__ = ("address", "role", "signature")
@@ -288,10 +291,12 @@ def pybind11_records(function: Any) -> list[int]:
 
 
 def word(address: int) -> int:
+    """The 8 bytes at ``address`` as an unsigned number."""
     return ctypes.c_uint64.from_address(address).value
 
 
 def text(address: int) -> str:
+    """The C string at ``address``; empty for a null pointer."""
     return ctypes.string_at(address).decode("utf-8", "replace") if address else ""
 
 
@@ -300,6 +305,7 @@ def readable(address: int) -> bool:
 
 
 def executable(address: int) -> bool:
+    """Whether ``address`` is in a mapping that can be run."""
     return any(start <= address < end and "x" in mode for start, end, mode, _, _ in mappings())
 
 

@@ -1,8 +1,8 @@
 """Runs in the user's interpreter: where the native code of a Python callable begins, by the callable's name.
 
-``python -I - --out FD --beside FOLDERS [--path JSON] [--setup CODE] NAME...`` with this file on standard input writes
-one JSON list to descriptor FD, an object for each NAME (``torch.randn``, ``math.sin``, ``module.Class.method``). The
-folders of ``--path``, a list, are searched first.
+``python -I - --out FD --beside FOLDERS [--path JSON] [--setup CODE] NAME...``, with this file on standard input. It
+writes one JSON list to descriptor FD, with an object for each NAME (``torch.randn``, ``math.sin``,
+``module.Class.method``). The folders of ``--path``, a list, are searched first.
 
     {"name": ..., "kind": ..., "entries": [ENTRY, ...], "operator": null | "aten::mm", "overloads": [...],
      "python": null | {"file": ..., "line": ..., "name": ...}, "error": null | text}
@@ -46,6 +46,7 @@ executable, mappings, word = callables.executable, callables.mappings, callables
 
 
 def main(arguments: list[str]) -> None:
+    """Write what the names of the command line stand for, as a JSON list, to the descriptor behind ``--out``."""
     out = int(arguments[arguments.index("--out") + 1])
     names = arguments[arguments.index("--beside") + 2 :]
     if names[:1] == ["--path"]:
@@ -102,6 +103,7 @@ def with_attributes(value: Any, path: str, parts: Sequence[str]) -> Any:
 
 
 def describe(value: Any, answer: Answer) -> None:
+    """Put into ``answer`` where the native code of a callable begins. Raises TypeError where there is none."""
     kind = type(value)
     held = callables.held_function(value)
     if kind.__module__.startswith("torch._ops") and kind.__name__ in ("OpOverloadPacket", "OpOverload"):
@@ -205,6 +207,7 @@ def described_object(value: Any, name: str) -> Answer:
 
 
 def nothing(name: str) -> Answer:
+    """The answer of a name of which nothing is known yet."""
     empty: Answer = {"name": name, "kind": None, "entries": [], "operator": None, "overloads": []}
     return {**empty, "python": None, "error": None}
 
@@ -241,10 +244,12 @@ class OwnMemory:
         self.rows = list(mappings())
 
     def u64(self, address: int) -> int:
+        """A pointer, or an unsigned number of 8 bytes."""
         row = self.row_at(address)
         return word(address) if row is not None and "r" in row[2] else 0
 
     def read(self, address: int, size: int) -> bytes:
+        """``size`` bytes, or none where ``address`` is not mapped for reading."""
         row = self.row_at(address)
         return ctypes.string_at(address, size) if row is not None and "r" in row[2] else b""
 
@@ -266,6 +271,7 @@ class OwnMemory:
 
 
 def add(answer: Answer, kind: str, *entries: callables.Entry) -> None:
+    """Add entries to an answer. Raises TypeError when there are none."""
     if not entries:
         raise TypeError(f"{answer['name']} has no native function")
     answer["kind"] = answer["kind"] or kind
@@ -283,6 +289,7 @@ class Files:
         self.rows = list(mappings())
 
     def place(self, address: int) -> tuple[str | None, int | None]:
+        """The file that is mapped at ``address``, and the offset in it; None for both where there is none."""
         for start, end, _, offset, path in self.rows:
             if start <= address < end:
                 return (path, address - start + offset) if path.startswith("/") else (None, None)

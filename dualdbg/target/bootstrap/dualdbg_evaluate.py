@@ -59,6 +59,7 @@ def frame_of(frame: FrameType | None, request: dict[str, Any]) -> FrameType | No
 
 
 def compiled(text: str) -> tuple[CodeType, bool]:
+    """The code of the user's text, and whether it is an expression. Raises SyntaxError."""
     try:
         return compile(text, "<dualdbg>", "eval"), True
     except SyntaxError:

@@ -70,7 +70,7 @@ class Imports:
         self.begin()
 
     def furnish(self, package: "ModuleType", folder: str) -> None:
-        """A package of the debugger's is about to be imported from ``folder``; its modules find what is hidden."""
+        """One of the debugger's packages is about to be imported from ``folder``; its modules find what is hidden."""
         self.folders += (folder,)
         if self.begun:
             return
@@ -156,6 +156,7 @@ class Imports:
         return sys.modules.get(name)
 
     def is_ours(self, frame: "Any") -> bool:
+        """Whether the code that imports is the debugger's."""
         while frame is not None and frame.f_globals.get("__name__", "").startswith(
             ("importlib", "_frozen_importlib")
         ):
@@ -196,6 +197,7 @@ class Imports:
         return name not in under_way and self.hidden.get(name) is seen and self.restore(name, under_way)
 
     def find_spec(self, name: str) -> "Any":
+        """The spec of a module as if nothing of the debugger had been imported; None where there is none."""
         parent = name.rpartition(".")[0]
         path = getattr(sys.modules.get(parent), "__path__", None) if parent else None
         if parent and path is None:

@@ -30,6 +30,7 @@ class Rest:
 
     @property
     def text(self) -> str:
+        """How the row is called."""
         return "..." if self.in_parts else "[%d:%d]" % (self.start, self.stop)
 
 
@@ -151,7 +152,7 @@ def order(entry: Entry) -> Tuple[int, str]:
 
 
 def group(reader: Any, name: str, value: Any) -> str:
-    """The folder of debugpy's that a row belongs into; empty for none."""
+    """Which of debugpy's folders a row belongs into; empty for none."""
     if name.startswith("__") and name.endswith("__"):
         return "special variables"
     if name.startswith("_") or name.endswith("__"):
@@ -165,7 +166,7 @@ def group(reader: Any, name: str, value: Any) -> str:
 
 
 def variables(frame: Any, scope: str = "locals") -> Dict[str, Any]:
-    """The variables of a frame by name. A class's body may have a mapping of the program's, which is not asked."""
+    """The variables of a frame by name. A class's body may have a mapping that the program made, which is not asked."""
     found = frame.f_globals if scope == "globals" else frame.f_locals
     kind = type(found)
     if kind is not dict and kind.__module__ != "builtins":

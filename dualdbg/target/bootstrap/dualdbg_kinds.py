@@ -1,8 +1,8 @@
 """Runs in the target: what is known of the type of a value, read past its class.
 
-By the interpreter's own functions and the descriptors in C that its classes have. No attribute of an object or of its
-class is looked up the usual way, nothing of the program is hashed or compared, and ``isinstance`` is not asked, for
-each may run code of the program. CPython 3.8 and later.
+The interpreter's own functions tell it, and the descriptors in C that its classes have. No attribute of an object or of
+its class is looked up the usual way, no object of the program is hashed or compared, and ``isinstance`` is not asked.
+Each of these may run code of the program. CPython 3.8 and later.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ def name_of(type_: type) -> str:
 
 
 def qualname_of(type_: type) -> str:
+    """The type's qualified name, read past its metaclass."""
     return str.__str__(_QUALNAME(type_))
 
 
 def is_class(value: Any) -> bool:
+    """Whether a value is a class."""
     return any(one is type for one in MRO(type(value)))
 
 
@@ -81,17 +83,21 @@ class Kind:
 
     @property
     def full_name(self) -> str:
+        """The type's name with its module, for built-in types without."""
         module = module_of(self.type)
         return self.qualname if module in ("builtins", None) else "%s.%s" % (module, self.qualname)
 
     def entry(self, name: str) -> Any:
+        """What the classes of the type have under a name; None where they have nothing."""
         return self.entries.get(name, (None, None))[1]
 
     def has(self, base: type) -> bool:
+        """Whether ``base`` is one of the type's bases, or the type."""
         return any(one is base for one in self.mro)
 
 
 def module_of(type_: type) -> Optional[str]:
+    """The module that a type names; None where it names none."""
     try:
         module = _MODULE(type_)
     except AttributeError:
@@ -104,7 +110,8 @@ def is_standard(function: Any) -> bool:
     if type(function) is not types.FunctionType:
         return False
     file = function.__code__.co_filename
-    if file.endswith("reprlib.py"):  # the wrapper of a dataclass's, or of one that the program has decorated
+    # The wrapper of a dataclass's __repr__, or of one that the program has decorated.
+    if file.endswith("reprlib.py"):
         wrapped = function.__dict__.get("__wrapped__")
         if type(wrapped) is not types.FunctionType:
             return False

@@ -36,9 +36,11 @@ class Presentation:
 
     @property
     def inside(self) -> Any:
+        """The module with the children of values."""
         return self.beside("dualdbg_inside")
 
     def reader(self, fmt: Optional[Dict[str, Any]] = None, whole: bool = False) -> Any:
+        """A reader for one answer. ``fmt`` is DAP's ValueFormat; ``whole``: strings are not cut."""
         fmt = fmt or {}
         arrays = self.beside("dualdbg_arrays")
         hexadecimal, raw = bool(fmt.get("hex")), bool(fmt.get("rawString"))

@@ -133,6 +133,7 @@ class Heard:
             self.note(processing.PyDevJsonCommandProcessor, "on_set%sbreakpoints_request" % what)
 
     def note(self, processor: type, name: str) -> None:
+        """Let a method of pydevd's request processor note the numbers of the requests that it has taken."""
         original = getattr(processor, name)
 
         def take(this: Any, debugger: Any, request: Any) -> Any:
@@ -251,6 +252,7 @@ class Watch:
         self.codes = set(own_codes(frame.f_code))
 
     def begin(self) -> None:
+        """Hear of each call from now on: by sys.monitoring from 3.12 on, else as this thread's profile function."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             for tool in (4, 3, 5):
@@ -266,6 +268,7 @@ class Watch:
             sys.setprofile(self.on_profile)
 
     def end(self) -> None:
+        """Hear of no call any more."""
         if self.tool is not None:
             monitoring = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
             for code in self.codes:

@@ -99,6 +99,7 @@ class Monitored:
         self._tool: Optional[int] = None
 
     def watch(self, debugger: Any, pydevd: Any, thread: Any) -> None:
+        """Hear of this thread too, which steps."""
         self._debugger, self._pydevd = debugger, pydevd
         self._stepping.add(thread.ident)
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]

@@ -43,6 +43,7 @@ class Reader:
         self._kinds: Dict[int, Kind] = {}
 
     def kind(self, value: Any) -> Kind:
+        """What is known of the value's type."""
         type_ = type(value)
         found = self._kinds.get(id(type_))
         if found is None:
@@ -51,6 +52,7 @@ class Reader:
         return found
 
     def type_name(self, value: Any) -> str:
+        """The name of the value's type."""
         return kinds.name_of(type(value))
 
     # -- text -------------------------------------------------------------------------------------
@@ -81,9 +83,11 @@ class Reader:
         return kind.writer is None or not (type(found) is kinds.SLOT or kinds.is_standard(found))
 
     def plain(self, kind: Kind, value: Any) -> str:
+        """A value as object.__repr__ would show it."""
         return "<%s object at 0x%x>" % (kind.full_name, id(value))
 
     def limit(self, level: int) -> int:
+        """How many characters of a string are shown: fewer inside of a container."""
         return INNER if level else OUTER
 
     def cut(self, text: str, level: int) -> str:
@@ -94,9 +98,11 @@ class Reader:
         return text[: limit * 2 // 3] + "..." + text[-(limit // 3) :]
 
     def is_too_deep(self, level: int) -> bool:
+        """Whether elements of a value at this level are left out. Levels count from 0, the outermost."""
         return level >= len(ELEMENTS)
 
     def sequence(self, values: Iterator[Any], total: int, level: int, opening: str, closing: str) -> str:
+        """Elements between brackets, as far as the level allows."""
         if self.is_too_deep(level):
             return opening + ("..." if total else "") + closing
         shown = list(islice(values, ELEMENTS[level]))  # one call in C: no other thread comes between
@@ -107,6 +113,7 @@ class Reader:
         return opening + ", ".join(parts) + only + closing
 
     def pairs(self, pairs: Iterator[Tuple[Any, Any]], total: int, level: int) -> str:
+        """A mapping's keys and values, as far as the level allows."""
         if self.is_too_deep(level):
             return "{...}" if total else "{}"
         shown = list(islice(pairs, ELEMENTS[level]))
@@ -116,15 +123,17 @@ class Reader:
         return "{" + ", ".join(parts) + "}"
 
     def named(self, name: str, fields: List[Tuple[str, Any]], level: int) -> str:
+        """An object by its name and fields, as a dataclass shows itself."""
         if self.is_too_deep(level):
             return name + "(...)"
         return "%s(%s)" % (name, ", ".join("%s=%s" % (key, self.text(one, level + 1)) for key, one in fields))
 
     def is_leaf(self, value: Any) -> bool:
-        """Whether a value is a number, a string or a constant of Python's own."""
+        """Whether a value is a number, a string or one of Python's own constants."""
         return kinds.is_of(value, kinds.LEAVES) or type(value) is kinds.Text
 
     def is_function(self, value: Any) -> bool:
+        """Whether a value is a function or a method of one of Python's own kinds."""
         return kinds.is_of(value, kinds.FUNCTIONS)
 
     def is_descriptor(self, value: Any) -> bool:

@@ -156,7 +156,7 @@ def _view(reader: Reader, value: Any, level: int) -> str:
 
 
 def _proxy(reader: Reader, value: Any, level: int) -> str:
-    return "mappingproxy(...)"  # what it stands for may be any mapping of the program's
+    return "mappingproxy(...)"  # what it stands for may be any mapping of the program
 
 
 def _type(reader: Reader, value: Any, level: int) -> str:

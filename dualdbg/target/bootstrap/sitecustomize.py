@@ -348,6 +348,7 @@ def why_not_run(error: BaseException) -> str:
 
 
 def start() -> None:
+    """Run the bootstrap: read the settings, connect, and wait until the session lets the program begin."""
     ours = sys.modules[__name__]
     if SETTINGS in os.environ or FOLLOW in os.environ:
         keep_imports_apart()

@@ -43,6 +43,7 @@ class Arranging(Base):
     # -- panes ------------------------------------------------------------------------------------
 
     def focused_pane(self) -> str | None:
+        """The name of the pane that gets the keys, if one does."""
         node = self.focused
         while node is not None and not isinstance(node, Pane):
             node = cast("Widget | None", node.parent)
@@ -98,6 +99,7 @@ class Arranging(Base):
         self.choose_layout(AUTOMATIC)
 
     def choose_layout(self, name: str) -> None:
+        """Take a preset of the layout, or AUTOMATIC, and remember it."""
         self._preset = ""
         self.settings = replace(self.settings, layout=name)
         self.workspace.zoomed = None
@@ -127,11 +129,13 @@ class Arranging(Base):
     # -- colours ----------------------------------------------------------------------------------
 
     def theme_chosen(self, theme: Theme) -> None:
+        """Remember a theme that the user has chosen."""
         if theme.name != self.settings.theme:
             self.settings = replace(self.settings, theme=theme.name)
             self._remember()
 
     def switch_brightness(self) -> None:
+        """Change between the dark and the light theme."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     def _remember(self) -> None:

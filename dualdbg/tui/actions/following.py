@@ -75,6 +75,7 @@ class Following(Running):
         self.turned()
 
     def turned(self) -> None:
+        """The current process may be another one: the panes show it."""
         console, follower = self.console_, self.follower
         if console is None or follower is None:
             return

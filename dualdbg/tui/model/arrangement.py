@@ -20,6 +20,7 @@ class Place:
 
     @classmethod
     def of(cls, *panes: str) -> Place:
+        """These panes in one place; the first is shown."""
         return cls(panes, panes[0])
 
 

@@ -21,6 +21,7 @@ def line_spec(file: str, line: int, python: bool) -> BreakpointSpec:
 
 
 def address_spec(address: int) -> BreakpointSpec:
+    """The spec of a breakpoint at an address."""
     return BreakpointSpec(f"*{address:#x}", BreakpointKind.ADDRESS, f"{address:#x}")
 
 

@@ -33,9 +33,11 @@ class Memory:
             del self._before[next(iter(self._before))]
 
     def last(self, scope: Hashable) -> Mapping[Path, str]:
+        """The texts of a scope before this stop; empty for a scope that was not shown."""
         return self._before.get(scope, {})
 
     def keep(self, scope: Hashable, texts: Mapping[Path, str]) -> None:
+        """Note texts that are shown at this stop."""
         self._now[scope] = {**self._now.get(scope, {}), **texts}
 
 

@@ -20,6 +20,7 @@ LOOKS = (
 
 
 def plain(parts: Sequence[Part]) -> str:
+    """The text of parts, without their looks."""
     return "".join(text for text, _ in parts)
 
 

@@ -27,6 +27,7 @@ class SourceText:
     parts: tuple[tuple[Part, ...], ...] = ()
 
     def line(self, index: int) -> tuple[Part, ...]:
+        """A line, counted from 0, coloured if that has been done."""
         if self.parts:
             return self.parts[index]
         return ((self.lines[index], ""),)

@@ -27,6 +27,7 @@ class Watches:
         self._all: list[Watch] = []
 
     def add(self, expression: str, language: Language) -> None:
+        """Add an expression at the end; nothing if it is in the list for this language."""
         watch = Watch(expression, language)
         if watch not in self._all:
             self._all.append(watch)

@@ -34,8 +34,10 @@ class Views:
     prompt: PromptView
 
     def items(self) -> Iterator[tuple[str, Widget]]:
+        """The names of the panes with their widgets."""
         for name in self.__dataclass_fields__:
             yield name, getattr(self, name)
 
     def panes(self) -> list[Pane]:
+        """A pane around each widget."""
         return [Pane(name, widget) for name, widget in self.items()]

@@ -102,6 +102,7 @@ class BreakpointsView(RowsView):
         self._opened: frozenset[int] = frozenset()
 
     def show_breakpoints(self, breakpoints: Sequence[Breakpoint]) -> None:
+        """Show these breakpoints; those that were opened stay open."""
         self._breakpoints = breakpoints
         self.show_rows(breakpoint_rows(breakpoints, self._opened))
 

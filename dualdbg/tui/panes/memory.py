@@ -74,6 +74,7 @@ class MemoryView(RowsView):
         self._epoch = 0
 
     def show_memory(self, address: int, data: bytes, epoch: int) -> None:
+        """Show ``data`` from ``address`` on. In a later ``epoch`` what has changed is marked."""
         if address != self.address:
             self._before = None
         elif epoch != self._epoch:

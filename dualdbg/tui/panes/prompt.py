@@ -75,12 +75,14 @@ class Log(LineView):
         self.scroll_to(y=first, animate=False, force=True, immediate=True)
 
     def page(self, by: int) -> None:
+        """Scroll by so many pages, back where ``by`` is below zero."""
         self.scroll_to(y=self.scroll_offset.y + by * max(self.size.height - 1, 1), animate=False)
 
     def redraw(self) -> None:
         self.refresh()  # the view moves up with every line
 
     def clear(self) -> None:
+        """Forget all that was said."""
         self._said.clear()
         self._wrapped.clear()
         self._follow()
@@ -169,6 +171,7 @@ class CommandLine(Input):
         self._typed = ""
 
     def remember(self, command: str) -> None:
+        """Add a command to the history, unless it is the newest there."""
         if command and (not self.history or self.history[-1] != command):
             self.history.append(command)
         self._at = None

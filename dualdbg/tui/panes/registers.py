@@ -19,9 +19,11 @@ class RegistersView(RowsView):
         self._memory = Memory()
 
     def new_stop(self) -> None:
+        """From now on changes are told against what is shown now."""
         self._memory.turn()
 
     def show_registers(self, scope: Hashable, values: Sequence[Value]) -> None:
+        """Show the registers of a frame; ``scope`` is the function whose last values they are compared with."""
         last = self._memory.last(scope)
         width = max((len(value.name) for value in values), default=0)
         self.show_rows(
@@ -35,6 +37,7 @@ class RegistersView(RowsView):
         self._memory.keep(scope, {(value.name,): value.value for value in values})
 
     def clear(self, why: str) -> None:
+        """Show why there are none."""
         self.nothing = why
         self.show_rows(())
 

@@ -71,6 +71,7 @@ class SourceView(LineView):
             self.refresh()
 
     def mark(self, marks: Marks) -> None:
+        """Take the breakpoints to mark."""
         if marks != self._marks:
             self._marks = marks
             self.redraw()

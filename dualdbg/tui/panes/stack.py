@@ -130,6 +130,7 @@ def kind(frame: Frame) -> tuple[str, str]:
 
 
 def place_of(frame: Frame) -> str:
+    """Where a frame is, in short: file and line, else its file or library; may be empty."""
     if frame.file is not None and frame.line is not None:
         return f"{package_path(frame.file)}:{frame.line}"
     if frame.file is not None:
@@ -160,12 +161,14 @@ class StackView(RowsView):
         self._opened: frozenset[int] = frozenset()
 
     def show_stack(self, stack: Stack, selected: int) -> None:
+        """Show a stack; ``selected`` is the number of the chosen frame in it."""
         if self.stack is None or stack.thread != self.stack.thread:
             self._opened = frozenset()
         self.stack, self.selected = stack, selected
         self._draw()
 
     def clear(self, why: str) -> None:
+        """Show why there is no stack."""
         self.stack, self.nothing = None, why
         self._opened = frozenset()
         self.show_rows(())

@@ -49,6 +49,7 @@ class Tree:
 
     @classmethod
     def of(cls, scope: Hashable, values: Sequence[Value], last: Mapping[Path, str]) -> Tree:
+        """The variables of a frame, closed. ``last`` are the texts that they had before."""
         return cls(scope, grow((), values, last))
 
     def lines(self) -> list[tuple[Branch, int]]:
@@ -65,10 +66,12 @@ class Tree:
         return result
 
     def texts(self) -> dict[Path, str]:
+        """The texts of all that is shown, by path."""
         return {branch.path: branch.value.value for branch, _ in self.lines()}
 
 
 def grow(path: Path, values: Sequence[Value], last: Mapping[Path, str]) -> list[Branch]:
+    """The branches of values, closed and groups last. ``last`` are the texts that they had before."""
     return [
         Branch(value, (*path, value.name), changed(last, (*path, value.name), value.value))
         for value in sorted(values, key=_is_group)
@@ -153,6 +156,7 @@ class VariablesView(RowsView):
             self._memory.keep(scope, tree.texts())
 
     def clear(self, why: str) -> None:
+        """Show why there are no values."""
         self.values, self.nothing = None, why
         self.show_rows(())
 

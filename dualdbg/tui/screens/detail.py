@@ -44,4 +44,5 @@ class Detail(ModalScreen[None]):
         yield box
 
     def action_copy(self) -> None:
+        """Copy the value."""
         self.app.copy_to_clipboard(self._text)

@@ -35,6 +35,7 @@ class Row:
         self.looks = [look] * width
 
     def resize(self, width: int) -> None:
+        """Cut it, or fill it with blanks, to ``width`` cells."""
         missing = width - len(self.texts)
         if missing > 0:
             self.texts += [" "] * missing
@@ -61,6 +62,7 @@ class Row:
         return pieces
 
     def text(self) -> str:
+        """The text without what is blank at its end."""
         return "".join(self.texts).rstrip()
 
 

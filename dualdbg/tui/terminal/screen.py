@@ -62,10 +62,12 @@ class Screen:
 
     @property
     def rows(self) -> list[Row]:
+        """The lines that are shown, those of the alternate screen while that is shown."""
         return self._rows
 
     @property
     def alternate(self) -> bool:
+        """Whether the alternate screen is shown."""
         return self._main is not None
 
     @property
@@ -179,6 +181,7 @@ class Screen:
         self.cursor.x, self.cursor.y, self.cursor.wrap = x, y, False
 
     def line_feed(self) -> None:
+        """LF: one line down; at the end of the scroll region the lines move up."""
         cursor = self.cursor
         if cursor.y == self._bottom:
             self.scroll_up(1)
@@ -188,35 +191,43 @@ class Screen:
             self.carriage_return()
 
     def next_line(self) -> None:
+        """NEL: to the beginning of the next line."""
         self.carriage_return()
         self.line_feed()
 
     def reverse_line_feed(self) -> None:
+        """RI: one line up; at the beginning of the scroll region the lines move down."""
         if self.cursor.y == self._top:
             self.scroll_down(1)
         else:
             self.move(0, -1)
 
     def carriage_return(self) -> None:
+        """CR: to the first column."""
         self._place(0, self.cursor.y)
 
     def back_space(self) -> None:
+        """BS: one column to the left."""
         self.move(-1, 0)
 
     def tab(self) -> None:
+        """HT: to the next tab stop, or the last column."""
         later = [stop for stop in self._tabs if stop > self.cursor.x]
         x = min(min(later, default=self.columns - 1), self.columns - 1)
         self._place(x, self.cursor.y)
 
     def back_tab(self, count: int = 1) -> None:
+        """CBT: to the ``count``-th tab stop before the cursor, or the first column."""
         for _ in range(count):
             earlier = [stop for stop in self._tabs if stop < self.cursor.x]
             self._place(max(earlier, default=0), self.cursor.y)
 
     def set_tab(self) -> None:
+        """HTS: a tab stop at the cursor."""
         self._tabs.add(self.cursor.x)
 
     def clear_tab(self, what: int = 0) -> None:
+        """TBC: no tab stop at the cursor (0), or none at all (3)."""
         if what == 3:
             self._tabs.clear()
         else:
@@ -244,9 +255,11 @@ class Screen:
         )
 
     def save_cursor(self) -> None:
+        """DECSC: keep the cursor and how it draws."""
         self._saved = replace(self.cursor)
 
     def restore_cursor(self) -> None:
+        """DECRC: the cursor as it was kept."""
         self.cursor = self._fitting(self._saved)
 
     def _fitting(self, saved: Cursor) -> Cursor:
@@ -263,6 +276,7 @@ class Screen:
             self.go(0, 0)
 
     def scroll_up(self, count: int = 1) -> None:
+        """SU: lines move up in the scroll region; those that leave a whole screen go to the history."""
         keeps = self.scrolls_whole
         for _ in range(min(count, self._bottom - self._top + 1)):
             row = self._rows.pop(self._top)
@@ -272,11 +286,13 @@ class Screen:
             self._rows.insert(self._bottom, Row(self.columns, self._blank()))
 
     def scroll_down(self, count: int = 1) -> None:
+        """SD: lines move down in the scroll region."""
         for _ in range(min(count, self._bottom - self._top + 1)):
             del self._rows[self._bottom]
             self._rows.insert(self._top, Row(self.columns, self._blank()))
 
     def insert_lines(self, count: int = 1) -> None:
+        """IL: blank lines at the cursor; the rest of the scroll region moves down."""
         if self._top <= self.cursor.y <= self._bottom:
             for _ in range(min(count, self._bottom - self.cursor.y + 1)):
                 del self._rows[self._bottom]
@@ -284,6 +300,7 @@ class Screen:
             self.carriage_return()
 
     def delete_lines(self, count: int = 1) -> None:
+        """DL: lines at the cursor go; the rest of the scroll region moves up."""
         if self._top <= self.cursor.y <= self._bottom:
             for _ in range(min(count, self._bottom - self.cursor.y + 1)):
                 del self._rows[self.cursor.y]
@@ -291,6 +308,7 @@ class Screen:
             self.carriage_return()
 
     def insert_letters(self, count: int = 1) -> None:
+        """ICH: blanks at the cursor; the rest of the line moves right."""
         row, x = self._rows[self.cursor.y], self.cursor.x
         count = min(count, self.columns - x)
         row.texts[x:x] = [" "] * count
@@ -298,6 +316,7 @@ class Screen:
         row.resize(self.columns)
 
     def delete_letters(self, count: int = 1) -> None:
+        """DCH: letters at the cursor go; the rest of the line moves left."""
         row, x = self._rows[self.cursor.y], self.cursor.x
         del row.texts[x : x + count]
         del row.looks[x : x + count]
@@ -306,6 +325,7 @@ class Screen:
         row.looks += [self._blank()] * missing
 
     def erase_letters(self, count: int = 1) -> None:
+        """ECH: ``count`` letters at the cursor become blanks."""
         self._erase(self._rows[self.cursor.y], self.cursor.x, self.cursor.x + max(count, 1))
 
     def erase_line(self, what: int = 0) -> None:
@@ -346,6 +366,7 @@ class Screen:
     # -- whole screens ----------------------------------------------------------------------------
 
     def show_alternate(self, save_cursor: bool) -> None:
+        """Show the alternate screen, blank. ``save_cursor`` keeps the cursor of the main one."""
         if self._main is None:
             if save_cursor:
                 self._saved_main = replace(self.cursor)
@@ -353,6 +374,7 @@ class Screen:
             self._rows = [Row(self.columns) for _ in range(self.lines)]
 
     def show_main(self, restore_cursor: bool) -> None:
+        """Show the main screen. ``restore_cursor``: with the cursor that was kept of it."""
         if self._main is not None:
             self._rows, self._main = self._main, None
             self._top, self._bottom = 0, self.lines - 1

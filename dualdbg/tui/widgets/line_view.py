@@ -69,6 +69,7 @@ class LineView(ScrollView, can_focus=True):
     # -- for subclasses ---------------------------------------------------------------------------
 
     def line_count(self) -> int:
+        """How many lines there are."""
         raise NotImplementedError
 
     def parts(self, line: int, width: int) -> Sequence[Part]:
@@ -98,6 +99,7 @@ class LineView(ScrollView, can_focus=True):
     # -- lines ------------------------------------------------------------------------------------
 
     def text(self, line: int) -> str:
+        """The plain text of a line."""
         return "".join(text for text, _ in self.parts(line, self.content_width() or 10_000)).rstrip()
 
     def lines_changed(self) -> None:
@@ -176,9 +178,11 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def shows_cursor(self) -> bool:
+        """Whether the line of the cursor is marked."""
         return True
 
     def look(self, name: str) -> Style:
+        """The style of a look by its name, as dashboard.tcss has it."""
         if name not in self._looks:
             self._looks[name] = component_style(self, f"look--{name}")
         return self._looks[name]
@@ -213,6 +217,7 @@ class LineView(ScrollView, can_focus=True):
         return min(max(line, 0), max(self.line_count() - 1, 0))
 
     def watch_cursor(self, old: int, new: int) -> None:
+        """The cursor has moved: its line comes into sight."""
         self.show_line(new)
         self.refresh_line(old)
         self.refresh_line(new)
@@ -240,10 +245,12 @@ class LineView(ScrollView, can_focus=True):
         self.scroll_to(x=max(self.scroll_offset.x + by, 0), animate=False)
 
     def action_choose(self) -> None:
+        """Tell that the line of the cursor is chosen."""
         if self.line_count():
             self.post_message(self.Chosen(self, self.cursor))
 
     def action_copy(self) -> None:
+        """Copy the line of the cursor."""
         if self.line_count():
             self.app.copy_to_clipboard(self.text(self.cursor).strip())
 
@@ -261,10 +268,12 @@ class LineView(ScrollView, can_focus=True):
             self.action_choose()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll by some lines."""
         event.stop()
         self.scroll_to(y=self.scroll_offset.y + _WHEEL, animate=False)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll back by some lines."""
         event.stop()
         self.scroll_to(y=self.scroll_offset.y - _WHEEL, animate=False)
 

@@ -40,6 +40,7 @@ class RowsView(LineView):
 
     @property
     def current(self) -> Row | None:
+        """The row of the cursor; None where there are no rows."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     @property

@@ -23,6 +23,7 @@ class StatusLine(Widget):
     work: reactive[str] = reactive("")
 
     def set_state(self, state: str) -> None:
+        """Take the colours of a state."""
         self.set_classes(f"-{state}")
 
     def render_line(self, y: int) -> Strip:

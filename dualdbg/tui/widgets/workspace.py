@@ -71,6 +71,7 @@ class Workspace(Widget):
 
     @property
     def layout(self) -> Layout:
+        """What places the panes; Textual asks for it."""
         return self._placing
 
     def on_mount(self) -> None:
@@ -80,6 +81,7 @@ class Workspace(Widget):
 
     @property
     def arrangement(self) -> Node:
+        """Which panes are shown, and where."""
         return self._arrangement
 
     @arrangement.setter
@@ -99,6 +101,7 @@ class Workspace(Widget):
 
     @property
     def box(self) -> Box:
+        """The whole of its place."""
         return Box(0, 0, self.size.width, self.size.height)
 
     def show_pane(self, name: str) -> None:
@@ -108,9 +111,11 @@ class Workspace(Widget):
         self.arrangement = show(self._arrangement, name)
 
     def place_of(self, name: str) -> Place:
+        """The place that a pane shares; one of its own where it is in none."""
         return next((place for place in places(self._arrangement) if name in place.panes), Place.of(name))
 
     def shown(self) -> tuple[str, ...]:
+        """The names of the panes that are in sight."""
         return (self._zoomed,) if self._zoomed is not None else shown_panes(self._arrangement)
 
     def _tree(self) -> Node:

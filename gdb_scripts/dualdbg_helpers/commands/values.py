@@ -21,6 +21,7 @@ def with_layout(target, text, data):
 
 
 def note(place):
+    """How a value was found, in parentheses, as a line; empty where nothing is to be said."""
     return f"({place.how})\n" if place.how else ""
 
 

@@ -67,6 +67,7 @@ class Layout:
         return self._made[name]
 
     def find_enum(self, name):
+        """The values of an enum by their names; None where this source does not have it."""
         return self.enums.get(name)
 
 

@@ -69,6 +69,7 @@ class TypesObject:
 
     @property
     def source(self):
+        """How people are told where these layouts come from."""
         return "types compiled from the headers of torch {}".format(
             self._installation.version or "(unknown version)"
         )

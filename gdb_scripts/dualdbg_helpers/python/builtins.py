@@ -160,6 +160,7 @@ DEQUE_BLOCK = 64  # BLOCKLEN, Modules/_collectionsmodule.c
 
 
 def deque_items(objects, address, start, count):
+    """The addresses of ``count`` elements of a ``collections.deque`` from number ``start`` on. Raises Implausible."""
     memory, layout = objects.memory, objects.layout
     block = memory.pointer(address + layout.var_head)
     index = memory.i64(address + layout.var_head + 16) + start

@@ -6,6 +6,8 @@ from .version import find
 
 
 class Interpreter:
+    """The ``version`` of the inferior's CPython, and the ``layout`` of its objects."""
+
     def __init__(self, target):
         self.version = find(target.memory, target.mappings, target.limits.python_version)
         self.layout = ObjectLayout(self.version)

@@ -175,7 +175,7 @@ _MAX_PARTS = 10000
 
 
 def _path(pure):
-    """The writer of paths of a flavour, whose rules are those of ``pure``, a class of our own interpreter's."""
+    """The writer of paths of a flavour, whose rules are those of ``pure``, a class of our own interpreter."""
 
     separator = str(pure("a", "b"))[1]
 

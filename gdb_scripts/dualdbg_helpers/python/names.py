@@ -44,6 +44,7 @@ class Type:
         return self.qualname if self.module == "__main__" else self.full_name
 
     def has(self, flag):
+        """Whether a flag of tp_flags is set."""
         return bool(self.flags & flag)
 
     def derives_from(self, name):

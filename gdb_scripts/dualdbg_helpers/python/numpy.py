@@ -409,4 +409,5 @@ def laid_out(arrays, objects, found, nested, indent, form=None):
 
 
 def tuple_text(shape):
+    """A shape as Python writes a tuple: ``(3,)``, ``(3, 4)``."""
     return f"({shape[0]},)" if len(shape) == 1 else "({})".format(", ".join(map(str, shape)))

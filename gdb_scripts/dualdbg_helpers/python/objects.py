@@ -79,6 +79,7 @@ class Objects:
         return join(parts, len(parts), total, opening, closing, single)
 
     def shown(self, total):
+        """How many of ``total`` elements are read, by the limits of this command."""
         return self.target.budget.shown(total)
 
     # Structure

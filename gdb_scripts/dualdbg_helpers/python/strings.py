@@ -48,6 +48,7 @@ class Strings:
         return self._memory.read(address + self._layout.bytes_data, count), length
 
     def bytearray_part(self, address, limit):
+        """The first ``limit`` bytes of a bytearray (0: all), and how many it has."""
         length = self._size(address)
         count = min(length, limit) if limit else length
         # ob_start, after ob_alloc and ob_bytes.

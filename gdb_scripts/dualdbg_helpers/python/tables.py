@@ -180,6 +180,7 @@ class Tables:
                     yield block[i]
 
     def set_used(self, address):
+        """How many elements a set has. Raises Implausible where it is none."""
         count = self._memory.i64(address + self._layout.set_used)
         if count < 0:
             raise Implausible(f"no set at 0x{address:x}")

@@ -39,6 +39,7 @@ def index_child(objects):
 
 
 def tuple_items(objects, address, start, count):
+    """The addresses of ``count`` elements of a tuple from number ``start`` on."""
     return objects.memory.words(address + objects.layout.tuple_items + 8 * start, count)
 
 

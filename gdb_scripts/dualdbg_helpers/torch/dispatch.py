@@ -52,4 +52,5 @@ class DispatchKeys:
         return 0 < bits < 1 << (len(self._backends) + len(self._functionalities))
 
     def text(self, bits):
+        """A key set as PyTorch prints it."""
         return "DispatchKeySet({})".format(", ".join(self.names(bits)))

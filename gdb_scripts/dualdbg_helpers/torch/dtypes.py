@@ -25,6 +25,7 @@ class DType:
 
     @property
     def complex(self):
+        """Whether its numbers are complex."""
         return self.kind == "complex"
 
 

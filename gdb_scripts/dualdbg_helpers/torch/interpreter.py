@@ -76,15 +76,19 @@ class Interpreter:
         self._opcodes = layout.enum("torch::jit::OpCode")
 
     def is_code(self, address):
+        """Whether the object at ``address`` is the code of a function."""
         return self._target.rtti.is_a(address, CODE)
 
     def is_state(self, address):
+        """Whether the object at ``address`` is the state of a run."""
         return self._target.rtti.is_a(address, STATE)
 
     def function_name(self, code):
+        """The name of the function, from its code."""
         return self._target.cxx.text(code + self._code["function_name_"], 500)
 
     def graph(self, code):
+        """The address of the graph that the code was made of."""
         return self._memory.pointer(code + self._code["graph_"])
 
     def register_count(self, code):

@@ -85,22 +85,27 @@ class Tensor:
 
     @property
     def defined(self):
+        """Whether it is a tensor at all, not the undefined one."""
         return self.mangled != UNDEFINED_TENSOR_IMPL
 
     @property
     def dim(self):
+        """How many dimensions it has."""
         return len(self.sizes)
 
     @property
     def on_host(self):
+        """Whether its elements lie in memory that can be read."""
         return self.device.split(":")[0] in HOST_DEVICES
 
     @property
     def conjugate(self):
+        """Whether it is to be conjugated when it is read."""
         return "Conjugate" in self.functions
 
     @property
     def negative(self):
+        """Whether it is to be negated when it is read."""
         return "Negative" in self.functions
 
 
@@ -177,6 +182,7 @@ class Tensors:
         return self.format_device(number, self._memory.i8(address + 1))
 
     def format_device(self, number, index):
+        """A device as PyTorch prints it, such as ``cuda:0``."""
         name = self._devices.get(number, str(number))
         name = _DEVICE_NAMES.get(name, name.lower())
         return f"{name}:{index}" if index >= 0 else name

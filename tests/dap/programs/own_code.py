@@ -1,4 +1,4 @@
-"""A program whose classes end it when code of theirs is run, after they have noted in a file what it was.
+"""A program whose classes end it when their code is run. They note in a file first which code it was.
 
 ``own_code.py FILE``. Python 3.8 and later.
 """

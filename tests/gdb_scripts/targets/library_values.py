@@ -46,7 +46,7 @@ class Half(fractions.Fraction):
     pass
 
 
-class range:  # a class of the program's may be called like one of the interpreter's
+class range:  # the program's class may be called like the interpreter's
     def __init__(self):
         self.start = 1
 

@@ -159,7 +159,7 @@ class FakeInspector:
 
 @dataclass
 class FakeBreakpoints:
-    """One breakpoint of the user's in each language."""
+    """One of the user's breakpoints in each language."""
 
     world: World
     unheard: int | None = None

@@ -98,7 +98,7 @@ class World:
         self.report(stop)
 
     def hit(self, number: int, cause: StopCause = StopCause.BREAKPOINT) -> None:
-        """The program arrives at a breakpoint or watchpoint of gdb's."""
+        """The program arrives at one of gdb's breakpoints or watchpoints."""
         mark = self.new_mark("native") if number == USERS else None
         self.stop_natively(NativeStopped(cause, PID, MAIN, 0x100, number, words=mark or ""), mark)
 
