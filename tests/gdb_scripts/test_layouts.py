@@ -101,6 +101,37 @@ def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> No
     assert "no table for version 2.13.0" in outcome.output(2)
 
 
+def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: Path) -> None:
+    """On a machine without a compiler: it must fit what can be checked, and every answer says what it is."""
+    (copy / TABLE).rename(copy / TABLE.with_name("torch-2.12.0.json"))
+    (copy / TABLE.with_name("torch-2.20.0.json")).write_text(
+        '{"torch": "2.20.0", "records": {}, "enums": {}}'
+    )
+    commands = [
+        "set dualdbg compiler no-such-compiler",
+        "dualdbg-json tensor {tensor} --data",
+        "dualdbg-layout",
+    ]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    assert outcome.data(1)["repr"] == outcome.published["more"]["repr"]
+    assert (
+        "the nearest to 2.13.0; what could be checked fits the process, the rest may not"
+        in outcome.data(1)["layout"]
+    )
+    assert "no table for version 2.13.0" in outcome.output(2)
+
+
+def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path, tmp_path: Path) -> None:
+    path = (copy / TABLE).rename(copy / TABLE.with_name("torch-2.12.0.json"))
+    table = json.loads(path.read_text())
+    table["records"]["c10::TensorImpl"][1]["numel_"][0] += 8
+    path.write_text(json.dumps(table))
+    commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
+    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    assert "does not fit" in outcome.error(1)
+    assert "refused: table for torch 2.13.0, the nearest to 2.13.0" in outcome.output(2)
+
+
 @pytest.mark.slow
 def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path, cache: dict[str, str]) -> None:
     (copy / TABLE).rename(copy / TABLE.with_name("torch-1.0.0.json"))

@@ -1,6 +1,7 @@
 """Which layouts a process gets: the sources in their order, each checked before it is believed."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -27,10 +28,34 @@ def table(version):
     minor = ".".join(version.split(".")[:2])
     for name in [f"torch-{version}.json"] + [n for n in names if n.startswith(f"torch-{minor}.")]:
         if name in names:
-            found = json.loads((TABLES / name).read_text(encoding="utf-8"))
-            source = "table for torch {}, checked against the process".format(found["torch"])
-            return Layout(source, found["records"], found["enums"])
+            return _read(name, "checked against the process")
     return None
+
+
+def nearest_table(version):
+    """The table for the minor version that is nearest to PyTorch ``version``, the older of two; None without.
+
+    It was not made for this version, and the checks see only a part of it: it is believed last, and says so. Another
+    major version is not near.
+    """
+    wanted = _numbers(version or "")
+    known = {_numbers(path.stem.partition("-")[2]): path.name for path in TABLES.glob("torch-*.json")}
+    near = [one for one in known if wanted and one[0] == wanted[0]]
+    if not near:
+        return None
+    name = known[min(near, key=lambda one: (abs(one[1] - wanted[1]), one[1]))]
+    return _read(name, f"the nearest to {version}; what could be checked fits the process, the rest may not")
+
+
+def _numbers(version):
+    """Major and minor version, or None."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _read(name, belief):
+    found = json.loads((TABLES / name).read_text(encoding="utf-8"))
+    return Layout("table for torch {}, {}".format(found["torch"], belief), found["records"], found["enums"])
 
 
 class _Object(Layout):
@@ -118,10 +143,11 @@ def _sources(installation, info, wanted, compiling, make_target):
         "debug-info": info,
         "types-object": _Object(maker, now and compiling != settings.OFF),
         "table": known,
+        "nearest table": nearest_table(installation.version) if known is None else None,
     }
     found = []
     for name, layout in candidates.items():
-        if layout is None or wanted not in ("auto", name):
+        if layout is None or wanted not in ("auto", name.split()[-1]):
             continue
         problem = selfcheck.problem_of(layout, found, make_target)
         if problem is None:
