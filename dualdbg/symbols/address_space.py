@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
+from ..shared.proc_files import DELETED
 from ..shared.process_root import inside, root_link
 from .objfile import Objfile, Symbol
-
-DELETED = " (deleted)"
 
 
 @dataclass(frozen=True)
