@@ -23,8 +23,8 @@ from ..patience import patient
 from ..process_end import HeldProcess
 from ..resources import resource_directory
 from ..shared.libraries import holds_interpreter
+from ..shared.proc_files import is_stopped
 from ..snapshot.linux.memory import open_memory
-from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
 from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory, index_folder

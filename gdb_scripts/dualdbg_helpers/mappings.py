@@ -2,17 +2,13 @@
 
 import os
 import re
-from collections import namedtuple
 from pathlib import Path
 
 from dualdbg_shared.elf import ElfError
 from dualdbg_shared.libraries import holds_interpreter
-from dualdbg_shared.proc_files import DELETED
+from dualdbg_shared.proc_files import DELETED, Mapping
 
 from .elf import ElfFile
-
-Mapping = namedtuple("Mapping", "start end offset path")
-"""One mapped range: ``[start, end)`` shows ``path`` from ``offset`` on (bytes)."""
 
 _ROW = re.compile(
     r"^\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[-rwxspd]{4,5})?(?:\s+(\S.*?))?\s*$"
