@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..python_versions import RANGE
+from ..shared.python_versions import RANGE
 
 # sys.platlibdir is lib or lib64; free-threaded builds have python3.13t; Debian's packages are in /usr/lib/python3.
 _STANDARD_LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3\.\d+t?/(?!(?:site|dist)-packages/)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError, TargetError
 from dualdbg.gdb_versions import NEWEST, OLDEST
-from dualdbg.python_versions import warning_of
+from dualdbg.shared.python_versions import warning_of
 
 from ..in_thread import run
 from ..patience import patient
