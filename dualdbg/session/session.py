@@ -35,7 +35,7 @@ from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
 from .stepping.stepper import Stepper
-from .stops.facts import NativeHold, PythonHold
+from .stops.facts import PythonHold
 from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
@@ -136,11 +136,6 @@ class Session:
     def native_held(self) -> asyncio.Event:
         """Set while gdb shows a stop: debugpy is mute then."""
         return self.loop.native_held
-
-    @property
-    def native_hold(self) -> NativeHold | None:
-        """What gdb stopped for, at a native stop that is shown."""
-        return self.loop.state.native
 
     @property
     def python_holds(self) -> dict[int, PythonHold]:
