@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .errors import TargetError
 from .patience import patient
+from .shared.proc_files import stat_of
 from .shortage import shortage
 from .waking import wake
 
@@ -122,9 +123,9 @@ def _end_us(status: int) -> None:
 
 
 def began_at(pid: int) -> int | None:
-    """When a process began, in clock ticks since the machine did: field 22 of /proc/PID/stat; None: it has ended."""
+    """When a process began, in clock ticks since the machine did; None: it has ended."""
     try:
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+        return stat_of(pid).began
     except OSError:
         return None
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .shared.proc_files import without_mark
 from .trust import own_folder
-
-# What the kernel appends to the path of a folder that was removed (proc(5), /proc/pid/cwd).
-_REMOVED = " (deleted)"
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp", os.curdir)
 
@@ -42,7 +40,7 @@ def here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        return Path(str(Path("/proc/self/cwd").readlink()).removesuffix(_REMOVED))
+        return Path(without_mark(str(Path("/proc/self/cwd").readlink())))
 
 
 def temporary_folder() -> Path | None:

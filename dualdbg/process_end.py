@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .afterwards import began_at
 from .model import Exit
+from .shared.proc_files import read_stat, stat_of
 
 # struct pidfd_info and its ioctl (linux/pidfd.h). From Linux 6.15 on it tells the status of a process that is reaped.
 # It has a mask, the control group, numbers of the process and of its users, and the status of wait(2).
@@ -20,7 +21,6 @@ _PIDFD_GET_INFO = 3 << 30 | _INFO.size << 16 | 0xFF << 8 | 11
 _PIDFD_INFO_EXIT = 1 << 3
 
 _LOOK = 0.02  # seconds between two looks
-_EXIT_CODE = 49  # of the fields behind the name: field 52 of /proc/PID/stat
 
 
 def has_ended(pid: int) -> bool:
@@ -44,12 +44,12 @@ async def ends_within(pid: int, seconds: float) -> bool:
 def end_of(pid: int) -> Exit | None:
     """How the process has ended, all its threads too, while it is not reaped. None while it lives, or is gone."""
     try:
-        fields = _fields(f"/proc/{pid}/stat")
-        if fields[0] != "Z" or not _no_thread_lives(pid):
+        stat = stat_of(pid)
+        if stat.state != "Z" or not _no_thread_lives(pid):
             return None
     except OSError:
         return None
-    return exit_of(int(fields[_EXIT_CODE]))
+    return exit_of(stat.exit_status)
 
 
 def exit_of(status: int) -> Exit:
@@ -118,11 +118,6 @@ def _no_thread_lives(pid: int) -> bool:
 
 def _ended(stat: str) -> bool:
     try:
-        return _fields(stat)[0] in "ZX"
+        return read_stat(stat).has_ended
     except OSError:
         return True
-
-
-def _fields(stat: str) -> list[str]:
-    """What stands behind the name in such a file."""
-    return Path(stat).read_text(errors="replace").rpartition(")")[2].split()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"

@@ -16,6 +16,7 @@ from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
 from ..shared import quiet_signal
+from ..shared.proc_files import read_status
 from ..waiting import settled
 from .events import (
     EngineEnded,
@@ -422,13 +423,10 @@ async def _unless_ended(attached: asyncio.Future[None], pid: int) -> None:
 def _blocks(tid: int, number: int) -> bool:
     """Whether the thread has this signal wait, for example for a thread that takes all signals (proc(5), SigBlk)."""
     try:
-        status = Path(f"/proc/{tid}/status").read_text()
+        blocked = read_status(f"/proc/{tid}/status").get("SigBlk", "0")
     except OSError:
         return False  # it has ended, and gdb will say so
-    return any(
-        line.startswith("SigBlk:") and int(line.split()[1], 16) >> (number - 1) & 1
-        for line in status.splitlines()
-    )
+    return bool(int(blocked, 16) >> (number - 1) & 1)
 
 
 def _checked_version(executable: str, text: str) -> str:

@@ -17,7 +17,7 @@ STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count
 
 from .. import __version__, open_files  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
-from ..python_versions import RANGE  # noqa: E402
+from ..shared.python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
 
 # name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.

@@ -16,10 +16,6 @@ _STANDARD = 3
 class OutputLost(OSError):
     """Standard output cannot be written: the reader of a pipe is gone, the disk is full."""
 
-    @property
-    def has_no_reader(self) -> bool:
-        return self.errno in (errno.EPIPE, errno.EIO)  # a pipe's; a terminal's
-
 
 def prepare() -> None:
     """Make the streams usable. Where standard output was closed, the first write raises :class:`OutputLost`.

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..shared.binding_names import CYTHON_AUTHORS, CYTHON_DEF, CYTHON_WRAPPER
+
 
 @dataclass(frozen=True)
 class BindingLayer:
@@ -38,9 +40,7 @@ LAYERS = (
     # PYBIND11_MODULE: pybind11_init_NAME is the body that the author writes, pybind11_exec_NAME calls it.
     BindingLayer("pybind11", "pybind11", ("pybind11_(?!init_)",)),
     BindingLayer("nanobind", "nanobind"),
-    # The author's code is in __pyx_f_ (cdef), __pyx_pf_ (def) and __pyx_pymod_exec_ (the module); __pyx_pw_ takes the
-    # arguments of a call apart for __pyx_pf_.
-    BindingLayer("Cython", None, ("__Pyx_", "__pyx_(?!f_|pf_|gb_|pymod_exec_)")),
+    BindingLayer("Cython", None, ("__Pyx_", f"(?!{'|'.join(CYTHON_AUTHORS)})__pyx_")),
     # #[pyfunction] and #[pymethods]: each gets a function of this name, which takes the arguments apart.
     BindingLayer("PyO3", "pyo3", (r"<?pyo3(?:_ffi)?::", r"[\w:<>, {}#&]*::__py(?:method|function)_\w+")),
 )
@@ -102,7 +102,7 @@ CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nano
 
 _PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
 _NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
-_CYTHON_WRAPPER = re.compile(r"__pyx_pw_(?P<scope>\w*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)")
+_CYTHON_WRAPPER = re.compile(CYTHON_WRAPPER + r"(?P<scope>\w*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)")
 _IMPLEMENTATION = re.compile(r"^.*::<impl ([\w:]+)(?:<.*>)?>::$")  # a method by the legacy name of its impl
 _PYO3_WRAPPER = re.compile(r"(?P<scope>.*::)__py(?:function_(?P<function>\w+)|method_(?P<method>\w+)__)$")
 
@@ -183,4 +183,4 @@ def implementation_of(name: str) -> str | None:
     if match is None:
         return None
     number = int(match["number"]) - 1
-    return f"__pyx_pf_{match['scope']}_{number or ''}{match['name']}"
+    return f"{CYTHON_DEF}{match['scope']}_{number or ''}{match['name']}"

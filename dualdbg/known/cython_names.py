@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ..shared.binding_names import CYTHON_CDEF, CYTHON_DEF, CYTHON_GENERATOR, CYTHON_MODULE, CYTHON_WRAPPER
+
 
 class Part(IntEnum):
     """What a C function of Cython does for a function of the author; of several the lowest has the author's lines."""
@@ -35,9 +37,14 @@ class CythonName:
 
 
 ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
-_PARTS = {"gb": Part.GENERATOR, "f": Part.C_FUNCTION, "pf": Part.BODY, "pw": Part.WRAPPER}
-_FUNCTION = re.compile(r"__pyx_(?P<part>gb|pf|pw|f)_(?P<rest>\d.*)", re.DOTALL)
-_MODULE = re.compile(r"__pyx_pymod_exec_(\w+)")
+_PARTS = {
+    CYTHON_GENERATOR: Part.GENERATOR,
+    CYTHON_CDEF: Part.C_FUNCTION,
+    CYTHON_DEF: Part.BODY,
+    CYTHON_WRAPPER: Part.WRAPPER,
+}
+_FUNCTION = re.compile(rf"(?P<part>{'|'.join(_PARTS)})(?P<rest>\d.*)", re.DOTALL)
+_MODULE = re.compile(rf"{CYTHON_MODULE}(\w+)")
 _FUSED = re.compile(r"__pyx_fuse_[\d_]*?(?=[^\W\d])")
 _NUMBERED = re.compile(r"(\d*)([^\W\d]\w*)")
 
@@ -95,13 +102,13 @@ def _is_number(before: str, rest: str, inner: str, part: Part, exists: Callable[
     if part is not Part.BODY:
         return False
     numbered = _NUMBERED.fullmatch(rest)
-    if numbered is not None and exists(f"__pyx_pw_{before}{int(numbered[1] or 0) + 1}{numbered[2]}"):
+    if numbered is not None and exists(f"{CYTHON_WRAPPER}{before}{int(numbered[1] or 0) + 1}{numbered[2]}"):
         return True
     scope = _scope(rest)
     in_scope = _NUMBERED.fullmatch(inner)
     assert scope is not None
     if in_scope is not None and exists(
-        f"__pyx_pw_{before}{scope[0]}{int(in_scope[1] or 0) + 1}{in_scope[2]}"
+        f"{CYTHON_WRAPPER}{before}{scope[0]}{int(in_scope[1] or 0) + 1}{in_scope[2]}"
     ):
         return False
     return not inner[:1].isdigit() and not scope[1][0].isupper() and inner not in ACCESSORS

@@ -1,5 +1,5 @@
-"""Whose a Python source file is, by its path: the standard library's, a package's or the user's; and which files are
-interpreters. Pure.
+"""Whose a Python source file is, by its path: the standard library's, a package's or the user's; and which process has
+a Python that cannot be shown. Pure.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..python_versions import RANGE
+from ..shared.python_versions import RANGE
 
 # sys.platlibdir is lib or lib64; free-threaded builds have python3.13t; Debian's packages are in /usr/lib/python3.
 _STANDARD_LIBRARY = re.compile(r"^<frozen |/lib(64)?/python3\.\d+t?/(?!(?:site|dist)-packages/)")
@@ -29,11 +29,6 @@ def is_package(file: str) -> bool:
 def is_of_a_library(file: str) -> bool:
     """True for a module of the standard library or of a package: not the user's own code."""
     return is_standard_library(file) or is_package(file)
-
-
-def holds_interpreter(path: str) -> bool:
-    """True for the file of an interpreter: the program ``python3.11``, or libpython."""
-    return path.rsplit("/", 1)[-1].startswith(("libpython", "python")) and other_python([path]) is None
 
 
 def other_python(paths: Iterable[str]) -> str | None:

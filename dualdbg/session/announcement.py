@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..model import Notice, SessionStarted
-from ..python_versions import warning_of
+from ..shared.python_versions import warning_of
 from .loop import Loop
 
 

@@ -18,13 +18,13 @@ from ..backends.wirelog import WireLog
 from ..environment import own_module
 from ..errors import CommandError, EngineError, TargetGone
 from ..in_thread import in_thread
-from ..known.python_files import holds_interpreter
 from ..model import Reason
 from ..patience import patient
 from ..process_end import HeldProcess
 from ..resources import resource_directory
+from ..shared.libraries import holds_interpreter
+from ..shared.proc_files import is_stopped
 from ..snapshot.linux.memory import open_memory
-from ..snapshot.linux.procfs import is_stopped
 from ..snapshot.linux.repair import repair
 from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory, index_folder

@@ -21,13 +21,15 @@ from typing import Any
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..in_thread import in_thread
 from ..model import Notice
+from ..shared.proc_files import stat_of
 from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
 from ..target import joiner, preload
 from ..target.calls import UnixPlace
 from ..target.child import Child
+from ..target.descent import descends_from
 from ..target.launcher import Launch, Meeting, settings_for
-from ..target.peers import Peer, descends_from, is_ours, of_unix_socket, parent_of, started_at, user_of
+from ..target.peers import Peer, is_ours, of_unix_socket, user_of
 from ..target.permission import yama_scope
 from ..target.terminal import Terminal
 from .breakpoints.shared import SharedBreakpoints, SharedTable
@@ -202,7 +204,7 @@ class Group:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             peer = of_unix_socket(writer.get_extra_info("socket"))
-            began = started_at(peer.pid)
+            began = stat_of(peer.pid).began
             if self._is_stranger(peer):
                 return
             caller = self._read(await reader.readline(), peer)
@@ -253,8 +255,9 @@ class Group:
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
         assert peer.uid is not None
-        parent, command, cwd = _seen_from_outside(peer.pid)
-        return Caller(peer.pid, peer.uid, started_at(peer.pid), parent, kind, work, python, command, cwd)
+        command, cwd = _seen_from_outside(peer.pid)
+        stat = stat_of(peer.pid)
+        return Caller(peer.pid, peer.uid, stat.began, stat.parent, kind, work, python, command, cwd)
 
     async def _answer(self, caller: Caller, writer: asyncio.StreamWriter) -> None:
         leader, what = self._leader, self._what
@@ -271,7 +274,7 @@ class Group:
         ) -> Child:
             assert meeting is not None
             child = Child(caller.pid, leader.target)
-            if started_at(caller.pid) != caller.started:  # another process has this number by now
+            if stat_of(caller.pid).began != caller.started:  # another process has this number by now
                 child.close()
                 raise TargetGone(f"process {caller.pid} has ended")
             if not caller.python:
@@ -346,11 +349,11 @@ def _launched(caller: Caller, leader: Launch) -> Launch:
     return replace(leader, python=caller.python or leader.python)
 
 
-def _seen_from_outside(pid: int) -> tuple[int, tuple[str, ...], str]:
-    """What the kernel says of a process: its parent, its command line, its folder. Raises OSError."""
+def _seen_from_outside(pid: int) -> tuple[tuple[str, ...], str]:
+    """What the kernel says of a process: its command line, its folder. Raises OSError."""
     process = Path(f"/proc/{pid}")
     words = process.joinpath("cmdline").read_bytes().decode("utf-8", "backslashreplace").split("\0")[:-1]
-    return parent_of(pid), tuple(words), str(process.joinpath("cwd").readlink())
+    return tuple(words), str(process.joinpath("cwd").readlink())
 
 
 async def launch_group(

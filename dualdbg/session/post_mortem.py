@@ -23,12 +23,13 @@ from ..model import (
 )
 from ..places import here
 from ..resources import resource_directory
+from ..shared.proc_files import Mapping
 from ..snapshot.capture import Captured, Wanted
 from ..snapshot.core_file import capture_core
 from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
-from ..snapshot.linux.procfs import Mapping, MemoryMap
+from ..snapshot.linux.procfs import MemoryMap
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
+from ..shared.proc_files import Mapping
 from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
@@ -24,7 +25,7 @@ from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
 from .facts import ProcessReport
 from .linux.memory import PAGE, Memory
-from .linux.procfs import Mapping, MemoryMap, ProcessFacts, ThreadFacts
+from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
 from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
 

@@ -9,9 +9,9 @@ from enum import Enum
 from pathlib import PurePath
 
 from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
-from ..known.python_files import holds_interpreter, is_standard_library
+from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
-from ..shared.libraries import is_runtime, is_system
+from ..shared.libraries import holds_interpreter, is_runtime, is_system
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the

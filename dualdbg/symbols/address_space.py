@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
-from ..shared.process_root import inside, root_link
+from ..shared.proc_files import DELETED, Mapping, mappings, read_maps
+from ..shared.process_root import root_link
 from .objfile import Objfile, Symbol
-
-DELETED = " (deleted)"
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class AddressSpace:
     def refresh(self) -> list[Module]:
         """Read the map again; returns the modules that are new. A process that has ended has no modules."""
         try:
-            text = Path(f"/proc/{self.pid}/maps").read_text(errors="surrogateescape")
+            text = read_maps(self.pid)
         except OSError:
             return []
         if text == self._text:
@@ -75,9 +74,9 @@ class AddressSpace:
         new = []
         root = root_of(self.pid)
         for path, rows in _loaded_files(text, root_link(self.pid)):
-            start = min(row[0] for row in rows)
+            start = min(row.start for row in rows)
             known = self._modules.get((path, start))
-            end = max(row[1] for row in rows)
+            end = max(row.end for row in rows)
             if known is not None and known.end == end:
                 found[path, start] = known
                 continue
@@ -170,24 +169,21 @@ class AddressSpace:
         return places
 
 
-def _loaded_files(text: str, link: str = "/") -> list[tuple[str, list[tuple[int, int, int, bool]]]]:
-    """(path, rows of (start, end, file offset, executable)) of each loaded file, once for each time it is loaded.
+def _loaded_files(text: str, link: str = "/") -> list[tuple[str, list[Mapping]]]:
+    """Path and rows of each loaded file, once for each time it is loaded.
 
     ``link`` is where the root of the process lies; paths are those that the process knows.
     Shared rows are data that somebody reads, not code. A file that is loaded twice (dlmopen) begins anew.
     """
-    files: dict[str, list[list[tuple[int, int, int, bool]]]] = {}
-    for line in text.splitlines():
-        fields = line.split(None, 5)
-        if len(fields) < 6 or not fields[5].startswith("/") or fields[4] == "0" or fields[1].endswith("s"):
+    files: dict[str, list[list[Mapping]]] = {}
+    for row in mappings(text, link):
+        if not row.path.startswith("/") or row.inode == 0 or row.mode.endswith("s"):
             continue
-        start, _, end = fields[0].partition("-")
-        row = (int(start, 16), int(end, 16), int(fields[2], 16), "x" in fields[1])
-        images = files.setdefault(inside(fields[5], link), [[]])
-        if images[-1] and row[2] < images[-1][-1][2]:
+        images = files.setdefault(row.path, [[]])
+        if images[-1] and row.offset < images[-1][-1].offset:
             images.append([])
         images[-1].append(row)
-    return [(path, rows) for path, images in files.items() for rows in images if any(row[3] for row in rows)]
+    return [(path, rows) for path, images in files.items() for rows in images if any(r.is_code for r in rows)]
 
 
 def root_of(pid: int) -> str:
@@ -200,7 +196,7 @@ def root_of(pid: int) -> str:
     return f"/proc/{pid}/root" if theirs != ours or other_root else ""
 
 
-def _file_of(pid: int, path: str, rows: list[tuple[int, int, int, bool]], root: str) -> str | None:
+def _file_of(pid: int, path: str, rows: list[Mapping], root: str) -> str | None:
     """Where the mapped file can be read; None for a file that was deleted since then and is out of our reach."""
     if not path.endswith(DELETED):
         return root + path
@@ -209,15 +205,13 @@ def _file_of(pid: int, path: str, rows: list[tuple[int, int, int, bool]], root: 
     return mapped if os.access(mapped, os.R_OK) else None
 
 
-def _module(
-    path: str, rows: list[tuple[int, int, int, bool]], start: int, end: int, file: str | None
-) -> Module:
+def _module(path: str, rows: list[Mapping], start: int, end: int, file: str | None) -> Module:
     if file is None:
         return Module(path, start, end, start, None, "the file was replaced or deleted since it was loaded")
     try:
         library = Objfile.open(file)
         first = min(rows)
-        bias = library.load_bias(first[0], first[2])
+        bias = library.load_bias(first.start, first.offset)
     except SymbolError as error:
         return Module(path, start, end, start, None, error.message)
     return Module(path, start, end, bias, library)

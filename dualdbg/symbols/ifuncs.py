@@ -11,11 +11,10 @@ import struct
 from collections.abc import Callable, Iterator
 
 from ..errors import SymbolError, UnreadableMemory
-from ..shared.symbol_table import SymbolTable
+from ..shared.symbol_table import SHN_UNDEF, SymbolTable
 from .address_space import AddressSpace, Module, Place
 from .elf.elf_file import EM_AARCH64, EM_X86_64, ElfFile
 
-_RELA = struct.Struct("<QQq")
 _WORD = struct.Struct("<Q")
 # Relocations with an address of a function: *_IRELATIVE, and *_GLOB_DAT and *_JUMP_SLOT of a symbol.
 _IRELATIVE = {EM_X86_64: 37, EM_AARCH64: 1032}
@@ -31,7 +30,7 @@ def implementation(image: AddressSpace, place: Place, read: Read) -> int | None:
             continue
         try:
             slots = list(_slots(module, module.library.elf, place))
-        except (SymbolError, struct.error):
+        except SymbolError:
             continue  # a file that was overwritten
         for slot in slots:
             try:
@@ -50,9 +49,7 @@ def _slots(module: Module, elf: ElfFile, place: Place) -> Iterator[int]:
     if module != place.module and not symbols:
         return
     for name in (".rela.plt", ".rela.dyn"):
-        section = elf.section(name)
-        for slot, info, addend in _RELA.iter_unpack(elf.view(section)) if section is not None else ():
-            kind, symbol = info & 0xFFFFFFFF, info >> 32
+        for slot, kind, symbol, addend in elf.relocations(elf.section(name)):
             if (kind == irelative and module == place.module and addend == place.symbol.address) or (
                 kind in of_symbol and symbol in symbols
             ):
@@ -68,7 +65,7 @@ def _referring(elf: ElfFile, name: str) -> set[int]:
     return {
         entry.index
         for entry in table.with_names(set(table.strings.exact(name.encode())))
-        if entry.section == 0
+        if entry.section == SHN_UNDEF
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..shared.libraries import is_interpreter, is_standard_module
+from ..shared.libraries import holds_interpreter
 from .objfile import Objfile
 
 # What GCC's optimisation at link time, and LLVM's, put behind the name of a local symbol that other parts need too.
@@ -14,7 +14,7 @@ _PROMOTED = (b".lto_priv.", b".llvm.")
 @lru_cache(maxsize=8)  # it looks through all names, and is asked for each place of a breakpoint
 def inlined_calls(library: Objfile) -> str | None:
     """What to say of a function of this library, where it is the interpreter's; None where there is nothing to say."""
-    if not is_interpreter(library.path) or is_standard_module(library.path):
+    if not holds_interpreter(library.path):
         return None
     full = [table for table in library.tables if table.is_full]
     if not full:

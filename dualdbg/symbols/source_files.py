@@ -9,15 +9,13 @@ the texts that the file's checks (``TORCH_CHECK``) print; code of the same objec
 from __future__ import annotations
 
 import re
-import struct
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 
+from ..shared.symbol_table import ENTRY, STB_LOCAL, STT_FILE, STT_FUNC
 from .elf.code_references import targets
 from .objfile import Objfile, Symbol
 
-_SYMBOL = struct.Struct("<IBBHQQ")
-_STT_FUNC, _STT_FILE, _STB_LOCAL = 2, 4, 0
 _PATH = re.compile(rb"(?<=\0)(/[\x20-\x7e]+\.(?:cpp|cc|cu))\0")
 # Files that the linker itself adds; the functions between them belong to other files.
 _NO_SOURCE = re.compile(r"crtstuff\.c|offloadstuff\.c|.*\.[sS]|")
@@ -73,10 +71,10 @@ class SourceFiles:
         cold: dict[str, int] = {}
         if symbols is None or strings is None:
             return functions, names, cold
-        for name, info, _, section, address, size in _SYMBOL.iter_unpack(elf.view(symbols)):
-            if info & 15 == _STT_FILE:
+        for name, info, _, section, address, size in ENTRY.iter_unpack(elf.view(symbols)):
+            if info & 15 == STT_FILE:
                 names.append(elf.string_at(strings.offset + name, strings.end))
-            elif info == _STB_LOCAL << 4 | _STT_FUNC and names and section and size:
+            elif info == STB_LOCAL << 4 | STT_FUNC and names and section and size:
                 functions.append((address, size, len(names) - 1))
                 linkage_name = elf.string_at(strings.offset + name, strings.end)
                 if linkage_name.endswith(".cold"):

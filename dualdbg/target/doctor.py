@@ -15,10 +15,11 @@ from pathlib import Path
 from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError, TargetError
 from dualdbg.gdb_versions import NEWEST, OLDEST
-from dualdbg.python_versions import warning_of
+from dualdbg.shared.python_versions import warning_of
 
 from ..in_thread import run
 from ..patience import patient
+from ..shared.libraries import C10, TORCH_CPU, TORCH_PYTHON
 from ..shortage import shortage
 from . import interpreter as interpreters
 from . import permission, ptrace, whole_state
@@ -201,8 +202,8 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
     folder = Path(interpreter.torch)
     facts = _assignments(folder / "version.py")
     extension = folder / f"_C{interpreter.extension_suffix}"
-    python = folder / "lib" / "libtorch_python.so"
-    cpu = folder / "lib" / "libtorch_cpu.so"
+    python = folder / "lib" / f"{TORCH_PYTHON}.so"
+    cpu = folder / "lib" / f"{TORCH_CPU}.so"
     text = f"{facts.get('__version__', 'of unknown version')}, {'debug' if facts.get('debug') else 'release'} build"
     if not extension.exists():
         built_for = ", ".join(sorted(path.name for path in folder.glob("_C.*.so"))) or "nothing"
@@ -211,7 +212,7 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
     findings = []
     try:
         names = set(section_names(str(cpu))) & set(section_names(str(python)))
-        abi = "new" if b"__cxx11" in (folder / "lib" / "libc10.so").read_bytes() else "old"
+        abi = "new" if b"__cxx11" in (folder / "lib" / f"{C10}.so").read_bytes() else "old"
     except (SymbolError, OSError) as error:
         return [Finding("torch", Status.ERROR, f"{text}: {error}", "reinstall PyTorch")]
     text += f", {abi} C++ ABI, {_symbols(names)}, {folder}"

@@ -23,7 +23,7 @@ from dualdbg.errors import TargetError, UsageError
 from dualdbg.in_thread import started
 from dualdbg.patience import patient
 from dualdbg.places import expanded, here
-from dualdbg.python_versions import OLDEST, RANGE
+from dualdbg.shared.python_versions import OLDEST, RANGE
 from dualdbg.shortage import shortage
 
 SECONDS_TO_ANSWER = patient(10.0)  # a cold interpreter on a network file system takes its time

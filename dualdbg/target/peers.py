@@ -9,7 +9,7 @@ import ipaddress
 import os
 import socket
 import struct
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,39 +117,9 @@ def _told(uid: int) -> int | None:
     return uid if everybody or uid != stand_in else None
 
 
-def parent_of(pid: int) -> int:
-    """Field 4 of /proc/PID/stat (proc(5)). Raises OSError when the process is gone."""
-    return int(_stat(pid)[1])
-
-
 def user_of(pid: int) -> int:
     """The effective user, who owns the folder in /proc (proc(5)). Raises OSError when the process is gone."""
     return Path(f"/proc/{pid}").stat().st_uid
-
-
-def started_at(pid: int) -> int:
-    """Field 22 of /proc/PID/stat: no other process has this number and this time. Raises OSError when it is gone."""
-    return int(_stat(pid)[19])
-
-
-def _stat(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-
-
-def descends_from(pid: int, ancestors: Set[int]) -> bool:
-    """Whether a process is one of ``ancestors``, or the child of one, and so on, as the kernel has it at this moment.
-
-    A process whose parent has ended is the child of another now (a subreaper, or init). Raises OSError when it is gone.
-    """
-    while True:
-        one = pid
-        try:
-            while one > 1 and one not in ancestors:
-                one = parent_of(one)
-        except OSError:
-            _stat(pid)  # OSError when it is gone; else an ancestor has just ended
-            continue
-        return one in ancestors
 
 
 def is_ours(uid: int | None) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
+from ..shared.proc_files import read_status
 
 CAP_SYS_PTRACE = 19  # linux/capability.h
 YAMA_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -80,11 +81,11 @@ def refusal(pid: int, error_number: int, reading: bool = False) -> DualdbgError:
 def look(pid: int) -> Situation | None:
     """The situation of a process; None when there is no such process."""
     try:
-        status = _status(pid)
+        status = read_status(f"/proc/{pid}/status")
         shown_owner = Path(f"/proc/{pid}/status").stat().st_uid  # the folder itself is always its user's
     except OSError:
         return None
-    ours = _status(os.getpid())
+    ours = read_status("/proc/self/status")
     tracer = int(status.get("TracerPid", "0"))
     return Situation(
         pid=pid,
@@ -116,11 +117,6 @@ def in_container() -> bool:
     if os.environ.get("container") or os.environ.get("KUBERNETES_SERVICE_HOST"):  # noqa: SIM112 (Podman's and systemd's name)
         return True
     return any(Path(mark).exists() for mark in ("/.dockerenv", "/run/.containerenv"))
-
-
-def _status(pid: int) -> dict[str, str]:
-    text = Path(f"/proc/{pid}/status").read_text(errors="replace")
-    return {key: value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
 
 def _name(pid: int) -> str:

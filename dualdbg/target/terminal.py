@@ -7,8 +7,9 @@ import signal
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
+
+from ..shared.proc_files import is_stopped
 
 DEVICE = "/dev/tty"  # the controlling terminal, wherever the standard streams point (tty(4))
 
@@ -53,7 +54,7 @@ class Terminal:
         self._our_modes = termios.tcgetattr(self.descriptor)
         if self._change(group, self._target_modes):
             self._lent_to = group
-            if _is_stopped(group):
+            if is_stopped(group):
                 os.killpg(group, signal.SIGCONT)
 
     def take(self) -> None:
@@ -91,12 +92,3 @@ def _output_signal_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _is_stopped(pid: int) -> bool:
-    """Whether job control has stopped the process (state T of proc(5); t is a stop by a debugger)."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] == "T"

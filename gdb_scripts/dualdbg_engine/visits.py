@@ -7,16 +7,15 @@ before it, or by a jump.
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import Any, Callable, Iterator
 
 import gdb
+from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
 
 from . import control_flow, function_places, symbols
 from .control_flow import reached
 
-_AUTHORS = re.compile(r"__pyx_(?:f|pf|gb|pymod_exec)_")  # dualdbg/known/cython_names.py
 _MOST = 1 << 20  # bytes of a function that are looked at
 
 
@@ -53,7 +52,8 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     """
     rows = []
     for start, end, name in functions:
-        first = not name.startswith("__pyx_f_")  # the only caller of those is the wrapper, which runs it once
+        # The only caller of those is the wrapper, which runs it once.
+        first = not name.startswith(CYTHON_CDEF)
         found = _entered(start, end, partial(_is_within, name=name), first)
         rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
     return rows
@@ -99,7 +99,7 @@ def _names(address: int) -> Iterator[str]:
 
 def _author(address: int) -> str | None:
     """The C name of the author's function that an instruction belongs to; None in Cython's own code."""
-    return next((name for name in _names(address) if _AUTHORS.match(name)), None)
+    return next((name for name in _names(address) if name.startswith(CYTHON_AUTHORS)), None)
 
 
 def _is_within(address: int, name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from dualdbg_shared.elf import PT_LOAD, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB
 from dualdbg_shared.symbol_table import STT_FUNC, STT_GNU_IFUNC, STT_TLS, SymbolTable
 
 _FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
-_RELA_SIZE = 24
 _R_X86_64_DTPMOD64 = 16  # without a symbol: the id of the file's own module
 _R_AARCH64_TLSDESC = 1031  # a pair of words that leads to a thread-local variable
 
@@ -78,18 +76,20 @@ class ElfFile(elf.ElfFile):
         return None
 
     def _local_at(self, offset: int) -> ThreadLocal | None:
-        # Without a symbol: of this file itself.
+        if self._own_module is None:
+            return None
+        slot, addend = self._own_module
+        return ThreadLocal(offset, slot, addend if self.machine == elf.EM_AARCH64 else None)
+
+    @cached_property
+    def _own_module(self) -> tuple[int, int] | None:
+        """Place and addend of the first relocation for a block of this file's own; None where it has none."""
         wanted = _R_AARCH64_TLSDESC if self.machine == elf.EM_AARCH64 else _R_X86_64_DTPMOD64
         for section in self.sections:
             if section.type == SHT_RELA:
-                data = self.view(section)
-                words = array("Q", bytes(data[: len(data) // _RELA_SIZE * _RELA_SIZE]))
-                try:
-                    at = words[1::3].index(wanted)
-                except ValueError:
-                    continue
-                described = words[3 * at + 2] if wanted == _R_AARCH64_TLSDESC else None
-                return ThreadLocal(offset, words[3 * at], described)
+                for place, kind, symbol, addend in self.relocations(section):
+                    if kind == wanted and symbol == 0:
+                        return place, addend
         return None
 
     def contents_at(self, value: int, size: int) -> bytes | None:

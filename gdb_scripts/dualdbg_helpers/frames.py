@@ -3,12 +3,13 @@
 from collections import namedtuple
 
 import gdb
+from dualdbg_shared.binding_names import PYBIND11, PYBIND11_ARGUMENTS
 from dualdbg_shared.cpython import TUPLE
 
 from . import abi
 from .errors import HelperError, Implausible, Unreadable
 from .inferior import MASK, demangle, register
-from .locate import is_stack
+from .locate import STACK_TYPES, is_stack
 from .python.names import Types
 
 Found = namedtuple("Found", "address how")
@@ -18,8 +19,7 @@ Function = namedtuple("Function", "name mangled start")
 """The function a frame is in: demangled and mangled name, address of its entry."""
 
 MAX_FRAMES = 100
-_PYTHON_TYPES = ("pybind11::args", "torch::jit::tuple_slice")
-_STACK_TYPES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
+_PYTHON_TYPES = (PYBIND11_ARGUMENTS, "torch::jit::tuple_slice")
 # Functions of these classes have a `this`, though their mangled names do not show it.
 _MOST_MODULES = 1 << 16  # with thread-local variables; an id beyond is none
 _MEMBERS = (
@@ -112,7 +112,7 @@ def _is_stack_symbol(symbol):
     kind = kind.strip_typedefs()
     if kind.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
         kind = kind.target().strip_typedefs()
-    return str(kind.unqualified()).startswith(_STACK_TYPES)
+    return str(kind.unqualified()).startswith(STACK_TYPES)
 
 
 def _address(value):
@@ -180,7 +180,7 @@ def python_arguments(target, frame):
             if not target.decoder(Types).of(address).has(TUPLE):
                 continue
             found = Found(address, f"register {name} at the entry of {short_name(function.name)}")
-            if kinds[position].startswith("pybind11::"):
+            if kinds[position].startswith(PYBIND11):
                 return found, 0, None
             begin, end = target.memory.i64(place + 8), target.memory.i64(place + 16)
             return found, max(begin, 0), max(end - begin, 0)

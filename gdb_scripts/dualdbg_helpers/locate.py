@@ -7,6 +7,7 @@ it was taken for.
 from collections import namedtuple
 
 import gdb
+from dualdbg_shared.binding_names import HANDLES, PYTHON_OBJECTS
 
 from .errors import HelperError, Implausible, LayoutMissing, Unreadable
 from .inferior import MASK, evaluate
@@ -27,7 +28,7 @@ _TENSOR_HOLDERS = (
     "at::OptionalTensorRef",
     "c10::OptionalTensorRef",
 )
-_STACK_NAMES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
+STACK_TYPES = ("std::vector<c10::IValue", "torch::jit::Stack", "c10::Stack")
 
 
 class Expression:
@@ -81,7 +82,7 @@ def tensor(target, expression):
             return Place(address, "" if name else "the address of a TensorImpl")
         if name == "c10::IValue":
             return _of_ivalue(target, address, "")
-        if not name or name in ("PyObject", "_object", "THPVariable"):
+        if not name or name in PYTHON_OBJECTS:
             found = _python_tensor(target, address)
             if found is not None:
                 return Place(found, "" if name else "the address of a torch.Tensor object")
@@ -125,7 +126,7 @@ def ivalue(target, expression):
 def stack(target, expression):
     """The :class:`Place` of the ``torch::jit::Stack`` that ``expression`` refers to."""
     address, name = expression.address, expression.type_name
-    if name.startswith(_STACK_NAMES):
+    if name.startswith(STACK_TYPES):
         return Place(address, "")
     _readable(target, address, 24)
     if is_stack(target, address):
@@ -149,7 +150,7 @@ def is_stack(target, address, sample=16):
 def python_object(target, expression):
     """The :class:`Place` of the Python object that ``expression`` refers to (a PyObject*, a handle, an address)."""
     address, name = expression.address, expression.type_name
-    if name.startswith(("pybind11::", "THPObjectPtr", "THPPointer")):
+    if name.startswith(HANDLES):
         address = target.memory.pointer(address)
     try:
         target.decoder(Types).of(address)

@@ -2,15 +2,13 @@
 
 import os
 import re
-from collections import namedtuple
 from pathlib import Path
 
 from dualdbg_shared.elf import ElfError
+from dualdbg_shared.libraries import holds_interpreter
+from dualdbg_shared.proc_files import DELETED, Mapping
 
 from .elf import ElfFile
-
-Mapping = namedtuple("Mapping", "start end offset path")
-"""One mapped range: ``[start, end)`` shows ``path`` from ``offset`` on (bytes)."""
 
 _ROW = re.compile(
     r"^\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[-rwxspd]{4,5})?(?:\s+(\S.*?))?\s*$"
@@ -71,11 +69,20 @@ def deleted_files(pid, rows):
     """
     found = {}
     for row in rows:
-        if row.path.endswith(" (deleted)") and row.path not in found:
+        if row.path.endswith(DELETED) and row.path not in found:
             file = "/proc/{}/map_files/{:x}-{:x}".format(pid, row.start, row.end)
             if os.access(file, os.R_OK):
                 found[row.path] = file
     return found
+
+
+def _address_in(libraries, symbol):
+    """The address of ``symbol`` (mangled) in the first of the libraries that has it, or None."""
+    for library in libraries:
+        value = library.elf.find_symbol(symbol) if library.elf is not None else None
+        if value is not None:
+            return library.base + value
+    return None
 
 
 class Mappings:
@@ -142,21 +149,13 @@ class Mappings:
 
     def address_of(self, symbol, *prefixes):
         """The address of ``symbol`` (mangled) in the libraries whose file name starts with one of ``prefixes``."""
-        for library in self.libraries:
-            if library.elf is not None and (not prefixes or library.name.startswith(prefixes)):
-                value = library.elf.find_symbol(symbol)
-                if value is not None:
-                    return library.base + value
-        return None
+        named = (one for one in self.libraries if not prefixes or one.name.startswith(prefixes))
+        return _address_in(named, symbol)
 
     def in_interpreter(self, symbol):
         """The address of ``symbol`` in the file that holds CPython: libpython, else the program, whatever its name."""
-        found = self.address_of(symbol, "libpython", "python")
-        program = self.libraries[0] if self.libraries else None
-        if found is None and program is not None and program.elf is not None:
-            value = program.elf.find_symbol(symbol)
-            return program.base + value if value is not None else None
-        return found
+        holders = [one for one in self.libraries if holds_interpreter(one.path)]
+        return _address_in(holders + self.libraries[:1], symbol)
 
     def file_bytes(self, address, size):
         """What the mapped file holds for ``address`` (read-only data that a core file left out), or None."""

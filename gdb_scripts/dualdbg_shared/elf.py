@@ -30,10 +30,11 @@ PF_X = 1
 DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 10, 14, 15, 29
 NT_GNU_BUILD_ID = 3
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _DYNAMIC = struct.Struct("<qQ")
+_RELOCATION = struct.Struct("<QQq")  # Elf64_Rela
 
 AnElfFile = TypeVar("AnElfFile", bound="ElfFile")
 
@@ -104,13 +105,13 @@ class ElfFile:
         self.data = memoryview(data)
         self.size = len(self.data)
         self._buffer = data
-        if self.size < _HEADER.size or bytes(self.data[:4]) != b"\x7fELF":
+        if self.size < HEADER.size or bytes(self.data[:4]) != b"\x7fELF":
             raise self.failure(f"{path} is not an ELF file", "give the path of a shared library or a program")
         if self.data[4] != 2:
             raise self.failure(f"{path} is a 32-bit ELF file", "dualdbg debugs 64-bit processes only")
         if self.data[5] != 1:
             raise self.failure(f"{path} is a big-endian ELF file", "dualdbg reads little-endian files only")
-        fields: tuple[int, ...] = _HEADER.unpack_from(self.data)
+        fields: tuple[int, ...] = HEADER.unpack_from(self.data)
         _, self.type, self.machine, _, self.entry, phoff, shoff, self.flags = fields[:8]
         _, phentsize, phnum, shentsize, shnum, shstrndx = fields[8:]
         if self.machine not in MACHINES:
@@ -241,16 +242,16 @@ class ElfFile:
     def _read_sections(self, offset: int, entry_size: int, count: int, names_index: int) -> list[Section]:
         if offset == 0:
             return []
-        if entry_size != _SECTION.size:
+        if entry_size != SECTION.size:
             raise self.garbled(f"section headers of {entry_size} bytes")
-        first = self.unpack(_SECTION, offset)
+        first = self.unpack(SECTION, offset)
         if count == 0:  # too many for the header: the numbers are in section 0 (gABI, "ELF Header")
             count = first[5]
         if names_index == 0xFFFF:
             names_index = first[6]
         if offset + count * entry_size > self.size or names_index >= count:
             raise self.garbled("its section headers are outside of the file")
-        raw = [self.unpack(_SECTION, offset + i * entry_size) for i in range(count)]
+        raw = [self.unpack(SECTION, offset + i * entry_size) for i in range(count)]
         names, names_end = raw[names_index][4], raw[names_index][4] + raw[names_index][5]
         sections = []
         for index, (name, kind, flags, address, at, size, link, info, align, entry) in enumerate(raw):
@@ -278,6 +279,18 @@ class ElfFile:
     def section(self, name: str) -> Section | None:
         """The section of this name, if the file has it."""
         return self._sections_by_name.get(name)
+
+    def relocations(self, section: Section | None) -> Iterator[tuple[int, int, int, int]]:
+        """The rows of a section of type SHT_RELA: place, type, index of the symbol (0: none), addend.
+
+        The place is a link-time address. None has no rows.
+        """
+        if section is None:
+            return
+        if section.size % _RELOCATION.size:
+            raise self.garbled(f"{section.name} is not a whole number of relocations")
+        for place, info, addend in _RELOCATION.iter_unpack(self.view(section)):
+            yield place, info & 0xFFFFFFFF, info >> 32, addend
 
     def loads(self) -> list[Segment]:
         """The segments that are mapped (PT_LOAD)."""

@@ -1,23 +1,41 @@
-"""Whose a library is, by its path: the system's, the C library's, the interpreter's or PyTorch's. Pure."""
+"""Whose a mapped file is, by its path: the system's, the C or C++ library's, the interpreter's or PyTorch's. Pure.
+
+A path may be one of /proc/PID/maps, where a file that was deleted since then has a mark behind its name.
+"""
 
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from collections.abc import Iterable
+
+from .proc_files import without_mark
 
 # Where distributions put libraries of 64-bit programs (Filesystem Hierarchy Standard 3.0, Debian's multiarch).
 _SYSTEM_FOLDERS = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/libexec/")
 # Parts of these folders that do not belong to the system: packages of Python, and the interpreter's modules.
 _PYTHON_FOLDER = re.compile(r"/python3[^/]*/|-packages/")
 
-# libc-2.31.so, libpthread-2.31.so: their names up to glibc 2.33; ld-musl and libc.musl: Alpine's.
-C_LIBRARY = ("libc.so", "libc-", "libc.musl", "libpthread", "ld-linux", "ld-musl", "[vdso]")
-_COMPILERS = ("libstdc++", "libgcc_s")
+# ld-linux, ld-musl; ld-2.31.so: its name up to glibc 2.33.
+_LOADER = ("ld-", "ld.")
+# libc-2.31.so, libpthread-2.31.so: their names up to glibc 2.33; libc.musl: Alpine's.
+_C_LIBRARY = ("libc.so", "libc-", "libc.musl", "libpthread", *_LOADER, "[vdso]")
+_CXX_LIBRARY = ("libstdc++", "libc++.", "libc++abi")  # GCC's, and LLVM's two
+_COMPILERS = (*_CXX_LIBRARY, "libgcc_s")
 
-_INTERPRETER = re.compile(r"(?:libpython3[\w.]*\.so[\w.]*|python3?[\d.]*t?d?)$")
+# Debian calls an interpreter for debugging python3-dbg, Fedora python3-debug; python3-intel64 is a macOS program.
+_INTERPRETER = re.compile(r"libpython3[\w.]*\.so[\w.]*|python3?[\d.]*t?d?(?:-dbg|-debug|-intel64)?")
+
+# PyTorch's libraries, by how their names begin; TORCH is how all of them begin but c10.
+TORCH, C10 = "libtorch", "libc10"
+TORCH_CPU, TORCH_CUDA, TORCH_XPU = "libtorch_cpu", "libtorch_cuda", "libtorch_xpu"
+TORCH_PYTHON = "libtorch_python"
 # The libraries that PyTorch's own build makes. Extensions have names like these (libtorchaudio.so, torchvision/_C.so).
 _PYTORCH = re.compile(r"(?:libtorch|libc10|libcaffe2)(?:_\w+)?\.so[\d.]*$|libshm\.so")
 _PYTORCH_MODULE = re.compile(r"/torch/_C\w*\.[^/]*so$")
+
+
+def _name(path: str | None) -> str:
+    return without_mark(path or "").rpartition("/")[2]
 
 
 def is_system(path: str) -> bool:
@@ -25,35 +43,59 @@ def is_system(path: str) -> bool:
     return path.startswith(_SYSTEM_FOLDERS) and not (_PYTHON_FOLDER.search(path) or is_pytorch(path))
 
 
+def is_loader(path: str) -> bool:
+    """True for the dynamic loader, ld.so(8)."""
+    return _name(path).startswith(_LOADER)
+
+
 def is_c_library(path: str | None) -> bool:
     """True for the C library, the loader and the kernel's vDSO, wherever they lie: Nix brings its own."""
-    return (path or "").rpartition("/")[2].startswith(C_LIBRARY)
+    return _name(path).startswith(_C_LIBRARY)
 
 
-def is_runtime(path: str | None) -> bool:
-    """True for what a program runs on: the C library, the compiler's libraries, the interpreter with its modules."""
-    name = PurePath(path or "").name
-    return name.startswith((*C_LIBRARY, *_COMPILERS)) or is_interpreter(path or "")
+def is_cxx_library(path: str | None) -> bool:
+    """True for the C++ library, which throws and catches exceptions: GCC's or LLVM's."""
+    return _name(path).startswith(_CXX_LIBRARY)
 
 
 def is_cxx_runtime(path: str | None) -> bool:
     """True for the C library and the C++ library."""
-    return PurePath(path or "").name.startswith((*C_LIBRARY, "libstdc++"))
+    return is_c_library(path) or is_cxx_library(path)
 
 
-def is_interpreter(path: str) -> bool:
-    """True for libpython, the python program and the extension modules of the standard library."""
-    return _INTERPRETER.match(PurePath(path).name) is not None or is_standard_module(path)
+def is_runtime(path: str | None) -> bool:
+    """True for what a program runs on: the C library, the compiler's libraries, the interpreter with its modules."""
+    return _name(path).startswith((*_C_LIBRARY, *_COMPILERS)) or is_interpreter(path or "")
+
+
+def holds_interpreter(path: str) -> bool:
+    """True for the file of a CPython: the program ``python3.11``, or libpython."""
+    return _INTERPRETER.fullmatch(_name(path)) is not None
 
 
 def is_standard_module(path: str) -> bool:
     """True for an extension module of Python's standard library."""
-    return PurePath(path).parent.name == "lib-dynload"
+    return path.split("/")[-2:-1] == ["lib-dynload"]
+
+
+def is_interpreter(path: str) -> bool:
+    """True for libpython, the python program and the extension modules of the standard library."""
+    return holds_interpreter(path) or is_standard_module(path)
 
 
 def is_pytorch(path: str) -> bool:
     """True for PyTorch's own libraries, not for libraries that are built upon it."""
-    return _PYTORCH.match(PurePath(path).name) is not None or _PYTORCH_MODULE.search(path) is not None
+    return _PYTORCH.match(_name(path)) is not None or _PYTORCH_MODULE.search(without_mark(path)) is not None
+
+
+def is_torch_cpu(path: str) -> bool:
+    """True for the library of PyTorch's operators and their dispatcher."""
+    return _name(path).startswith(TORCH_CPU)
+
+
+def needs_pytorch(needed: Iterable[str]) -> bool:
+    """True for an extension of PyTorch, by the names of the libraries that it needs."""
+    return any(TORCH in name for name in needed)
 
 
 def is_foreign(path: str) -> bool:

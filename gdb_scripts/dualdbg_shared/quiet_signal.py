@@ -11,6 +11,8 @@ import signal
 from pathlib import Path
 from typing import Collection, Dict, List, Optional
 
+from .proc_files import read_status
+
 LAST_RESORT = "SIGSTOP"
 """Cannot be blocked; it stops a process that has lost its tracer until that is repaired."""
 
@@ -59,15 +61,10 @@ def _threads(pid: int) -> List[int]:
 
 def _status(pid: int, tid: int) -> Optional[Dict[str, int]]:
     """The masks of a thread (proc(5)); None for one that has ended."""
-    found = {}
     try:
-        with open("/proc/%d/task/%d/status" % (pid, tid), encoding="utf-8", errors="replace") as file:
-            for line in file:
-                name, _, value = line.partition(":")
-                if name == "State" and value.split()[0] in "ZX":
-                    return None
-                if name in _MASKS:
-                    found[name] = int(value, 16)
+        status = read_status("/proc/%d/task/%d/status" % (pid, tid))
     except OSError:
         return None
-    return found if len(found) == len(_MASKS) else None
+    if status["State"][0] in "ZX" or not all(name in status for name in _MASKS):
+        return None
+    return {name: int(status[name], 16) for name in _MASKS}

@@ -18,8 +18,9 @@ from .string_table import StringTable
 
 ENTRY = struct.Struct("<IBBHQQ")
 SHN_UNDEF, SHN_ABS = 0, 0xFFF1
-STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_COMMON, STT_TLS, STT_GNU_IFUNC = 0, 1, 2, 5, 6, 10
-BINDINGS = {0: "local", 1: "global", 2: "weak", 10: "unique"}
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_FILE, STT_COMMON, STT_TLS, STT_GNU_IFUNC = 0, 1, 2, 4, 5, 6, 10
+STB_LOCAL = 0
+BINDINGS = {STB_LOCAL: "local", 1: "global", 2: "weak", 10: "unique"}
 
 _FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.errors import TargetError
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
 from dualdbg.session.attach.safe_waits import sleeping_safely
 from dualdbg.session.attach.scratch import find_scratch
+from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Captured, Wanted, capture
 from dualdbg.snapshot.cpython.layout import RemoteDebugging
 from dualdbg.snapshot.linux.memory import PAGE, Memory

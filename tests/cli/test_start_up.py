@@ -39,7 +39,8 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg.cli.streams",
         "dualdbg.errors",
         "dualdbg.open_files",
-        "dualdbg.python_versions",
+        "dualdbg.shared",
+        "dualdbg.shared.python_versions",
     }
 
 

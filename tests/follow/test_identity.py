@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.target import peers
+from dualdbg.target.descent import descends_from
 from dualdbg.target.joiner import JOINER
 from dualdbg.target.launcher import BOOTSTRAP
 from tests.attach.test_attach import tracer_of
@@ -356,16 +356,16 @@ def test_descent_is_the_kernels_word() -> None:
         assert shell.stdout is not None
         grandchild = int(shell.stdout.readline())
         try:
-            assert peers.descends_from(grandchild, {shell.pid})
-            assert peers.descends_from(grandchild, {os.getpid()})
-            assert peers.descends_from(shell.pid, {shell.pid})
-            assert not peers.descends_from(shell.pid, {grandchild})
-            assert not peers.descends_from(os.getpid(), {shell.pid})
-            assert not peers.descends_from(1, {os.getpid()})
+            assert descends_from(grandchild, {shell.pid})
+            assert descends_from(grandchild, {os.getpid()})
+            assert descends_from(shell.pid, {shell.pid})
+            assert not descends_from(shell.pid, {grandchild})
+            assert not descends_from(os.getpid(), {shell.pid})
+            assert not descends_from(1, {os.getpid()})
         finally:
             os.kill(grandchild, 9)
     with pytest.raises(OSError):
-        peers.descends_from(shell.pid, {os.getpid()})
+        descends_from(shell.pid, {os.getpid()})
 
 
 def test_an_end_between_does_not_hide_the_rest() -> None:
@@ -383,5 +383,5 @@ def test_an_end_between_does_not_hide_the_rest() -> None:
         assert process.stdout is not None
         for line in process.stdout:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended itself
-                answers += peers.descends_from(int(line), {process.pid, os.getpid()}) in (True, False)
+                answers += descends_from(int(line), {process.pid, os.getpid()}) in (True, False)
     assert answers > 100

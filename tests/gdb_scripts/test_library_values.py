@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
 from tests.gdb_scripts.test_python_objects import executable
 from tests.support import other_interpreter

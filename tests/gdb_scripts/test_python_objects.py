@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
 from tests.support import other_interpreter
 

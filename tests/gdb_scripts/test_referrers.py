@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, run_gdb
 from tests.gdb_scripts.test_python_objects import executable
 from tests.support import other_interpreter

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from tests import rows
 from tests.harness.test_harness import run_test
 

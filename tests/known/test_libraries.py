@@ -24,6 +24,18 @@ ROWS = {
     "/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so": {"interpreter"},
     "/opt/python/lib/python3.13t/lib-dynload/_json.cpython-313t-x86_64-linux-gnu.so": {"interpreter"},
     "/opt/python/bin/python3.13t": {"interpreter"},
+    "/usr/bin/python3-dbg": {"interpreter"},
+    "/usr/bin/python3.12-debug": {"interpreter"},
+    "/Library/Frameworks/Python.framework/Versions/3.14/bin/python3.14-intel64": {"interpreter"},
+    # of a program that runs since before an upgrade
+    "/usr/bin/python3.11 (deleted)": {"interpreter"},
+    "/opt/python/lib/libpython3.11.so.1.0 (deleted)": {"interpreter"},
+    "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cpu.so (deleted)": {"pytorch"},
+    # another implementation, and what only begins like it
+    "/opt/pypy/bin/pypy3.10": set(),
+    "/opt/pypy/bin/libpypy3.10-c.so": set(),
+    "/opt/graalpy/lib/libpythonvm.so": set(),
+    "/home/me/pythonlib.so": set(),
     "/usr/lib/python3/dist-packages/mine.cpython-311-x86_64-linux-gnu.so": set(),
     "/usr/lib64/python3.12/site-packages/mine.so": set(),
     "/opt/conda/lib/libmine.so": set(),
@@ -47,6 +59,8 @@ ROWS = {
 def test_whose_a_library_is(path: str) -> None:
     assert {kind for kind in KINDS if getattr(libraries, f"is_{kind}")(path)} == ROWS[path]
     assert libraries.is_foreign(path) == (not ROWS[path])
+    in_module = "/lib-dynload/" in path
+    assert libraries.holds_interpreter(path) == ("interpreter" in ROWS[path] and not in_module)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +69,7 @@ def test_whose_a_library_is(path: str) -> None:
         f"{MULTIARCH}/libc.so.6",
         "/lib/x86_64-linux-gnu/libc-2.31.so",
         "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/ld-2.31.so",
         "/lib/ld-musl-x86_64.so.1",
         "/nix/store/0123-glibc-2.38/lib/libc.so.6",
         "[vdso]",
@@ -62,6 +77,13 @@ def test_whose_a_library_is(path: str) -> None:
 )
 def test_the_c_library_wherever_it_lies(path: str) -> None:
     assert libraries.is_c_library(path) and libraries.is_cxx_runtime(path) and libraries.is_runtime(path)
+
+
+@pytest.mark.parametrize("name", ["libstdc++.so.6.0.30", "libc++.so.1.0", "libc++abi.so.1.0"])
+def test_the_cxx_library_of_each_compiler(name: str) -> None:
+    path = f"/opt/llvm/lib/{name}"
+    assert libraries.is_cxx_library(path) and libraries.is_cxx_runtime(path) and libraries.is_runtime(path)
+    assert not libraries.is_c_library(path)
 
 
 def test_what_is_no_c_library() -> None:

@@ -9,8 +9,8 @@ from unittest.mock import ANY
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.errors import SymbolError
+from dualdbg.shared import python_versions
 from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
 from dualdbg.symbols.elf.elf_file import ElfFile
 from tests import rows, support

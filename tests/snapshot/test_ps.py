@@ -53,8 +53,10 @@ def test_a_process_is_listed() -> None:
         assert any(line.split()[0] == str(pid) for line in table.splitlines())
 
 
-def test_other_programs_are_not() -> None:
-    with subprocess.Popen(["sleep", "60"]) as process:
+@pytest.mark.parametrize("name", ["sleep", "python-sleeper"])
+def test_other_programs_are_not(name: str, tmp_path: Path) -> None:
+    program = shutil.copy(shutil.which("sleep") or "", tmp_path / name)
+    with subprocess.Popen([program, "60"]) as process:
         try:
             assert process.pid not in listed()
         finally:

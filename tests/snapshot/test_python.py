@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.model import PythonFrame
+from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.snapshot.cpython.line_tables import line_at
 from dualdbg.snapshot.facts import Lock, ProcessReport, ThreadReport

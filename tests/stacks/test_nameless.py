@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from tests.cli.driver import dualdbg
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_python import settled

@@ -8,11 +8,13 @@ import re
 import struct
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dualdbg.errors import SymbolError
+from dualdbg.shared.elf import SHT_RELA
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.elf.symbol_versions import defined_versions, needed_versions
 from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
@@ -42,6 +44,24 @@ def test_facts_are_those_of_readelf(build: Callable[..., Path]) -> None:
             *(int(text, 16) for text in (address, offset, size)),
         )
     assert len(elf.loads()) == len(re.findall("^ +LOAD ", run("readelf", "-lW", path), re.M))
+
+
+@pytest.mark.usefixtures("binutils")
+def test_relocations_are_those_of_readelf(shapes: Path) -> None:
+    elf = ElfFile.open(shapes)
+    sections = [section for section in elf.sections if section.type == SHT_RELA]
+    ours = [
+        (place, symbol << 32 | kind)
+        for section in sections
+        for place, kind, symbol, _ in elf.relocations(section)
+    ]
+    rows = re.findall(r"^([0-9a-f]{16})  ([0-9a-f]{16}) R_", run("readelf", "-rW", shapes), re.M)
+    assert ours == [(int(place, 16), int(info, 16)) for place, info in rows] != []
+    assert list(elf.relocations(None)) == []
+    without_symbol = [row for row in elf.relocations(sections[0]) if row[2] == 0]
+    assert without_symbol and all(elf.offset_of(addend) is not None for *_, addend in without_symbol)
+    with pytest.raises(SymbolError, match=r"garbled: \.rela"):
+        list(elf.relocations(replace(sections[0], size=sections[0].size - 1)))
 
 
 def test_the_program_that_runs_us_is_read() -> None:
@@ -144,6 +164,9 @@ def _exercise(data: bytes) -> bool:
         )
         defined_versions(elf)
         needed_versions(elf)
+        for section in elf.sections:
+            if section.type == SHT_RELA:
+                list(elf.relocations(section))
         library.find_functions("deep")
         library.find_functions("plain*")
         for symbol in library.find_functions("outer::**"):

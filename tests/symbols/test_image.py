@@ -22,8 +22,8 @@ TWICE = """\
 
 def test_a_file_that_is_loaded_twice_and_read_as_data() -> None:
     first, second = _loaded_files(TWICE)
-    assert [row[0] for row in first[1]] == [0x10000, 0x11000, 0x12000, 0x13000]
-    assert [row[0] for row in second[1]] == [0x40000, 0x41000]
+    assert [row.start for row in first[1]] == [0x10000, 0x11000, 0x12000, 0x13000]
+    assert [row.start for row in second[1]] == [0x40000, 0x41000]
     assert {first[0], second[0]} == {"/lib/libx.so"}
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import UsageError
-from dualdbg.symbols.gdb_feed.policy import Facts, Load, Policy, as_table, facts_of, human_size
+from dualdbg.symbols.gdb_feed.policy import Facts, Load, Policy, facts_of, human_size
 from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run, torch_library
 
 
 def facts(path: str, *, debug_info: bool = False, frame_table: bool = True) -> Facts:
-    return Facts(path, 1_000_000, debug_info, frame_table)
+    return Facts(path, debug_info, frame_table)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,6 @@ def test_an_override_that_is_none_is_refused_with_a_hint(text: str) -> None:
 def test_the_facts_of_real_libraries(build: Callable[..., Path]) -> None:
     own = Policy().decide(Objfile.open(build("shapes.cpp", "-g")))
     assert own.load is Load.WHOLE and "debug info" in own.reason
-    assert own.size == Path(own.path).stat().st_size
     assert Policy().decide(Objfile.open(build("shapes.cpp"))).load is Load.UNWIND
     assert Policy().decide(Objfile.open(os.path.realpath(sys.executable))).load is Load.UNWIND
 
@@ -96,18 +95,6 @@ def test_a_split_debug_file_counts_as_debug_info(build: Callable[..., Path], tmp
 def test_the_wheels_of_torch_are_only_unwound() -> None:
     for name in ("libtorch_cpu.so", "libtorch_python.so", "libc10.so"):
         assert Policy().decide(Objfile.open(torch_library(name))).load is Load.UNWIND
-
-
-def test_the_table_for_people() -> None:
-    decisions = [
-        Policy().decide_by(Facts("/a/small.so", 900, False, True)),
-        Policy().decide_by(Facts("/a/huge.so", 4_300_000_000, True, True)),
-    ]
-    assert as_table(decisions).splitlines() == [
-        "library     size  load    because",
-        "huge.so   4.3 GB  whole   it has debug info",
-        "small.so   900 B  unwind  it has no debug info",
-    ]
 
 
 def test_sizes_for_people() -> None:

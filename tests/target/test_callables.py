@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg import python_versions
+from dualdbg.shared import python_versions
 from dualdbg.target.launcher import BOOTSTRAP
 from tests import support
 

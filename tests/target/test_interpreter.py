@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import python_versions
 from dualdbg.errors import UsageError
+from dualdbg.shared import python_versions
 from dualdbg.target import interpreter as interpreters
 from tests import support
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from dualdbg.protocol import dap
-from dualdbg.python_versions import NAMES
+from dualdbg.shared.python_versions import NAMES
 from dualdbg.vscode.folder import set_member
 from dualdbg.vscode.jsonc import parse
 from tests.dap.client import Client

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 
 from ...errors import TargetError, UnreadableMemory
+from ...shared.libraries import is_loader
 from ...snapshot.linux.memory import Memory
 from ...symbols.address_space import Module
 
@@ -25,10 +25,7 @@ _KEPT = 64  # bytes behind what the file has that we do not use either
 def find_scratch(memory: Memory, modules: Sequence[Module], size: int) -> int:
     """The address of ``size`` bytes. Raises TargetError when no file of the process has room for them."""
     cleared = (
-        end
-        for module in modules[1:]
-        if not PurePath(module.path).name.startswith(("ld-", "ld."))
-        for end in _ends(module, writable=True)
+        end for module in modules[1:] if not is_loader(module.path) for end in _ends(module, writable=True)
     )
     behind_code = (end for module in modules for end in _ends(module, writable=False))
     for ends, zeros in ((cleared, True), (behind_code, False)):

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from ...known.binding_layers import is_rust_library
 from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
+from ...shared.libraries import is_cxx_library
 from ...symbols.names.demangle import demangle
 from ..engines import NativeEngine
 
@@ -55,7 +56,7 @@ def _is_site(frame: object) -> bool:
         return False
     if is_rust_library(frame.source_language, frame.function):
         return False
-    return not PurePath(frame.library or "").name.startswith("libstdc++")
+    return not is_cxx_library(frame.library)
 
 
 async def read_throw(native: NativeEngine, gdb_thread: int, function: str | None) -> Throw:

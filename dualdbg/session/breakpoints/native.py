@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from ...backends.native import Access
 from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
-from ...symbols.address_space import DELETED, AddressSpace, Module, Place
+from ...shared.proc_files import without_mark
+from ...symbols.address_space import AddressSpace, Module, Place
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.link_time import inlined_calls
@@ -209,8 +210,8 @@ class NativeBreakpoints:
         """Whether the module of a location is still where it was."""
         assert location.address is not None
         module = self.image.module_at(location.address)
-        path = (location.library or "").removesuffix(DELETED)
-        return module is not None and module.path.removesuffix(DELETED) == path
+        path = without_mark(location.library or "")
+        return module is not None and without_mark(module.path) == path
 
     def program_replaced(self) -> list[int]:
         """The process runs another program (exec). No place is bound any more."""

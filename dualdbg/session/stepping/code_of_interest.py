@@ -14,7 +14,7 @@ from ...known.binding_layers import (
     is_pytorch_code,
 )
 from ...model import Layer
-from ...shared.libraries import is_pytorch, is_standard_module, is_system
+from ...shared.libraries import is_pytorch, is_standard_module, is_system, needs_pytorch
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
 from ...symbols.gdb_feed.policy import Load
@@ -132,7 +132,7 @@ class CodeOfInterest:
             for module in self.modules()
             if module.library is not None
             and not is_pytorch(module.path)
-            and any("libtorch" in name for name in module.library.elf.needed)
+            and needs_pytorch(module.library.elf.needed)
         ]
 
     def functions(self, module: Module) -> list[int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import PurePath
 
 from ...errors import CommandError, SymbolError
 from ...model import NativeFrame
+from ...shared.libraries import is_cxx_library
 from ...stacks.roles import RoleRules, is_evaluation_loop
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.eh_frame import Fde
@@ -21,7 +21,6 @@ from .places import Pad
 _BEGIN_CATCH = "__cxa_begin_catch"
 _PERSONALITY = "__gxx_personality_v0"  # of C++
 _COLD = b".cold"  # what GCC and Clang add to the name of such a part
-_CXX_LIBRARIES = ("libstdc++", "libc++abi", "libc++.")
 
 
 class HandlerFinder:
@@ -57,11 +56,7 @@ class HandlerFinder:
 
     def begin_catch(self, module: Module | None) -> list[int]:
         """Where C++ code of a file may find its ``__cxa_begin_catch``: in the C++ library, or in the file itself."""
-        places = [
-            one
-            for one in self._image.modules
-            if one is module or PurePath(one.path).name.startswith(_CXX_LIBRARIES)
-        ]
+        places = [one for one in self._image.modules if one is module or is_cxx_library(one.path)]
         return [place.address for place in self._image.find(_BEGIN_CATCH, places)]
 
     def _handlers(self, module: Module, pc: int) -> Handlers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...backends.native import PROBE_FUNCTIONS
 from ...errors import CommandError
 from ...patience import patient
-from ...shared.libraries import is_c_library, is_interpreter, is_standard_module
+from ...shared.libraries import holds_interpreter, is_c_library
 from ...symbols.address_space import AddressSpace
 from ..engines import CallingTarget
 from ..ports import AskingPython
@@ -60,7 +60,7 @@ class Probe:
         """Whether the functions by which gdb calls are known: those of the interpreter, and one of the C library."""
         if not self._functions:
             files = self._image.modules
-            likely = [one for one in files if is_interpreter(one.path) and not is_standard_module(one.path)]
+            likely = [one for one in files if holds_interpreter(one.path)]
             for name in PROBE_FUNCTIONS:
                 c_library = [one for one in files if is_c_library(one.path)] if name.startswith("__") else []
                 places = self._image.find(name, c_library or likely) or self._image.find(name)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...errors import TargetError
-from ...python_versions import NEWEST, RANGE, text_of
 from ...shared.cpython import ObjectLayout, Version
+from ...shared.python_versions import NEWEST, RANGE, text_of
 from ..linux.memory import Memory
 
 COOKIE = b"xdebugpy"

@@ -48,8 +48,7 @@ class ObjectText:
             errors.Unreadable,
             errors.OutOfTime,
         )
-        row_class = _module("mappings").Mapping
-        rows = [row_class(*row) for row in mapping.rows if row.path.startswith("/")]
+        rows = [row for row in mapping.rows if row.path.startswith("/")]
         files = _module("mappings").deleted_files(mapping.pid, rows) if mapping.pid else {}
         self._mappings = _module("mappings").Mappings(rows, [root] if root else [], files)
         self._read = memory.read

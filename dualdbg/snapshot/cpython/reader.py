@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...errors import UnreadableMemory
-from ...known.python_files import holds_interpreter
 from ...model import PythonFrame
 from ...shared.cpython import string_state
+from ...shared.libraries import holds_interpreter
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import Registers

@@ -6,13 +6,13 @@ import os
 import re
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import psutil
 
 from ...errors import DualdbgError
+from ...shared.libraries import TORCH_CPU, TORCH_PYTHON, holds_interpreter
+from ...shared.proc_files import mappings, read_maps, stat_of
 from ...target import ptrace
-from .procfs import read_stat
 
 _VERSION = re.compile(r"(?:lib)?python(3\.\d+)")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -60,14 +60,14 @@ def _look(process: psutil.Process) -> PythonProcess | None:
         return None
     name = os.path.basename(process.exe())
     # psutil reads smaps, for which the kernel counts every page: 10 times as long.
-    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
-    if not name.startswith("python") and "/libpython" not in maps:
+    maps = read_maps(pid)
+    if not any(holds_interpreter(path) for path in {name, *(row.path for row in mappings(maps))}):
         return None
     match = _VERSION.match(name) or re.search(r"/libpython(3\.\d+)", maps) or _VERSION.search(maps)
     # The state is published as the kernel's letter, which psutil does not give. psutil's time of the start is wrong by
     # up to a second: it adds the kernel's btime, which is in whole seconds.
-    _, fields = read_stat(f"/proc/{pid}/stat")
-    seconds = max(time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / _TICKS, 0.01)
+    stat = stat_of(pid)
+    seconds = max(time.clock_gettime(time.CLOCK_BOOTTIME) - stat.began / _TICKS, 0.01)
     used = process.cpu_times()
     return PythonProcess(
         pid=pid,
@@ -75,11 +75,11 @@ def _look(process: psutil.Process) -> PythonProcess | None:
         owner=process.uids().effective,
         command=" ".join(process.cmdline()) or f"[{process.name()}]",
         version=match[1] if match else None,
-        has_torch="/libtorch_cpu" in maps or "/libtorch_python" in maps,
+        has_torch=f"/{TORCH_CPU}" in maps or f"/{TORCH_PYTHON}" in maps,
         threads=process.num_threads(),
         cpu=(used.user + used.system) / seconds,
         seconds=seconds,
-        state=fields[0],
+        state=stat.state,
         refusal=_refusal(pid),
     )
 

@@ -11,9 +11,9 @@ import os
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from ...shared.process_root import inside, root_link
+from ...shared.proc_files import Mapping, mappings, read_maps, read_stat, read_status
+from ...shared.process_root import root_link
 
 STATES = {
     "R": "running",
@@ -58,19 +58,13 @@ def read_process(pid: int) -> ProcessFacts | None:
     """The facts of a process; None when there is no such process."""
     folder = f"/proc/{pid}"
     try:
-        name, fields = read_stat(f"{folder}/stat")
+        stat = read_stat(f"{folder}/stat")
         raw = Path(f"{folder}/cmdline").read_bytes()
         owner = os.stat(folder).st_uid
     except OSError:
         return None
     words = [word.decode("utf-8", "replace") for word in raw.split(b"\0") if word]
-    return ProcessFacts(pid, int(fields[1]), " ".join(words) or f"[{name}]", fields[0], owner)
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether job control has stopped the process."""
-    facts = read_process(pid)
-    return facts is not None and facts.state == "T"
+    return ProcessFacts(pid, stat.parent, " ".join(words) or f"[{stat.name}]", stat.state, owner)
 
 
 def read_rank(pid: int) -> str | None:
@@ -97,22 +91,14 @@ def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
 def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
     folder = f"/proc/{pid}/task/{tid}"
     try:
-        name, fields = read_stat(f"{folder}/stat")
+        stat = read_stat(f"{folder}/stat")
     except OSError:
         return None  # the thread has ended
     if not deep:
-        return ThreadFacts(tid, name, fields[0])
+        return ThreadFacts(tid, stat.name, stat.state)
     channel = _text(f"{folder}/wchan")
     call, sp, pc = _system_call(_text(f"{folder}/syscall"))
-    return ThreadFacts(tid, name, fields[0], channel if channel != "0" else None, call, sp, pc)
-
-
-def read_stat(path: str) -> tuple[str, list[str]]:
-    """The name, which may hold any character, and the fields from the state letter on."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read()
-    end = text.rindex(")")
-    return text[text.index("(") + 1 : end], text[end + 2 :].split()
+    return ThreadFacts(tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc)
 
 
 def _text(path: str) -> str | None:
@@ -145,20 +131,13 @@ def namespace_tids(pid: int) -> dict[int, int]:
         return {}
     result = {}
     for name in names:
-        status = _text(f"/proc/{pid}/task/{name}/status") or ""
-        line = next((line for line in status.splitlines() if line.startswith("NSpid:")), None)
-        if line is not None:
-            result[int(line.split()[-1])] = int(name)
+        try:
+            known_as = read_status(f"/proc/{pid}/task/{name}/status").get("NSpid")
+        except OSError:
+            continue  # the thread has ended
+        if known_as is not None:
+            result[int(known_as.split()[-1])] = int(name)
     return result
-
-
-class Mapping(NamedTuple):
-    """A row of /proc/PID/maps; ``path`` is empty for memory without a file, or a name such as ``[stack]``."""
-
-    start: int
-    end: int
-    offset: int
-    path: str
 
 
 class MemoryMap:
@@ -172,8 +151,10 @@ class MemoryMap:
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
         """The mappings of process ``pid`` now; none where it has ended."""
-        link = root_link(pid)
-        return cls([_row(line, link) for line in (_text(f"/proc/{pid}/maps") or "").splitlines()], pid)
+        try:
+            return cls(mappings(read_maps(pid), root_link(pid)), pid)
+        except OSError:
+            return cls([], pid)
 
     def end_of(self, address: int) -> int | None:
         """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
@@ -185,14 +166,6 @@ class MemoryMap:
     def named(self, name: str) -> Mapping | None:
         """The mapping of this name, such as ``[vdso]``."""
         return next((row for row in self.rows if row.path == name), None)
-
-
-def _row(line: str, link: str) -> Mapping:
-    fields = line.split(None, 5)
-    start, _, end = fields[0].partition("-")
-    return Mapping(
-        int(start, 16), int(end, 16), int(fields[2], 16), inside(fields[5], link) if len(fields) > 5 else ""
-    )
 
 
 def descriptor_target(pid: int, descriptor: int) -> str | None:

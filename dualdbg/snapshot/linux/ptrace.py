@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ...errors import TargetError, TargetGone
 from ...patience import patient
+from ...shared.proc_files import read_stat
 from ...target.permission import refusal
 from .registers import (
     AARCH64,
@@ -182,8 +183,7 @@ class Hold:
 def _is_ending(pid: int, tid: int) -> bool:
     """Whether the thread has ended and is not collected yet: the kernel then refuses with EPERM, not with ESRCH."""
     try:
-        with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] in "ZX" and tid != pid
+        return read_stat(f"/proc/{pid}/task/{tid}/stat").has_ended and tid != pid
     except OSError:
         return True
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 from ...errors import DualdbgError, TargetGone
 from ...patience import patient
+from ...shared.proc_files import read_status
 from ...terminal_text import visible_text
 from .memory import ProcessMemory
-from .procfs import read_process
+from .procfs import MemoryMap, read_process
 from .ptrace import Hold, poke
 
 # Of the system, which pagemap counts by: AArch64 has kernels with pages of 4, 16 and 64 KiB.
@@ -45,14 +46,16 @@ def find_traps(pid: int, machine: str = os.uname().machine, memory_file: int | N
     trap, step = _TRAPS[machine]
     memory = ProcessMemory(pid, memory_file)
     found = []
-    for start, end, offset, path in _code_mappings(pid):
-        changed = _changed_pages(pid, start, end)
+    for row in MemoryMap.read(pid).rows:
+        if not row.is_code or not row.path.startswith("/"):
+            continue
+        changed = _changed_pages(pid, row.start, row.end)
         if not changed:
             continue
         try:
-            with open(_seen_by(pid, path), "rb") as file:
+            with open(_seen_by(pid, row.path), "rb") as file:
                 for page in changed:
-                    file.seek(offset + page - start)
+                    file.seek(row.offset + page - row.start)
                     original = file.read(_PAGE)
                     found += _differences(memory.read(page, _PAGE), original, page, trap, step)
         except (OSError, DualdbgError):
@@ -112,20 +115,6 @@ def _differences(there: bytes, original: bytes, page: int, trap: bytes, step: in
     ]
 
 
-def _code_mappings(pid: int) -> list[tuple[int, int, int, str]]:
-    rows = []
-    try:
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as file:
-            for line in file:
-                fields = line.split(None, 5)
-                if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
-                    start, _, end = fields[0].partition("-")
-                    rows.append((int(start, 16), int(end, 16), int(fields[2], 16), fields[5].rstrip("\n")))
-    except OSError:
-        return []
-    return rows
-
-
 def _changed_pages(pid: int, start: int, end: int) -> list[int]:
     """The addresses of the pages that are private copies."""
     try:
@@ -157,9 +146,8 @@ def wait_until_untraced(pid: int, seconds: float = _TO_LET_GO) -> bool:
 
 def _tracer(pid: int) -> int | None:
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("TracerPid:"))
-    except (OSError, StopIteration):
+        return int(read_status(f"/proc/{pid}/status")["TracerPid"])
+    except (OSError, KeyError):
         return None
 
 
@@ -199,9 +187,8 @@ def _wake(pid: int) -> None:
 
 def _mask(pid: int, name: str) -> int:
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            return next(int(line.split()[1], 16) for line in file if line.startswith(f"{name}:"))
-    except (OSError, StopIteration):
+        return int(read_status(f"/proc/{pid}/status")[name], 16)
+    except (OSError, KeyError):
         return 0
 
 

@@ -27,10 +27,9 @@ class Load(str, Enum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules look at. ``size`` is that of the file in bytes; ``has_debug_info`` counts split files too."""
+    """What the rules look at. ``has_debug_info`` counts split files too."""
 
     path: str
-    size: int
     has_debug_info: bool
     has_frame_table: bool
 
@@ -39,8 +38,6 @@ class Facts:
 class Decision:
     """What is loaded of a library, and why."""
 
-    path: str
-    size: int
     load: Load
     reason: str
 
@@ -94,15 +91,14 @@ class Policy:
         """:meth:`decide` for a library of which these facts are known."""
         for pattern, load in reversed(self.overrides):
             if fnmatch.fnmatchcase(facts.path if "/" in pattern else PurePath(facts.path).name, pattern):
-                return Decision(facts.path, facts.size, load, f"you asked for it with {pattern}={load.value}")
+                return Decision(load, f"you asked for it with {pattern}={load.value}")
         rule = next(rule for rule in RULES if rule.applies(facts))
-        return Decision(facts.path, facts.size, rule.load, rule.reason)
+        return Decision(rule.load, rule.reason)
 
 
 def facts_of(library: Objfile) -> Facts:
     return Facts(
         path=library.path,
-        size=library.size,
         has_debug_info=library.has_debug_info or library.debug_file is not None,
         has_frame_table=library.elf.section(".eh_frame") is not None,
     )
@@ -122,17 +118,6 @@ def _override(entry: str) -> tuple[str, Load]:
             "full, lazy, or PATTERN=whole, PATTERN=unwind, PATTERN=skip, for example libtorch_cpu.so=whole",
         )
     return pattern, _LOADS[load]
-
-
-def as_table(decisions: Iterable[Decision]) -> str:
-    """The decisions for people, biggest library first."""
-    rows = [
-        (PurePath(d.path).name, human_size(d.size), d.load.value, d.reason)
-        for d in sorted(decisions, key=lambda d: (-d.size, d.path))
-    ]
-    rows.insert(0, ("library", "size", "load", "because"))
-    name, size, load = (max(len(row[i]) for row in rows) for i in range(3))
-    return "\n".join(f"{r[0]:<{name}}  {r[1]:>{size}}  {r[2]:<{load}}  {r[3]}" for r in rows)
 
 
 def human_size(size: int) -> str:

@@ -10,23 +10,21 @@ BIAS is :func:`dualdbg.symbols.objfile.load_bias`.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...shared.elf import HEADER, SECTION
+from ...shared.symbol_table import ENTRY, STB_LOCAL, STT_FUNC, STT_OBJECT
 from .. import cache
 from ..elf.elf_file import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_STRTAB, SHT_SYMTAB, Section
 from ..objfile import Objfile, Symbol
 
 _FORMAT = 2  # of the files; a new number when their contents change
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
 _ET_DYN = 3
 _SHT_PROGBITS = 1
 _SHF_WRITE = 1
-_LOCAL_OBJECT = 1  # STB_LOCAL << 4 | STT_OBJECT
-_FUNCTION = 2  # STB_LOCAL << 4 | STT_FUNC
+_LOCAL_OBJECT = STB_LOCAL << 4 | STT_OBJECT
+_FUNCTION = STB_LOCAL << 4 | STT_FUNC
 JIT_INTERFACE = ("__jit_debug_register_code", "__jit_debug_descriptor")
 # gdb warns of a file without any symbol. This one names the frame table, which is no code.
 _SYMBOL_NAME = b"dualdbg_unwind_table"
@@ -116,28 +114,28 @@ def _elf_file(
     name, type and number of their section.
     """
     count = len(parts)
-    symbol = _SYMBOL.pack(1, _LOCAL_OBJECT, 0, 1, parts[0].address, parts[0].size)
-    table = bytes(_SYMBOL.size) + symbol
+    symbol = ENTRY.pack(1, _LOCAL_OBJECT, 0, 1, parts[0].address, parts[0].size)
+    table = bytes(ENTRY.size) + symbol
     strings = b"\0" + _SYMBOL_NAME + b"\0"
     for text, type_, place, one in symbols:
-        table += _SYMBOL.pack(len(strings), type_, 0, place, one.address, one.size)
+        table += ENTRY.pack(len(strings), type_, 0, place, one.address, one.size)
         strings += text + b"\0"
     parts = [
         *parts,
-        _Part(".symtab", SHT_SYMTAB, 0, 0, table, len(table), 8, count + 2, 2 + len(symbols), _SYMBOL.size),
+        _Part(".symtab", SHT_SYMTAB, 0, 0, table, len(table), 8, count + 2, 2 + len(symbols), ENTRY.size),
         _Part(".strtab", SHT_STRTAB, 0, 0, strings, len(strings), 1),
     ]
     names = b"\0" + b"".join(part.name.encode() + b"\0" for part in parts) + b".shstrtab\0"
     parts.append(_Part(".shstrtab", SHT_STRTAB, 0, 0, names, len(names), 1))
     chunks: list[bytes | memoryview] = [b""]
-    headers = [bytes(_SECTION.size)]
-    at, name = _HEADER.size, 1
+    headers = [bytes(SECTION.size)]
+    at, name = HEADER.size, 1
     for part in parts:
         padding = -at % 16
         chunks += [bytes(padding), part.content]
         at += padding
         headers.append(
-            _SECTION.pack(
+            SECTION.pack(
                 *(name, part.type, part.flags, part.address, at, part.size),
                 *(part.link, part.info, part.alignment, part.entry_size),
             )
@@ -147,8 +145,8 @@ def _elf_file(
     padding = -at % 16
     chunks += [bytes(padding), *headers]
     identification = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")  # 64 bits, little endian
-    chunks[0] = _HEADER.pack(
+    chunks[0] = HEADER.pack(
         *(identification, _ET_DYN, machine, 1, 0, 0, at + padding, 0),
-        *(_HEADER.size, 56, 0, _SECTION.size, len(headers), len(headers) - 1),
+        *(HEADER.size, 56, 0, SECTION.size, len(headers), len(headers) - 1),
     )
     return chunks

@@ -11,6 +11,7 @@ from pathlib import PurePath
 
 from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
 from ...known.cython_names import CythonName, Part, cython_function
+from ...shared.binding_names import CYTHON_GENERATOR, CYTHON_WRAPPER
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
 from . import cxx_names
@@ -170,7 +171,7 @@ def _cython_functions(table: SymbolTable, needle: bytes) -> Iterator[tuple[int, 
 
 
 def _generators(table: SymbolTable) -> Iterator[tuple[int, str, CythonName]]:
-    for offset, text, function in _cython_functions(table, b"__pyx_gb_"):
+    for offset, text, function in _cython_functions(table, CYTHON_GENERATOR.encode()):
         path = _path_of_generator(table, _short(text))
         if path is not None:
             yield offset, text, CythonName(path, function.part)
@@ -191,7 +192,7 @@ def _cython_parts(table: SymbolTable, function: CythonName, part: Part) -> bool:
     return any(other.path == function.path and other.part is part for _, _, other in rows)
 
 
-_GENERATOR = re.compile(r"__pyx_gb_(?P<scope>\w*?_)(?P<number>\d+)generator\d*")
+_GENERATOR = re.compile(CYTHON_GENERATOR + r"(?P<scope>\w*?_)(?P<number>\d+)generator\d*")
 
 
 def _path_of_generator(table: SymbolTable, name: str) -> tuple[str, ...] | None:
@@ -199,7 +200,7 @@ def _path_of_generator(table: SymbolTable, name: str) -> tuple[str, ...] | None:
     match = _GENERATOR.fullmatch(name)
     if match is None:
         return None
-    before = f"__pyx_pw_{match['scope']}{int(match['number']) - 1}"
+    before = f"{CYTHON_WRAPPER}{match['scope']}{int(match['number']) - 1}"
     for _, _, function in _cython_functions(table, before.encode()):
         return function.path
     return None

@@ -9,11 +9,10 @@ can be read from the file.
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...shared.symbol_table import SymbolTable
 from ..elf.code_references import targets
 from ..elf.elf_file import EM_AARCH64, EM_X86_64
 from ..objfile import Objfile, Symbol
@@ -21,8 +20,6 @@ from ..objfile import Objfile, Symbol
 # By machine; ATen/native/DispatchStub.h, of PyTorch 2.6 and later for AArch64.
 CAPABILITIES = {EM_X86_64: ("DEFAULT", "AVX2", "AVX512"), EM_AARCH64: ("DEFAULT", "SVE256")}
 _STUB = re.compile(r"DispatchStub<.*, ([\w:]+)_DECLARE_DISPATCH_type>::")
-_RELA = struct.Struct("<QQq")
-_DYNSYM = struct.Struct("<IBBHQQ")
 _ABSOLUTE, _GLOB_DAT, _RELATIVE = range(3)
 # Their types by machine: System V ABI for x86-64, table 4.10; ELF for the Arm 64-bit Architecture, 5.7.
 _RELOCATIONS = {
@@ -87,27 +84,34 @@ class StubTable:
             **{slot: stubs[address] for slot, address in self._slots.items() if address in stubs},
         }
 
-    @cached_property
+    @property
     def _pointers(self) -> dict[int, int]:
         """Address of a member -> address of the function that the dynamic linker will write there."""
-        members = set(self._members.values())
-        return {place: value for place, _, value in self._relocations() if place in members}
+        return self._linked[0]
+
+    @property
+    def _slots(self) -> dict[int, int]:
+        """Address of an entry in the GOT -> address that the dynamic linker will write there."""
+        return self._linked[1]
 
     @cached_property
-    def _slots(self) -> dict[int, int]:
-        return {place: value for place, kind, value in self._relocations() if kind == _GLOB_DAT}
-
-    def _relocations(self) -> Iterator[tuple[int, int, int]]:
-        """``(place, type, value)`` of the relocations whose values are known from this file alone."""
+    def _linked(self) -> tuple[dict[int, int], dict[int, int]]:
+        """Pointers and slots, from the relocations whose values are known from this file alone."""
         elf = self._library.elf
-        relocations, symbols = elf.section(".rela.dyn"), elf.section(".dynsym")
-        if relocations is None or symbols is None:
-            return
-        table = elf.view(symbols)
-        for place, info, addend in _RELA.iter_unpack(elf.view(relocations)):
-            kind = _RELOCATIONS.get(elf.machine, {}).get(info & 0xFFFFFFFF)
-            if kind == _RELATIVE:
-                yield place, kind, addend
-            elif kind is not None:
-                value = _DYNSYM.unpack_from(table, (info >> 32) * _DYNSYM.size)[4]
-                yield place, kind, value + addend
+        pointers: dict[int, int] = {}
+        slots: dict[int, int] = {}
+        symbols = elf.section(".dynsym")
+        if symbols is None:
+            return pointers, slots
+        table, members = SymbolTable(elf, symbols), set(self._members.values())
+        kinds = _RELOCATIONS.get(elf.machine, {})
+        for place, number, symbol, addend in elf.relocations(elf.section(".rela.dyn")):
+            kind = kinds.get(number)
+            if kind is None or not (kind == _GLOB_DAT or place in members):
+                continue
+            value = addend if kind == _RELATIVE else table.entry(symbol).value + addend
+            if kind == _GLOB_DAT:
+                slots[place] = value
+            if place in members:
+                pointers[place] = value
+        return pointers, slots

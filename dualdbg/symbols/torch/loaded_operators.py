@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...shared.libraries import is_torch_cpu
 from ..address_space import AddressSpace
 from .operators import OperatorTable
 
@@ -13,7 +14,6 @@ def operators_of(pid: int) -> OperatorTable | None:
     image = AddressSpace(pid)
     image.refresh()
     for module in image.modules:
-        path = Path(module.path)
-        if path.name.startswith("libtorch_cpu"):
-            return OperatorTable.load(path.parent.parent)
+        if is_torch_cpu(module.path):
+            return OperatorTable.load(Path(module.path).parent.parent)
     return None

@@ -14,12 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 from ...model import Layer
+from ...shared.libraries import TORCH_CPU
 from ..objfile import Objfile, Symbol
 from ..source_files import SourceFiles
 from . import derivatives
 from .dispatch_stubs import StubTable
 from .native_functions import NativeFunction
-from .operators import TORCH_CPU, Candidate, OperatorTable, autograd_kernel
+from .operators import Candidate, OperatorTable, autograd_kernel
 
 _REPOSITORY = "https://github.com/pytorch/pytorch/blob"
 _IN_REPOSITORY = re.compile(r".*?/((?:aten|torch|c10|caffe2)/.*)")

@@ -82,7 +82,7 @@ def registration(
 
 def _operators(image: AddressSpace, memory: MemoryReader) -> Iterator[int]:
     for module in image.modules:
-        if module.library is None or not module.path.rpartition("/")[2].startswith("libtorch_cpu"):
+        if module.library is None or not libraries.is_torch_cpu(module.path):
             continue
         for symbol in module.library.find_data(dispatcher.SINGLETON):
             yield from dispatcher.operators(memory, symbol.address + module.bias)

@@ -12,14 +12,13 @@ from typing import TypeVar
 
 from ...errors import SpecError
 from ...model import BreakpointSpec, Layer
+from ...shared.libraries import TORCH_CPU, TORCH_CUDA, TORCH_PYTHON, TORCH_XPU
 from . import native_functions
 from .native_functions import NativeFunction
 from .native_signature import AnyNamed, kernel_parameters, matching
 
 _Item = TypeVar("_Item")
 
-TORCH_CPU = "libtorch_cpu"
-TORCH_PYTHON = "libtorch_python"
 IMPLICIT = "CompositeImplicitAutograd"
 EXPLICIT = "CompositeExplicitAutograd"
 
@@ -36,7 +35,7 @@ _AUTOGRAD_ONLY = {"_fw_primal", "detach_"}
 _ELSEWHERE = re.compile("MPS|MTIA|HPU")
 
 # The library of kernels whose keys all contain the word.
-_LIBRARY_OF_KEY = (("CUDA", "libtorch_cuda"), ("XPU", "libtorch_xpu"))
+_LIBRARY_OF_KEY = (("CUDA", TORCH_CUDA), ("XPU", TORCH_XPU))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """``jit-code``, ``jit-frame``, ``jit-graph``: TorchScript's interpreter and its code."""
 
 import gdb
+from dualdbg_shared.libraries import TORCH_CPU
 
 from .. import context, frames, locate
 from ..answers import Arguments
@@ -19,7 +20,7 @@ def current_state(target):
     found = frames.this_at_entry(target, frame, "torch::jit::InterpreterStateImpl::")
     if found is not None and interpreter.is_state(found.address):
         return found.address, found.how
-    address = frames.thread_local(target, frame, "_ZN5torch3jitL18tls_int_state_ptr_E", "libtorch_cpu")
+    address = frames.thread_local(target, frame, "_ZN5torch3jitL18tls_int_state_ptr_E", TORCH_CPU)
     if address is not None:
         state = target.memory.pointer(address)
         if state and interpreter.is_state(state):

@@ -1,6 +1,7 @@
 """``py2cpp`` and ``cpp2py``: from a Python object to the native one in it, and back."""
 
 import gdb
+from dualdbg_shared.binding_names import HANDLES, PYTHON_OBJECTS
 
 from .. import context, language, locate
 from ..answers import Answer, Arguments
@@ -180,7 +181,7 @@ def _pythons(target, expression):
 
 def _object(target, expression):
     name = expression.type_name
-    if name and not name.startswith(_HANDLES):
+    if name and not name.startswith((*PYTHON_OBJECTS, *HANDLES)):
         return None
     try:
         address = locate.python_object(target, expression).address
@@ -208,6 +209,5 @@ def _tensor(target, expression):
     return "tensor", place.address, [python] if python else []
 
 
-_HANDLES = ("PyObject", "_object", "pybind11::", "THPObjectPtr", "THPPointer", "THPVariable")
 # What an expression may be, the surest first: memory that is a Python object begins with its type.
 _LOOKS = (_object, _instance, _tensor)

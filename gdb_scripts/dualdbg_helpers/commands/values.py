@@ -1,6 +1,7 @@
 """``ivalue``, ``ivalue-stack``, ``tensor``, ``pyobject``: values of PyTorch and Python."""
 
 import gdb
+from dualdbg_shared.binding_names import PYBIND11_ARGUMENTS
 
 from .. import context, frames, locate
 from ..answers import Answer, Arguments
@@ -104,7 +105,7 @@ def show_python_arguments(target, place, first, count):
     for name, child in value.children:
         lines.append(f"  {name} {child.type}: {one_line(child, False)}")
     data = {
-        "type": "pybind11::args",
+        "type": PYBIND11_ARGUMENTS,
         "address": f"0x{place.address:x}",
         "size": value.total if count is None else count,
         "found": place.how,

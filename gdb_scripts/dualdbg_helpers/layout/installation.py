@@ -4,6 +4,8 @@ import re
 from collections import namedtuple
 from pathlib import Path
 
+from dualdbg_shared.libraries import C10, TORCH_CPU
+
 Installation = namedtuple("Installation", "root version cxx11_abi")
 """``root`` is the folder with ``lib`` and ``include``; ``version`` such as "2.13.0" (None: not known);
 ``cxx11_abi`` whether ``std::string`` is libstdc++'s newer one."""
@@ -19,7 +21,7 @@ _VERSION_FILES = (
 
 def find(mappings):
     """The :class:`Installation` that the inferior has loaded, or None when it has not loaded PyTorch."""
-    library = mappings.library_named("libc10.so", "libtorch_cpu.so")
+    library = mappings.library_named(f"{C10}.so", f"{TORCH_CPU}.so")
     if library is None:
         return None
     root = str(Path(library.path).parent.parent)

@@ -7,6 +7,8 @@ checks schemas, strings and types.
 
 from __future__ import annotations
 
+from dualdbg_shared.libraries import C10, TORCH
+
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
 from ..torch.dispatch import DispatchKeys
 from .model import Chain
@@ -43,7 +45,7 @@ def _expect(condition, what):
 
 def _undefined_tensor(target):
     """The undefined tensor."""
-    address = target.mappings.address_of(_UNDEFINED, "libc10")
+    address = target.mappings.address_of(_UNDEFINED, C10)
     if address is None:
         return
     layout, memory = target.layout, target.memory
@@ -73,7 +75,7 @@ def _undefined_tensor(target):
 
 def _operators(target):
     """The list of operators."""
-    address = target.mappings.address_of(_DISPATCHER, "libtorch_cpu", "libtorch")
+    address = target.mappings.address_of(_DISPATCHER, TORCH)
     names = ("c10::Dispatcher", "c10::Dispatcher::OperatorDef", "c10::impl::OperatorEntry")
     if address is None or any(target.layout.get(name) is None for name in names):
         return

@@ -3,10 +3,9 @@
 import re
 
 from dualdbg_shared.cpython import Version
+from dualdbg_shared.python_versions import NEWEST, OLDEST
 
 from ..errors import LayoutMissing, Unreadable
-
-OLDEST, NEWEST = (3, 8), (3, 15)
 
 _FILE_NAMES = (
     # (what a mapped file is called, most telling first; groups: minor version, ABI flags)

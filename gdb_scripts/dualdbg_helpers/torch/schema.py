@@ -5,6 +5,7 @@ Source of the texts: ``operator<<`` for ``Argument`` (ATen/core/function_schema.
 """
 
 from dualdbg_shared.dispatcher import SINGLETON
+from dualdbg_shared.libraries import TORCH
 
 from ..errors import Implausible
 from .ivalue import IValues
@@ -141,7 +142,7 @@ class Operators:
 
     def all(self):
         """Addresses of all ``OperatorDef`` objects."""
-        address = self._target.mappings.address_of(SINGLETON, "libtorch_cpu", "libtorch")
+        address = self._target.mappings.address_of(SINGLETON, TORCH)
         if address is None:
             return []
         operators = address + self._target.layout.record("c10::Dispatcher")["operators_"]

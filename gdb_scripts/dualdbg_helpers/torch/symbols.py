@@ -1,5 +1,7 @@
 """Interned names (``c10::Symbol``): a number, and the table of names that the process keeps."""
 
+from dualdbg_shared.libraries import TORCH
+
 from ..errors import Implausible, LayoutMissing
 
 _TABLE = "_ZZN3c10L13globalStringsEvE1s"
@@ -12,7 +14,7 @@ class Symbols:
     def __init__(self, target):
         self._target = target
         self._known = {}
-        address = target.mappings.address_of(_TABLE, "libtorch_cpu", "libtorch")
+        address = target.mappings.address_of(_TABLE, TORCH)
         if address is None:
             raise LayoutMissing(
                 "The table of interned names is not in the symbols of libtorch_cpu (a stripped library)."

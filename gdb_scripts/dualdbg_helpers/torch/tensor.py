@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualdbg_shared.libraries import C10
+
 from ..errors import Implausible, LayoutMissing, Unreadable
 from .autograd import Autograd
 from .dispatch import DispatchKeys
@@ -273,7 +275,7 @@ class Tensors:
 
     def default_dtype(self):
         """The :class:`.dtypes.DType` that ``torch.get_default_dtype()`` would say (float32 where it is not known)."""
-        address = self._target.mappings.address_of("_ZN3c10L13default_dtypeE", "libc10")
+        address = self._target.mappings.address_of("_ZN3c10L13default_dtypeE", C10)
         if address is not None:
             try:
                 name = self._scalar_types.get(self._memory.u16(address))

@@ -1,4 +1,4 @@
-"""The versions of CPython that dualdbg knows: one table for the code and the tests.
+"""The versions of CPython that dualdbg knows: one table for the code, in gdb too, and the tests.
 
 A newer one is tried, with a warning. What a new version needs is said in the modules that have rows by version:
 ``snapshot/cpython/layout.py``, ``session/attach/pending_call.py`` and ``gdb_scripts/dualdbg_helpers/python``.
@@ -6,13 +6,11 @@ A newer one is tried, with a warning. What a new version needs is said in the mo
 
 from __future__ import annotations
 
-Version = tuple[int, int]
-
-KNOWN: tuple[Version, ...] = ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
+KNOWN: tuple[tuple[int, int], ...] = ((3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 OLDEST, NEWEST = KNOWN[0], KNOWN[-1]
 
 
-def text_of(version: Version) -> str:
+def text_of(version: tuple[int, int]) -> str:
     """A version as text: ``3.14``."""
     return f"{version[0]}.{version[1]}"
 

@@ -1,0 +1,17 @@
+"""Names that binding layers give to C functions, and the C++ types in which they keep Python objects."""
+
+from __future__ import annotations
+
+# Cython's C functions, by how their names begin (Cython/Compiler/Naming.py). The author's code is in the first four:
+# that of cdef and cpdef, of def, of a generator or a coroutine, and of the module itself.
+CYTHON_CDEF, CYTHON_DEF, CYTHON_GENERATOR = "__pyx_f_", "__pyx_pf_", "__pyx_gb_"
+CYTHON_MODULE = "__pyx_pymod_exec_"
+CYTHON_AUTHORS = (CYTHON_CDEF, CYTHON_DEF, CYTHON_GENERATOR, CYTHON_MODULE)
+CYTHON_WRAPPER = "__pyx_pw_"  # takes the arguments of a call apart for that of def
+
+# An object of Python in C and in C++, and PyTorch's head of a tensor.
+PYTHON_OBJECTS = ("PyObject", "_object", "THPVariable")
+PYBIND11 = "pybind11::"
+PYBIND11_ARGUMENTS = f"{PYBIND11}args"
+# How the names of types begin that are a pointer to one, as their first member.
+HANDLES = (PYBIND11, "THPObjectPtr", "THPPointer")
