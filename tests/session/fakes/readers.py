@@ -22,7 +22,7 @@ from dualdbg.model import (
     Thread,
 )
 from dualdbg.session.session import Session
-from dualdbg.session.stops.facts import Met, PythonHold, PythonPlace
+from dualdbg.session.stops.facts import Met, PythonHold, PythonPosition
 from dualdbg.session.transitions.python import answer_came, answer_owed
 
 from .world import PID, USERS, World
@@ -146,9 +146,11 @@ class FakeInspector:
         if not answer.cancelled():
             answer.exception()  # who asked has given up
 
-    async def python_place(self, number: int) -> PythonPlace:
+    async def python_place(self, number: int) -> PythonPosition:
         trace = await self.ask(stack_trace(number, levels=1))
-        return PythonPlace(PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3))
+        return PythonPosition(
+            PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3)
+        )
 
     async def python_hold(self, tid: int) -> PythonHold:
         for hold in self.session.python_holds.values():
