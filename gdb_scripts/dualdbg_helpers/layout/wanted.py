@@ -155,6 +155,7 @@ struct DictEntry : ska_ordered::detailv3::sherwood_v3_entry<std::pair<c10::IValu
 JIT = Part(
     headers=("torch/csrc/jit/ir/ir.h", "torch/csrc/jit/runtime/interpreter/frame.h"),
     mirrors="""
+namespace torch::jit::interpreter { struct Frame; struct CodeImpl; }  // of frame.h, which releases before 2.8 lack
 namespace dualdbg {
 // torch/csrc/jit/runtime/interpreter.cpp
 struct InterpreterStateImpl : c10::intrusive_ptr_target {
@@ -218,7 +219,8 @@ def part_of(name):
 
 def source(part, leave_out=()):
     """C++ source of which every wanted type is a part; ``leave_out`` names types this PyTorch does not have."""
-    lines = [f"#include <{header}>" for header in part.headers]
+    # A release may lack a header; the types that it declares are left out then.
+    lines = [f"#if __has_include(<{header}>)\n#include <{header}>\n#endif" for header in part.headers]
     lines.append(part.mirrors)
     for i, name in enumerate(part.records + part.enums):
         if name not in leave_out:
