@@ -367,8 +367,8 @@ class Session:
             try:
                 await self.freezer.release()
                 return await work()
-            finally:  # this must be done to its end even when the command is given up meanwhile
-                await asyncio.shield(asyncio.ensure_future(self._end_halt(halt)))
+            finally:
+                await to_its_end(self._end_halt(halt))
 
     async def _end_halt(self, halt: effect.Halt) -> None:
         """The work of a halt is done, and the target runs on."""
@@ -388,16 +388,20 @@ class Session:
             elif python is not None:
                 with contextlib.suppress(WrongState):  # a native stop came first: debugpy hears it later
                     await self.inspector.ask(debugpy.disconnect())
-            with contextlib.suppress(
-                WrongState
-            ):  # it stands, or another stop came first, which serves as well
-                await self.halts.begin()
-            await self.freezer.thaw_all()
-            for undo in self.before_detach:
-                await undo()
-            for prepare in self.before_resume:
-                prepare()
-            await to_its_end(self._let_go())
+            halt = None
+            # It stands, or another stop came first, which serves as well.
+            with contextlib.suppress(WrongState):
+                halt = await self.halts.begin()
+            try:
+                await self.freezer.thaw_all()
+                for undo in self.before_detach:
+                    await undo()
+                for prepare in self.before_resume:
+                    prepare()
+                await to_its_end(self._let_go())
+            finally:
+                if halt is not None:  # where it was not let go of, it runs on
+                    self.halts.end(halt)
 
     async def _let_go(self) -> None:
         """The last part of a detach, which is not given up in the middle."""

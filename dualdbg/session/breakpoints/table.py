@@ -220,14 +220,13 @@ class BreakpointTable:
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off. Raises CommandError where there is none of this number."""
-        spec = self.get(id).spec
-        if spec.language is Language.PYTHON:
+        row = self._rows[id] = replace(self.get(id), enabled=enabled)
+        if row.spec.language is Language.PYTHON:
             await self._python.enable(id, enabled)
             await self._watch_throws()
         else:
             await self._native.enable(id, enabled)
         if id in self._rows:
-            self._rows[id] = replace(self._rows[id], enabled=enabled)
             self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def _watch_throws(self) -> None:

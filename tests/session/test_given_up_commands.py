@@ -1,0 +1,99 @@
+"""A command that is given up in the middle leaves the program and the session as if it had ended. Fake engines."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from dualdbg.errors import EngineLost
+from dualdbg.model import State
+from dualdbg.session.session import Session
+from dualdbg.session.state import Grip
+from dualdbg.session.transitions.beginning import begin
+from tests.session.fakes.assembly import assemble
+from tests.session.fakes.clock import VirtualLoop
+from tests.session.fakes.world import FILE, LINE, World
+
+pytestmark = pytest.mark.pure
+Play = Callable[[Session, World], Awaitable[None]]
+
+
+def play(script: Play) -> list[dict[str, Any]]:
+    """Play with a running program. Returns what asyncio would write of lost failures."""
+    lost: list[dict[str, Any]] = []
+    loop = VirtualLoop()
+    loop.set_exception_handler(lambda _, context: lost.append(context))
+
+    async def work() -> None:
+        world = World(random.Random(1))
+        session = assemble(world)
+        await session.breakpoints.python_connected()
+        session.run()
+        await session.loop.ask(begin)
+        await script(session, world)
+        await session.end_tasks()
+
+    try:
+        loop.run_until_complete(work())
+    finally:
+        loop.close()
+    return lost
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+def test_the_program_runs_on_when_a_detach_is_given_up() -> None:
+    async def script(session: Session, world: World) -> None:
+        session.before_detach.append(forever)
+        detach = asyncio.ensure_future(session.detach())
+        await asyncio.sleep(1)
+        assert session.loop.state.grip is Grip.HALTED
+        detach.cancel()
+        await asyncio.sleep(1)
+        assert session.loop.state.grip is Grip.FREE and world.runs
+        assert session.state is State.RUNNING
+
+    play(script)
+
+
+def test_gdb_may_end_while_the_end_of_given_up_work_is_under_way() -> None:
+    async def script(session: Session, world: World) -> None:
+        async def park() -> None:
+            await asyncio.sleep(1)
+            raise EngineLost("gdb is gone")
+
+        async def nothing() -> None:
+            return None
+
+        session.freezer.park = park  # type: ignore[method-assign]
+        work = asyncio.ensure_future(session.interrupted(nothing))
+        await asyncio.sleep(0.5)
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert session.loop.state.grip is Grip.FREE
+
+    assert play(script) == []
+
+
+def test_a_breakpoint_is_off_when_the_command_is_given_up_before_debugpy_has_answered() -> None:
+    async def script(session: Session, world: World) -> None:
+        [row] = await session.breakpoints.add(f"{FILE}:{LINE}")
+        world.fork()
+        await asyncio.sleep(1)
+        assert session.state is State.NATIVE_STOPPED
+        await session.resume()
+        disable = asyncio.ensure_future(session.breakpoints.enable(row.id, False))
+        await asyncio.sleep(0)
+        disable.cancel()
+        await asyncio.sleep(1)
+        assert disable.cancelled() and not world.lines
+        assert not session.breakpoints.get(row.id).enabled
+
+    play(script)
