@@ -34,8 +34,14 @@ def play(script: Play) -> list[dict[str, Any]]:
         await session.breakpoints.python_connected()
         session.run()
         await session.loop.ask(begin)
-        await script(session, world)
-        await session.end_tasks()
+        try:
+            await script(session, world)
+        finally:
+            await session.end_tasks()
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
     try:
         loop.run_until_complete(work())
