@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
@@ -13,41 +10,10 @@ from dualdbg.errors import EngineLost
 from dualdbg.model import State
 from dualdbg.session.session import Session
 from dualdbg.session.state import Grip
-from dualdbg.session.transitions.beginning import begin
-from tests.session.fakes.assembly import assemble
-from tests.session.fakes.clock import VirtualLoop
+from tests.session.fakes.script import play
 from tests.session.fakes.world import FILE, LINE, World
 
 pytestmark = pytest.mark.pure
-Play = Callable[[Session, World], Awaitable[None]]
-
-
-def play(script: Play) -> list[dict[str, Any]]:
-    """Play with a running program. Returns what asyncio would write of lost failures."""
-    lost: list[dict[str, Any]] = []
-    loop = VirtualLoop()
-    loop.set_exception_handler(lambda _, context: lost.append(context))
-
-    async def work() -> None:
-        world = World(random.Random(1))
-        session = assemble(world)
-        await session.breakpoints.python_connected()
-        session.run()
-        await session.loop.ask(begin)
-        try:
-            await script(session, world)
-        finally:
-            await session.end_tasks()
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
-
-    try:
-        loop.run_until_complete(work())
-    finally:
-        loop.close()
-    return lost
 
 
 async def forever() -> None:

@@ -311,7 +311,7 @@ class Races(RuleBasedStateMachine):
             self._command(kind, session.resume)
         elif kind == "until" and chosen is not None:
             place = self.world.chance.choice(("*0x140", PYTHON_LINE, "nowhere.py:3"))
-            self._changing(kind, lambda: session.step(kind, place))
+            self._command(kind, lambda: session.step(kind, place))
         else:
             self._command(kind, lambda: session.step(kind, target=chosen))
 
@@ -332,15 +332,18 @@ class Races(RuleBasedStateMachine):
         rows = table.all()
         if how.startswith("set"):
             if len(rows) < MOST_BREAKPOINTS:
-                self._changing("break", lambda: table.add(place, temporary=how == "set once"))
+                self._command("break", lambda: table.add(place, temporary=how == "set once"))
         elif rows:
             id = self.world.chance.choice(rows).id
-            self._changing(
-                how, lambda: table.remove(id) if how == "delete" else table.enable(id, how == "enable")
-            )
+            if how == "enable":
+                self._command(how, lambda: table.enable(id, True))
+            else:
+                self._taking_away(
+                    how, lambda: table.remove(id) if how == "delete" else table.enable(id, False)
+                )
 
-    def _changing(self, name: str, start: Callable[[], Awaitable[Any]]) -> None:
-        """A command that changes breakpoints. What stops meanwhile may be for nobody."""
+    def _taking_away(self, name: str, start: Callable[[], Awaitable[Any]]) -> None:
+        """A command after which a breakpoint does not count. What stops meanwhile may be for nobody."""
 
         async def change() -> None:
             self.world.changed()
@@ -427,7 +430,7 @@ class Races(RuleBasedStateMachine):
         self.begin(seed, "launched")
         self._at(self.world.get_signal)
         self.time_passes(0.1)
-        self._changing("break", lambda: self.session.breakpoints.add(PYTHON_LINE))
+        self._command("break", lambda: self.session.breakpoints.add(PYTHON_LINE))
         self.goes_on("continue", None)
         self.time_passes(0.1)
         for number in list(self.world.step_breakpoints):

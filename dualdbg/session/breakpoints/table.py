@@ -362,7 +362,7 @@ class BreakpointTable:
         return [row.id for row in rows if row.spec.subject == name]
 
     def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
-        """The user's breakpoints behind those of debugpy."""
+        """The user's enabled breakpoints behind those of debugpy."""
         return self._python.owners(debugpy_ids)
 
     def on_exceptions(self) -> dict[int, BreakpointSpec]:

@@ -152,7 +152,7 @@ class MarkedPythonHits:
     async def at_stop(self, hold: PythonHold) -> Met | None:
         met = await self.real.at_stop(hold)
         mark = hold.event.description
-        if not mark or met is None:
+        if not mark or met is None or not met[0]:
             return met
         _count(self.asked, mark, self.world)
         return met[0], mark

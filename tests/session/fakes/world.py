@@ -61,7 +61,7 @@ class Held:
 class World:
     """The truth. ``held`` is what gdb stopped for, None while it lets the program run.
 
-    ``changes`` counts how often a breakpoint of the user's was removed, switched or set: a stop that came before may
+    ``changes`` counts how often a breakpoint of the user's was removed or switched off: a stop that came before may
     be for nobody any more. ``wants`` and ``wants_in_python`` say of a breakpoint, by the engine's number, whether the
     user has it, as the session knows, and no condition is looked at before it counts.
     """
@@ -121,7 +121,7 @@ class World:
         return self.chance.choice(running or [MAIN])
 
     def changed(self) -> None:
-        """The user changes breakpoints."""
+        """The user takes a breakpoint away, or switches it off."""
         self.changes += 1
 
     def new_mark(self, kind: str) -> str:
