@@ -213,7 +213,7 @@ class Session:
         if await ends_within(self.pid, GDB_GRACE):
             await self.native.close(grace=0.0)  # there is nothing that it could still hold
             return
-        self.loop.put(resume_failed, self.inspector.plain_thread(None))
+        await self._stays_held()
         raise CommandError(f"gdb could not let the target run: {event.text}")
 
     def _native_log(self, event: engine.NativeLog) -> None:
@@ -267,8 +267,13 @@ class Session:
             if what.dead:
                 await self.native.close(grace=0.0)  # there is nothing that it could still hold
                 return
-            self.loop.put(resume_failed, self.inspector.plain_thread(None))
+            await self._stays_held()
             raise
+
+    async def _stays_held(self) -> None:
+        """gdb could not let the target run: that is a stop, at which frozen threads stand as they were."""
+        await self.loop.guarded(self.freezer.release())
+        self.loop.put(resume_failed, self.inspector.plain_thread(None))
 
     def _interrupt(self, what: effect.Interrupt) -> None:
         self.background(self._ask_gdb_to_stop())
