@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from .errors import ConfigError, UsageError
+from .folders import expanded
 from .model import STEP_LAYERS, Layer, Notice
-from .places import expanded
 from .trust import objection
 
 if sys.version_info >= (3, 11):

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from . import afterwards
-from .places import temporary_folder
+from .folders import temporary_folder
 
 _PREFIX = "dualdbg-"
 _LOCK = "held"  # the name of the file; it gets its name when it is locked

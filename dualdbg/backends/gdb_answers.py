@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..model import NativeFrame
-from .native import HelperAnswer, MemoryPlace, ObjectPage, ObjectRow, StepEndNumbers, ThrownObject
+from .native import HelperAnswer, MemoryRange, ObjectPage, ObjectRow, StepEndNumbers, ThrownObject
 
 OTHER_FORM = (
     OSError,
@@ -83,9 +83,9 @@ def thrown_object(row: Any) -> ThrownObject:
     return ThrownObject(tuple(row["types"]), row["text"])
 
 
-def memory_place(row: Any) -> MemoryPlace:
+def memory_place(row: Any) -> MemoryRange:
     """An address and a size in bytes."""
-    return MemoryPlace(int(row["address"]), int(row["size"]))
+    return MemoryRange(int(row["address"]), int(row["size"]))
 
 
 def helper_answer(answer: Any) -> HelperAnswer:

@@ -19,17 +19,17 @@ from . import gdb_answers as shapes
 from .gdb_process import DEADLINE, GdbProcess
 from .native import (
     CallSite,
-    CodeLocation,
+    CodeAddress,
     DecodedInstruction,
-    FunctionPlace,
+    FunctionAddress,
     HelperAnswer,
-    MemoryPlace,
+    MemoryRange,
     NativeVariable,
     ObjectPage,
     ObjectPath,
     ObjectRow,
     RegisterText,
-    ReturnPlace,
+    ReturnAddress,
     StepEndNumbers,
     ThrownObject,
     Visit,
@@ -143,13 +143,13 @@ class GdbHelpers:
         """Select a frame of a thread for gdb's own commands. ``level`` counts from the innermost, 0."""
         await self._helper(shapes.nothing, "select-frame", gdb_thread, level)
 
-    async def function_body(self, address: int) -> FunctionPlace:
+    async def function_body(self, address: int) -> FunctionAddress:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
-        return await self._helper(shapes.one(FunctionPlace), "function-body", address)
+        return await self._helper(shapes.one(FunctionAddress), "function-body", address)
 
     async def function_instances(
         self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
-    ) -> list[FunctionPlace]:
+    ) -> list[FunctionAddress]:
         """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
 
         First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
@@ -157,7 +157,7 @@ class GdbHelpers:
         """
         named, without_scopes, places, begin = list(names), list(expand), list(read), list(at)
         return await self._helper(
-            shapes.rows(FunctionPlace),
+            shapes.rows(FunctionAddress),
             "function-instances",
             named,
             without_scopes,
@@ -170,9 +170,9 @@ class GdbHelpers:
         """The addresses of :meth:`function_body` of each."""
         return await self._helper(shapes.numbers, "function-bodies", list(addresses))
 
-    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
+    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
-        return await self._helper(shapes.rows(CodeLocation), "line-locations", file, line)
+        return await self._helper(shapes.rows(CodeAddress), "line-locations", file, line)
 
     async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
         """Where control comes to ``file:line`` in functions of a Cython module's author, inlined ones too.
@@ -274,9 +274,9 @@ class GdbHelpers:
             shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
         )
 
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         """Where the function returns to at whose first instruction the thread stands."""
-        return await self._helper(shapes.one(ReturnPlace), "caller-at-entry", gdb_thread)
+        return await self._helper(shapes.one(ReturnAddress), "caller-at-entry", gdb_thread)
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         """Delete breakpoints by gdb's number before any later request; one that is gone already is no error."""
@@ -374,7 +374,7 @@ class GdbHelpers:
 
     async def memory_place(
         self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
-    ) -> MemoryPlace:
+    ) -> MemoryRange:
         """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
         return await self._helper(
             shapes.memory_place, "memory-place", gdb_thread, level, parent, name, expression

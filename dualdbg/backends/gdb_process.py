@@ -14,8 +14,8 @@ from pathlib import Path
 from .. import afterwards, session_folders
 from ..environment import for_gdb
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
+from ..folders import here
 from ..patience import patient
-from ..places import here
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter, LineTooLong
 from ..shortage import shortage

@@ -46,7 +46,7 @@ class Access(Enum):
 
 
 @dataclass(frozen=True)
-class CodeLocation:
+class CodeAddress:
     """An address in code. With debug info it has its source line and its function, if they were asked for.
 
     ``begins`` is the line at which the function is declared, ``hides`` whether other functions were inlined just there,
@@ -73,7 +73,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class FunctionPlace:
+class FunctionAddress:
     """Where a breakpoint on a function belongs, with its source line where debug info has one.
 
     ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
@@ -99,7 +99,7 @@ class CallSite:
 
 
 @dataclass(frozen=True)
-class ReturnPlace:
+class ReturnAddress:
     """Where a function returns to: the address, and the stack pointer then."""
 
     pc: int
@@ -143,7 +143,7 @@ class ThrownObject:
 
 
 @dataclass(frozen=True)
-class MemoryPlace:
+class MemoryRange:
     """Where a value lies, and its size in bytes."""
 
     address: int

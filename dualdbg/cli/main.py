@@ -163,7 +163,7 @@ def _report_folders() -> list[Path]:
     folders = []
     if "--log-dir" in sys.argv[:-1]:
         folders.append(Path(sys.argv[sys.argv.index("--log-dir") + 1]))
-    from ..places import temporary_folder, user_folder
+    from ..folders import temporary_folder, user_folder
 
     temporary = temporary_folder()
     return [*folders, user_folder("XDG_CACHE_HOME", ".cache"), *([temporary] if temporary else [])]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..errors import CommandError, SymbolError
+from ..folders import expanded
 from ..model import STEP_LAYERS
-from ..places import expanded
 from ..session.session import Session
 from .commands.registry import Command, all_commands, find_command, split_line
 

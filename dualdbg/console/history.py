@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ..places import state_folder
+from ..folders import state_folder
 from ..private_files import open_to_append
 
 _MOST = 2000  # lines that are read back

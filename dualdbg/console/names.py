@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from ..folders import here
 from ..model import NativeFrame
-from ..places import here
 
 
 def short_path(path: str, directory: str | None = None) -> str:

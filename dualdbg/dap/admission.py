@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError, UsageError
-from ..places import expanded
+from ..folders import expanded
 from ..protocol import dap
 from ..target.peers import is_ours, user_of_client
 

@@ -13,13 +13,13 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from ..errors import EngineLost, TargetError, UsageError
+from ..folders import here
 from ..model import Exit
 from ..patience import patient
-from ..places import here
 from ..process_end import HeldProcess
 from ..protocol.dap_types import RunInTerminalRequestArguments
 from ..target import in_terminal, peers
-from ..target.calls import UnixPlace
+from ..target.calls import ListeningSocket
 from ..target.launcher import Launch, Meeting
 from ..target.terminal import Terminal
 from .client.conventions import Client
@@ -64,7 +64,7 @@ class ClientTerminal(Streams):
             joined.set_result((reader, writer))
 
         try:
-            place = await UnixPlace.open(helper)
+            place = await ListeningSocket.open(helper)
         except OSError as error:
             raise TargetError(
                 f"the terminal cannot call dualdbg: no folder for a socket: {error.strerror or error}",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, TargetError, UsageError
+from ..folders import expanded, here
 from ..in_thread import in_thread
 from ..model import State
-from ..places import expanded, here
 from ..session import configured
 from ..session.attaching import attach
 from ..session.inferiors import Group

@@ -15,7 +15,7 @@ from ..model import NativeFrame, Notice, PythonFrame, Stop, Stopped, Thread
 from .effects import Forget, Halt, Meet, PrepareNative, PreparePython, ReadNative, ReadPython, Tell
 from .stepping.step import Step
 from .stepping.unfinished import described
-from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, PythonPlace, Show, Unread
+from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, PythonPosition, Show, Unread
 
 _LONGEST_TEXT = 60  # characters of a text from outside; the rest is cut
 
@@ -28,7 +28,7 @@ def decision(
     words = [
         f"{name}={one}" if isinstance(one, bool) else brief(one)
         for name, one in zip(names, arguments, strict=False)
-        if one is not None and not isinstance(one, PythonPlace)  # the hold beside it says the place
+        if one is not None and not isinstance(one, PythonPosition)  # the hold beside it says the place
     ]
     came = f"{transition.__name__}({', '.join(words)})"
     new = [part for part in after.split(", ") if part not in before.split(", ")]

@@ -13,18 +13,18 @@ from typing import Any, Protocol
 from ..backends.native import (
     Access,
     CallSite,
-    CodeLocation,
+    CodeAddress,
     DecodedInstruction,
-    FunctionPlace,
+    FunctionAddress,
     HelperAnswer,
-    MemoryPlace,
+    MemoryRange,
     Move,
     NativeVariable,
     ObjectPage,
     ObjectPath,
     ObjectRow,
     RegisterText,
-    ReturnPlace,
+    ReturnAddress,
     StepEndNumbers,
     ThrownObject,
     Visit,
@@ -206,24 +206,24 @@ class CodeReading(Protocol):
     async def architecture(self) -> str:
         """``x86-64``, ``aarch64``, or gdb's name for another architecture."""
 
-    async def function_body(self, address: int) -> FunctionPlace:
+    async def function_body(self, address: int) -> FunctionAddress:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
 
     async def function_instances(
         self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ...
-    ) -> list[FunctionPlace]:
+    ) -> list[FunctionAddress]:
         """Where breakpoints on functions of these names belong, inlined instances too, in what gdb has read."""
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body`, in the order of ``addresses``."""
 
-    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
+    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
 
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions that begin in [``start``, ``end``)."""
 
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         """Where the function returns to at whose first instruction the thread stands."""
 
     async def call_target(self, gdb_thread: int) -> int | None:
@@ -283,7 +283,7 @@ class Evaluating(Protocol):
 
     async def memory_place(
         self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
-    ) -> MemoryPlace:
+    ) -> MemoryRange:
         """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
 
     def forget_values(self) -> None:

@@ -25,7 +25,7 @@ from ..shared.proc_files import stat_of
 from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
 from ..target import joiner, preload
-from ..target.calls import UnixPlace
+from ..target.calls import ListeningSocket
 from ..target.child import Child
 from ..target.descent import descends_from
 from ..target.launcher import Launch, Meeting, settings_for
@@ -116,7 +116,7 @@ class Group:
         self._operators = operators
         self._subscribe = subscribe
         self._token = secrets.token_hex(32)
-        self._place: UnixPlace | None = None
+        self._place: ListeningSocket | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._told: set[int] = set()  # users whose processes were turned away
         self._leader: Session | None = None
@@ -132,7 +132,7 @@ class Group:
         """
         everyone = os.geteuid() == 0
         try:
-            self._place = await UnixPlace.open(self._called, everyone=everyone, limit=_LONGEST_LINE)
+            self._place = await ListeningSocket.open(self._called, everyone=everyone, limit=_LONGEST_LINE)
         except OSError as error:
             why = f"child processes cannot call dualdbg: no folder for a socket: {error.strerror or error}"
             raise TargetError(why, "TMPDIR names a folder that can be written to") from error
@@ -142,7 +142,7 @@ class Group:
             await self.close()
             raise
 
-    async def _launched_with(self, place: UnixPlace, what: Launch) -> Launch:
+    async def _launched_with(self, place: ListeningSocket, what: Launch) -> Launch:
         where = {
             "path": place.path,
             "token": self._token,

@@ -13,6 +13,7 @@ from ..backends.events import EngineEnded, EngineEvent, NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetError, WrongState
+from ..folders import here
 from ..in_thread import in_thread
 from ..model import (
     Breakpoint,
@@ -21,7 +22,6 @@ from ..model import (
     Reason,
     Thread,
 )
-from ..places import here
 from ..resources import resource_directory
 from ..shared.proc_files import Mapping
 from ..snapshot.capture import Captured, Wanted

@@ -25,10 +25,10 @@ from ..errors import (
     TargetError,
     UsageError,
 )
+from ..folders import here
 from ..in_thread import in_thread
 from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
 from ..patience import patient
-from ..places import here
 from ..process_end import end_of, has_ended
 from ..resources import resource_directory
 from ..symbols.address_space import AddressSpace

@@ -33,7 +33,7 @@ class Module:
 
 
 @dataclass(frozen=True)
-class Place:
+class LoadedFunction:
     """A function in the process: its absolute address and where it comes from."""
 
     address: int
@@ -154,7 +154,7 @@ class AddressSpace:
         symbol = module.library.symbol_at(return_address - 1 - module.bias)
         return symbol.address + module.bias if symbol is not None else None
 
-    def find(self, name: str, modules: list[Module] | None = None) -> list[Place]:
+    def find(self, name: str, modules: list[Module] | None = None) -> list[LoadedFunction]:
         """Every function of this name in the given modules (all by default)."""
         places = []
         for module in self.modules if modules is None else modules:
@@ -165,7 +165,7 @@ class AddressSpace:
             except SymbolError as error:
                 self._spoilt(module, error)
                 continue
-            places += [Place(symbol.address + module.bias, symbol, module) for symbol in found]
+            places += [LoadedFunction(symbol.address + module.bias, symbol, module) for symbol in found]
         return places
 
 

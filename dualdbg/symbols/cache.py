@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from .. import session_folders
-from ..places import NOWHERE
+from ..folders import NOWHERE
 from ..trust import own_folder
 
 # The oldest files go when the cache grows beyond this (bytes).
@@ -19,7 +19,7 @@ LIMIT = 1 << 30
 
 
 def cache_directory() -> Path:
-    """The folder, which exists and can be written; :data:`~dualdbg.places.NOWHERE` where there is no such folder.
+    """The folder, which exists and can be written; :data:`~dualdbg.folders.NOWHERE` where there is no such folder.
 
     ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that folder is ours.
     It is not ours in a read-only home, nor in the home of another user (sudo keeps HOME). Else a private folder that

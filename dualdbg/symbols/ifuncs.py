@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from ..errors import SymbolError, UnreadableMemory
 from ..shared.symbol_table import SHN_UNDEF, SymbolTable
-from .address_space import AddressSpace, Module, Place
+from .address_space import AddressSpace, LoadedFunction, Module
 from .elf.elf_file import EM_AARCH64, EM_X86_64, ElfFile
 
 _WORD = struct.Struct("<Q")
@@ -23,7 +23,7 @@ _OF_SYMBOL = {EM_X86_64: (6, 7), EM_AARCH64: (1025, 1026)}
 Read = Callable[[int, int], bytes]
 
 
-def implementation(image: AddressSpace, place: Place, read: Read) -> int | None:
+def implementation(image: AddressSpace, place: LoadedFunction, read: Read) -> int | None:
     """The absolute address of the function that the resolver at ``place`` chose; None while no slot has it."""
     for module in sorted(image.modules, key=lambda one: (one != place.module, one.end - one.start)):
         if module.library is None:
@@ -42,7 +42,7 @@ def implementation(image: AddressSpace, place: Place, read: Read) -> int | None:
     return None
 
 
-def _slots(module: Module, elf: ElfFile, place: Place) -> Iterator[int]:
+def _slots(module: Module, elf: ElfFile, place: LoadedFunction) -> Iterator[int]:
     """The absolute addresses where the dynamic linker keeps the answer of the resolver."""
     symbols = set() if module == place.module else _referring(elf, place.symbol.linkage_name)
     irelative, of_symbol = _IRELATIVE.get(elf.machine), _OF_SYMBOL.get(elf.machine, ())
@@ -69,7 +69,7 @@ def _referring(elf: ElfFile, name: str) -> set[int]:
     }
 
 
-def _is_function_of(place: Place, value: int) -> bool:
+def _is_function_of(place: LoadedFunction, value: int) -> bool:
     """Whether a slot's content is in the library of the function: else it was not filled in yet, or leads elsewhere."""
     module = place.module
     if not module.start <= value < module.end or value == place.address or module.library is None:

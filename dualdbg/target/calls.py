@@ -88,7 +88,7 @@ def _seen_by(pid: int | None, base: Path) -> Path:
     return inside
 
 
-class UnixPlace:
+class ListeningSocket:
     """A listening Unix socket. ``path`` is what a process connects to."""
 
     def __init__(self, server: asyncio.base_events.Server, folder: Folder, path: str) -> None:
@@ -105,7 +105,7 @@ class UnixPlace:
         user: int | None = None,
         everyone: bool = False,
         limit: int = _LONGEST_LINE,
-    ) -> UnixPlace:
+    ) -> ListeningSocket:
         """``pid`` as in :meth:`Folder.make`; ``user`` may connect, and ``everyone`` who knows the path.
 
         Raises OSError.
@@ -142,7 +142,7 @@ class MeetingPoint:
 
     def __init__(self, arrived: Handler) -> None:
         self._arrived = arrived
-        self._place: UnixPlace | asyncio.base_events.Server | None = None
+        self._place: ListeningSocket | asyncio.base_events.Server | None = None
         self._meeting: Meeting | None = None
         self._user: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -159,7 +159,7 @@ class MeetingPoint:
         self._user = user
         address: Union[str, tuple[str, int]]
         try:
-            self._place = place = await UnixPlace.open(self._call, pid=pid, user=user)
+            self._place = place = await ListeningSocket.open(self._call, pid=pid, user=user)
             address = place.path
         except OSError as error:
             self.why_a_port = f"no folder for a socket: {error.strerror or error}"
@@ -218,7 +218,7 @@ class MeetingPoint:
 
     def _may_be_ours(self, writer: asyncio.StreamWriter) -> bool:
         """Whether the user at the other end may call. A folder lets only such users in; at a port it is asked here."""
-        if isinstance(self._place, UnixPlace):
+        if isinstance(self._place, ListeningSocket):
             return True
         connection = writer.get_extra_info("socket")
         user = user_of_loopback(connection.getsockname()[:2], connection.getpeername()[:2])

@@ -20,9 +20,9 @@ from typing import Any
 
 from dualdbg.environment import for_questions
 from dualdbg.errors import TargetError, UsageError
+from dualdbg.folders import expanded, here
 from dualdbg.in_thread import started
 from dualdbg.patience import patient
-from dualdbg.places import expanded, here
 from dualdbg.shared.python_versions import OLDEST, RANGE
 from dualdbg.shortage import shortage
 

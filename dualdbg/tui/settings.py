@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..places import NOWHERE, state_folder, user_folder
+from ..folders import NOWHERE, state_folder, user_folder
 from ..private_files import new_file
 from ..trust import is_out_of_reach
 from .model.arrangement import Node, all_panes, from_data, to_data

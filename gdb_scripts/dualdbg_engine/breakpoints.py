@@ -14,7 +14,7 @@ from typing import Any, Callable, Sequence
 import gdb
 from dualdbg_helpers import cython_frames, language
 
-from . import function_places, values
+from . import function_locations, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
 # By their bytes, LP64.
@@ -190,7 +190,7 @@ def _holds(condition: str | None) -> bool:
 
 def _inlined(address: int, name: str | None) -> gdb.Block | None:
     """The block of an inlined function of this name, which is to be shown at the address."""
-    return function_places.function_named(name, address) if name is not None else None
+    return function_locations.function_named(name, address) if name is not None else None
 
 
 def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:

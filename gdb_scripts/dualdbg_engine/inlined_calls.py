@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import gdb
 
-from .function_places import entry_of, functions_around, outer_function
+from .function_locations import entry_of, functions_around, outer_function
 
 
 def inlined_calls(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:

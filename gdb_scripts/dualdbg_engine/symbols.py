@@ -9,12 +9,12 @@ from typing import Any
 import gdb
 from dualdbg_shared.console_text import plain
 
-from .function_places import entry_of, function_body, inner_function, outer_function
+from .function_locations import entry_of, function_body, inner_function, outer_function
 from .inlined_calls import inlined_calls
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
-    """:func:`~function_places.function_body` of each, addresses only."""
+    """:func:`~function_locations.function_body` of each, addresses only."""
     return [function_body(address)["address"] for address in addresses]
 
 

@@ -6,7 +6,7 @@ from typing import Any, Iterable
 
 import gdb
 
-from . import function_places
+from . import function_locations
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -55,7 +55,7 @@ def newest_frame() -> gdb.Frame:
     """The innermost frame of the selected thread; at a breakpoint on an inlined function the one of that function."""
     newest = frame = gdb.newest_frame()
     wanted = list(_shown_at.get(newest.pc(), {}).values())
-    for block in function_places.functions_around(newest.pc()) if wanted else ():
+    for block in function_locations.functions_around(newest.pc()) if wanted else ():
         if frame is None or frame.type() != gdb.INLINE_FRAME:
             break
         if (block.start, block.end, block.function.name) == wanted[-1]:
@@ -121,7 +121,7 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     file = table.fullname() if table is not None else None
     line = position.line if table is not None and position.line else None
     if function is not None and frame.type() == gdb.NORMAL_FRAME and frame.newer() is None:
-        file, line = function_places.line_at_entry(frame.pc(), function, file, line)
+        file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),

@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator
 import gdb
 from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
 
-from . import control_flow, function_places, symbols
+from . import control_flow, function_locations, symbols
 from .control_flow import reached
 
 _MOST = 1 << 20  # bytes of a function that are looked at
@@ -71,7 +71,7 @@ def _functions_with(file: str, line: int) -> list[tuple[int, int, set[str], dict
     found: dict[tuple[int, int], tuple[set[str], dict[int, int]]] = {}
     for (_, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
-            block, author = function_places.outer_function(entry.pc), _author(entry.pc)
+            block, author = function_locations.outer_function(entry.pc), _author(entry.pc)
             if block is not None and author is not None:
                 authors, marked = found.setdefault((block.start, block.end), (set(), {}))
                 authors.add(author)
@@ -80,7 +80,7 @@ def _functions_with(file: str, line: int) -> list[tuple[int, int, set[str], dict
 
 
 def _behind_prologue(address: int, start: int) -> int:
-    return function_places.function_body(address)["address"] if address == start else address
+    return function_locations.function_body(address)["address"] if address == start else address
 
 
 def _row(address: int) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _row(address: int) -> dict[str, Any]:
 
 def _names(address: int) -> Iterator[str]:
     """The functions that an instruction belongs to, the one that was inlined last first."""
-    for block in function_places.functions_around(address):
+    for block in function_locations.functions_around(address):
         yield block.function.name.partition("(")[0]
 
 

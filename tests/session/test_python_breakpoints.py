@@ -10,7 +10,7 @@ import pytest
 
 from dualdbg.model import BreakpointState, Reason, Stop
 from dualdbg.session.breakpoints.python_suffixes import join, suffixes
-from dualdbg.symbols.callables.python_functions import FunctionPlace, NoFunction, find_function
+from dualdbg.symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from tests.session.driver import Driver, name, run_session
 
@@ -215,13 +215,13 @@ def test_exceptions_show_type_and_text(program: Path, spec: str, text: str, line
 def test_functions_are_found_in_the_source(program: Path) -> None:
     path = [str(program.parent), *sys.path]
     found = find_function("Model.forward", program, path)
-    assert found == FunctionPlace(str(program.parent / "helpers.py"), 4, "forward")
+    assert found == FunctionDefinition(str(program.parent / "helpers.py"), 4, "forward")
     assert find_function("helpers.renamed", program, path) == NoFunction(
         str(program.parent / "helpers.py"), f"{program.parent / 'helpers.py'} defines no function renamed"
     )
     missing = find_function("nowhere.f", program, path)
     assert isinstance(missing, NoFunction) and missing.module is None
-    assert isinstance(find_function("json.dumps", None, path), FunctionPlace)
+    assert isinstance(find_function("json.dumps", None, path), FunctionDefinition)
     assert "helpers" not in sys.modules
 
 

@@ -34,7 +34,7 @@ from dualdbg.session.effects import (
 )
 from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
-from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPlace, Sender
+from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPosition, Sender
 from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
 from dualdbg.session.transitions.ending import exited, gdb_lost, letting_go
 from dualdbg.session.transitions.going_on import (
@@ -64,7 +64,7 @@ INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
 STEP = Step("next", PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
-PLACE = PythonPlace(PID, (), 1, None)
+PLACE = PythonPosition(PID, (), 1, None)
 
 
 def running() -> TargetState:

@@ -22,7 +22,6 @@ from dualdbg.session.stepping.arrival import (
     is_done_too,
     outcome,
 )
-from dualdbg.session.stepping.places import FunctionCalls, Momentary, Pad, Places
 from dualdbg.session.stepping.plan import (
     GroundFact,
     NativeGround,
@@ -36,6 +35,7 @@ from dualdbg.session.stepping.plan import (
     plan_python_step,
 )
 from dualdbg.session.stepping.step import CONTINUE, Step
+from dualdbg.session.stepping.stop_points import FunctionCalls, Momentary, Pad, StopPoints
 from dualdbg.session.stops.facts import PythonHold
 
 TID, THREAD = 10, 1
@@ -93,7 +93,9 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "next",
         None,
         ground(stack=IN_C, exit=LOOP, pads=(PAD, OUTER_PAD)),
-        NativePlan(THREAD, places=Places(returns=(LOOP,), pads=(PAD, OUTER_PAD)), move=Move.NEXT, step=BELOW),
+        NativePlan(
+            THREAD, places=StopPoints(returns=(LOOP,), pads=(PAD, OUTER_PAD)), move=Move.NEXT, step=BELOW
+        ),
     ),
     "finish ends at a handler of the caller": (
         "finish",
@@ -101,7 +103,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=IN_C, exit=None, pads=(PAD, OUTER_PAD)),
         NativePlan(
             THREAD,
-            places=Places(returns=(CALLER,), pads=(OUTER_PAD,)),
+            places=StopPoints(returns=(CALLER,), pads=(OUTER_PAD,)),
             step=replace(BELOW, kind="finish"),
         ),
     ),
@@ -111,7 +113,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(replace(LINE, inlined=True), CALLER, LOOP), exit=None, pads=(SHARED_PAD,)),
         NativePlan(
             THREAD,
-            places=Places(pads=(SHARED_PAD,)),
+            places=StopPoints(pads=(SHARED_PAD,)),
             move=Move.FINISH,
             step=replace(BELOW, kind="finish", top=replace(LINE, inlined=True), end=LOOP.sp),
         ),
@@ -122,7 +124,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(LINE, QSORT, CALLER, LOOP), exit=LOOP, pads=()),
         NativePlan(
             THREAD,
-            places=Places(returns=(LOOP, CALLER)),
+            places=StopPoints(returns=(LOOP, CALLER)),
             move=Move.NEXT,
             step=replace(BELOW, end=QSORT.sp),
         ),
@@ -131,7 +133,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "next",
         None,
         ground(stack=IN_C, exit=LOOP, pads=()),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), move=Move.NEXT, step=BELOW),
+        NativePlan(THREAD, places=StopPoints(returns=(LOOP,)), move=Move.NEXT, step=BELOW),
     ),
     "step asks whether debugpy can be armed": ("step", None, ground(stack=IN_C), GroundFact.MAY_CALL),
     "step arms debugpy for a callback": (
@@ -141,7 +143,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         NativePlan(
             THREAD,
             arm="step",
-            places=Places(returns=(LOOP,)),
+            places=StopPoints(returns=(LOOP,)),
             move=Move.STEP,
             step=replace(BELOW, kind="step"),
         ),
@@ -164,7 +166,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None, calls=CALLS, pads=()),
         NativePlan(
             THREAD,
-            places=Places(returns=(CALLER,), calls=CALLS),
+            places=StopPoints(returns=(CALLER,), calls=CALLS),
             step=replace(BELOW, kind="step", top=NO_LINE),
         ),
     ),
@@ -174,7 +176,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(NO_LINE, CALLER), exit=None, pads=()),
         NativePlan(
             THREAD,
-            places=Places(returns=(CALLER,)),
+            places=StopPoints(returns=(CALLER,)),
             step=replace(BELOW, top=NO_LINE),
         ),
     ),
@@ -182,13 +184,15 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "finish",
         None,
         ground(stack=IN_C, exit=LOOP, pads=()),
-        NativePlan(THREAD, places=Places(returns=(LOOP, CALLER)), step=replace(BELOW, kind="finish")),
+        NativePlan(THREAD, places=StopPoints(returns=(LOOP, CALLER)), step=replace(BELOW, kind="finish")),
     ),
     "finish to Python alone": (
         "finish",
         None,
         ground(stack=OUTERMOST_C, exit=LOOP, pads=()),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=replace(BELOW, kind="finish", end=LOOP.sp)),
+        NativePlan(
+            THREAD, places=StopPoints(returns=(LOOP,)), step=replace(BELOW, kind="finish", end=LOOP.sp)
+        ),
     ),
     "finish is gdb's own where no frame of the user is below": (
         "finish",
@@ -200,7 +204,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "step",
         0x500,
         ground(stack=IN_C, exit=None, pads=()),
-        NativePlan(THREAD, places=Places(chosen=0x500), move=Move.NEXT, step=BELOW),
+        NativePlan(THREAD, places=StopPoints(chosen=0x500), move=Move.NEXT, step=BELOW),
     ),
     "a Python line asks for the GIL": ("next", None, ground(stack=ON_PYTHON_LINE), GroundFact.GIL),
     "then for native code that called the function": (
@@ -217,7 +221,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
             THREAD,
             arm="finish",
             must_arm=True,
-            places=Places(returns=(CALLER,), catches=2),
+            places=StopPoints(returns=(CALLER,), catches=2),
             step=Step("finish", TID, THREAD, origin=PYTHON),
         ),
     ),
@@ -235,7 +239,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
             THREAD,
             arm="step",
             must_arm=True,
-            places=Places(entries=(0x400,), operators=True),
+            places=StopPoints(entries=(0x400,), operators=True),
             step=Step("step", TID, THREAD, origin=PYTHON),
         ),
     ),
@@ -274,7 +278,7 @@ CONTINUES: dict[str, tuple[NativeGround, NativePlan | GroundFact]] = {
     "else where it is back in Python": (ground(unheard=7, stack=IN_C, is_sound=False), GroundFact.EXIT),
     "it lands there": (
         ground(unheard=7, stack=IN_C, is_sound=False, exit=LOOP),
-        NativePlan(THREAD, places=Places(returns=(LOOP,)), step=Step(CONTINUE, TID, THREAD)),
+        NativePlan(THREAD, places=StopPoints(returns=(LOOP,)), step=Step(CONTINUE, TID, THREAD)),
     ),
     "or nowhere": (ground(unheard=7, stack=IN_C, is_sound=False, exit=None), NativePlan()),
 }
@@ -319,7 +323,7 @@ PYTHON_PLANS: dict[str, tuple[str, int | None, PythonGround, PythonPlan | Ground
         "next",
         None,
         python_ground(called=True, may_return=False, unseen=3),
-        PythonPlan(places=Places(catches=3), hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
+        PythonPlan(places=StopPoints(catches=3), hold=HOLD, request="next", thread=5, step=PYTHON_STEP),
     ),
     "next on a line in the middle": (
         "next",
@@ -339,7 +343,7 @@ PYTHON_PLANS: dict[str, tuple[str, int | None, PythonGround, PythonPlan | Ground
         None,
         python_ground(called=True, caller=CALLER),
         PythonPlan(
-            places=Places(returns=(CALLER,)),
+            places=StopPoints(returns=(CALLER,)),
             hold=HOLD,
             request="stepOut",
             thread=5,
@@ -428,7 +432,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "the beacon announces": (arrival(hit(9)), ArrivalFact.ANNOUNCED),
     "a breakpoint goes to what it announced": (
         arrival(hit(9), announced=0x440),
-        Outcome(False, Places(entries=(0x440,))),
+        Outcome(False, StopPoints(entries=(0x440,))),
     ),
     "a beacon without a step": (arrival(hit(9), step=None), GOES_ON),
     "no step, nothing to do with it": (arrival(hit(), step=None), UNRELATED),
@@ -439,12 +443,12 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "an entry: is it a binding?": (arrival(hit(ENTRY), stack=called_by(PYTHON)), ArrivalFact.BEHIND),
     "a binding of PyTorch": (
         arrival(hit(ENTRY), stack=called_by(PYTHON), behind=(0x800,)),
-        Outcome(False, Places(exact=(0x800,))),
+        Outcome(False, StopPoints(exact=(0x800,))),
     ),
     "the user's function": (arrival(hit(ENTRY), stack=called_by(PYTHON), behind=()), ENDS),
     "a binding layer with lines": (
         arrival(hit(ENTRY), stack=called_by(PYTHON, GLUE), behind=()),
-        Outcome(False, Places(bodies=0x700)),
+        Outcome(False, StopPoints(bodies=0x700)),
     ),
     "a binding layer whose functions are known": (
         arrival(
@@ -455,7 +459,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "a call through a pointer": (arrival(hit(SITE)), ArrivalFact.POINTED_TO),
     "to a function of interest": (
         arrival(hit(SITE), pointed_to=0x340),
-        Outcome(False, Places(calls=FunctionCalls(0x100, 0x140, callees=(0x340,)))),
+        Outcome(False, StopPoints(calls=FunctionCalls(0x100, 0x140, callees=(0x340,)))),
     ),
     "to another": (arrival(hit(SITE), pointed_to=None), GOES_ON),
     "a callee: who called it?": (arrival(hit(CALLEE)), ArrivalFact.CALLED_FROM),
@@ -475,13 +479,13 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "an exception is caught: how deep?": (arrival(hit(CAUGHT), NATIVE_STEP), ArrivalFact.POINTER),
     "its handler is waited for": (
         arrival(hit(CAUGHT), NATIVE_STEP, pointer=48),
-        Outcome(False, Places(catch=NativeFrame(0, PAD.address, sp=48))),
+        Outcome(False, StopPoints(catch=NativeFrame(0, PAD.address, sp=48))),
     ),
     "a handler that is not C++'s": (arrival(hit(CAUGHT_ELSEWHERE), NATIVE_STEP), ENDS),
     "a handler begins: who calls?": (arrival(hit(CATCH), NATIVE_STEP), ArrivalFact.CALLER),
     "the step ends where it has the exception": (
         arrival(hit(CATCH), NATIVE_STEP, caller=CALLER),
-        Outcome(False, Places(returns=(CALLER,))),
+        Outcome(False, StopPoints(returns=(CALLER,))),
     ),
     "any handler: on what stack?": (arrival(hit(ANY_CATCH)), ArrivalFact.STACK),
     "a handler within the Python function": (
@@ -494,7 +498,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     ),
     "a handler of the user that has caught Python's exception": (
         arrival(hit(ANY_CATCH), stack=stack(BEGIN_CATCH, CALLER, LOOP, PYTHON), caller=CALLER),
-        Outcome(False, Places(returns=(CALLER,))),
+        Outcome(False, StopPoints(returns=(CALLER,))),
     ),
     "back from other code: on which line?": (arrival(hit(BACK), STEP_IN), ArrivalFact.STACK),
     "back on the line that is stepped": (
@@ -510,11 +514,11 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     "in the user's code": (arrival(STEPPED, NATIVE_STEP, stack=IN_C), ENDS),
     "step in a binding layer that the function called": (
         arrival(STEPPED, STEP_IN, stack=stack(DEEP_GLUE, CALLER), momentary=Momentary()),
-        Outcome(False, Places(bodies=CALLER.pc, detour=CALLER)),
+        Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step in the C++ library": (
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
-        Outcome(False, Places(detour=CALLER)),
+        Outcome(False, StopPoints(detour=CALLER)),
     ),
     "step in Python.h, inlined": (
         arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),
@@ -531,11 +535,11 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     ),
     "step in the C library with lines": (
         arrival(STEPPED, STEP_IN, stack=stack(replace(QSORT, sp=8), CALLER), momentary=Momentary()),
-        Outcome(False, Places(bodies=CALLER.pc, detour=CALLER)),
+        Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step out of the function, into a binding layer": (
         arrival(STEPPED, STEP_IN, stack=stack(replace(GLUE, sp=64), CALLER), momentary=Momentary()),
-        Outcome(False, Places(bodies=0x700)),
+        Outcome(False, StopPoints(bodies=0x700)),
     ),
     "next back in the C library, and there is a landing": (
         arrival(
@@ -557,7 +561,7 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     ),
     "in a header on the way from Python": (
         arrival(STEPPED, stack=stack(HEADER, CALLER)),
-        Outcome(False, Places(bodies=0x710)),
+        Outcome(False, StopPoints(bodies=0x710)),
     ),
 }
 

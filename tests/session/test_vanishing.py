@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.backends.native import CodeLocation, FunctionPlace
+from dualdbg.backends.native import CodeAddress, FunctionAddress
 from dualdbg.errors import CommandError
 from dualdbg.model import Breakpoint, BreakpointSpec
 from dualdbg.session.breakpoints.native import NativeBreakpoints
@@ -116,13 +116,13 @@ class Gdb:
         await self.moment()
         return 0
 
-    async def function_body(self, address: int) -> FunctionPlace:
+    async def function_body(self, address: int) -> FunctionAddress:
         await self.moment()
-        return FunctionPlace(address, "some.c", 3, hides=address == 0x2000)
+        return FunctionAddress(address, "some.c", 3, hides=address == 0x2000)
 
-    async def line_locations(self, file: str, line: int | None) -> list[CodeLocation]:
+    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         await self.moment()
-        return [CodeLocation(0x1000, file, line), CodeLocation(0x2000, file, line)]
+        return [CodeAddress(0x1000, file, line), CodeAddress(0x2000, file, line)]
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         await self.moment()

@@ -14,7 +14,7 @@ from dualdbg.tui import settings
 from dualdbg.tui.model.arrangement import (
     Box,
     Node,
-    Place,
+    PaneSlot,
     Split,
     all_panes,
     columns,
@@ -31,8 +31,8 @@ from dualdbg.tui.model.global_keys import KEYS, NAMES, leaving, shown_key
 from dualdbg.tui.model.layout_presets import AUTOMATIC, PANES, PRESETS, suitable
 
 TREE = columns(
-    (rows((Place.of("source"), 3), (Place.of("prompt", "program"), 2)), 3),
-    (rows((Place.of("stack"), 1), (Place.of("variables"), 1)), 2),
+    (rows((PaneSlot.of("source"), 3), (PaneSlot.of("prompt", "program"), 2)), 3),
+    (rows((PaneSlot.of("stack"), 1), (PaneSlot.of("variables"), 1)), 2),
 )
 
 
@@ -102,7 +102,7 @@ def test_showing_a_pane_changes_only_its_place() -> None:
 
 def nodes() -> st.SearchStrategy[Node]:
     names = st.lists(st.sampled_from(list(PANES)), min_size=1, max_size=3, unique=True)
-    place = names.map(lambda panes: Place(tuple(panes), panes[-1]))
+    place = names.map(lambda panes: PaneSlot(tuple(panes), panes[-1]))
 
     def split(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
         parts = st.lists(inner, min_size=1, max_size=3)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ...config import working_directory
-from ...places import here
+from ...folders import here
 from ...target.interpreter import default_python
 from ...terminal_text import cleaned
 from ...trust import objection

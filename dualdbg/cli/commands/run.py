@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
-from ...places import here
+from ...folders import here
 from ...target import interpreter
 from ..arguments import Parser, Program, add_session_options, asked, check_script, split_program
 

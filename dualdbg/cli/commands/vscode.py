@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ...errors import UsageError
-from ...places import here
+from ...folders import here
 from ...target.interpreter import default_python
 from ...terminal_text import visible
 from ..arguments import Parser

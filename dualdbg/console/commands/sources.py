@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
+from ...folders import expanded, here
 from ...model import Frame
-from ...places import expanded, here
 from ..reports import SourceReport
 from .registry import command
 

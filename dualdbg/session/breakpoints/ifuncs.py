@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...snapshot.linux.memory import ProcessMemory
-from ...symbols.address_space import AddressSpace, Place
+from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.ifuncs import implementation
 from ..engines import NativeEngine
 
@@ -17,7 +17,7 @@ _RETURNED = {"x86-64": ("rsp", None, "rax"), "aarch64": (None, "x30", "x0")}
 class Chosen:
     """A resolver returned: the indirect function, and the address of its implementation."""
 
-    place: Place
+    place: LoadedFunction
     address: int
 
 
@@ -27,15 +27,15 @@ class IndirectFunctions:
     def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
         self._native = native
         self._image = image
-        self._resolvers: dict[int, Place] = {}  # by gdb's breakpoint at the resolver
-        self._returns: dict[int, Place] = {}  # by gdb's breakpoint where it returns to
+        self._resolvers: dict[int, LoadedFunction] = {}  # by gdb's breakpoint at the resolver
+        self._returns: dict[int, LoadedFunction] = {}  # by gdb's breakpoint where it returns to
 
-    def implementation(self, place: Place) -> int | None:
+    def implementation(self, place: LoadedFunction) -> int | None:
         """The address of what the resolver chose, from memory; None while it has not run."""
         memory = ProcessMemory(self._image.pid, self._image.memory_file)
         return implementation(self._image, place, memory.read)
 
-    async def watch(self, place: Place) -> None:
+    async def watch(self, place: LoadedFunction) -> None:
         """Stop when the resolver runs."""
         if all(one.address != place.address for one in self._resolvers.values()):
             self._resolvers[await self._native.insert_breakpoint(place.address)] = place

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from ...backends.native import CodeLocation
+from ...backends.native import CodeAddress
 
 
-def elsewhere(line: int | None, places: Sequence[CodeLocation]) -> str | None:
+def elsewhere(line: int | None, places: Sequence[CodeAddress]) -> str | None:
     """That the places of ``line`` are in functions that begin behind it; None where one is in the line's own."""
     if line is None or not places:
         return None

@@ -8,7 +8,7 @@ from ...backends.native import Access
 from ...known.throwers import THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
-from ...symbols.address_space import AddressSpace, Module, Place
+from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.link_time import inlined_calls
@@ -18,8 +18,8 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
-from .cython_places import ENDINGS, CythonPlaces
-from .function_places import FunctionAt, FunctionPlaces
+from .cython_locations import ENDINGS, CythonLocations
+from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import elsewhere
 from .native_expressions import check_expression
@@ -56,8 +56,8 @@ class NativeBreakpoints:
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
-        self._cython = CythonPlaces(native, image)
-        self._places = FunctionPlaces(native, image, reader, policy)
+        self._cython = CythonLocations(native, image)
+        self._places = FunctionLocations(native, image, reader, policy)
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
         self._wanted: dict[int, Wanted] = {}
@@ -249,7 +249,7 @@ class NativeBreakpoints:
             function, library = self.image.describe(address)
             await self.points.insert(wanted, address, Location(function, library, address))
 
-    async def _bind_place(self, wanted: Wanted, place: Place) -> None:
+    async def _bind_place(self, wanted: Wanted, place: LoadedFunction) -> None:
         if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
             inlined = await self._cython.of_symbol(place.module, place.symbol)
@@ -265,7 +265,7 @@ class NativeBreakpoints:
         at = await self._places.of_place(place)
         await self.points.insert(wanted, at.address, at.location, at.hides)
 
-    async def _bind_indirect(self, wanted: Wanted, place: Place) -> None:
+    async def _bind_indirect(self, wanted: Wanted, place: LoadedFunction) -> None:
         """A symbol that is no function: what it stands for is chosen in the process, by the processor it runs on."""
         address = self._indirect.implementation(place)
         if address is not None:
@@ -276,7 +276,7 @@ class NativeBreakpoints:
         left = sorted({one.symbol.linkage_name for one in wanted.unresolved})
         wanted.message = f"the implementation of {', '.join(left)} has not been chosen yet" if left else None
 
-    async def _bind_implementation(self, wanted: Wanted, place: Place, address: int) -> None:
+    async def _bind_implementation(self, wanted: Wanted, place: LoadedFunction, address: int) -> None:
         if place in wanted.unresolved:
             wanted.unresolved.remove(place)
         if not wanted.unresolved:
@@ -287,11 +287,11 @@ class NativeBreakpoints:
             at = await self._places.of_place(body)
         await self.points.insert(wanted, at.address, at.location, at.hides)
 
-    def _places_at(self, module: Module, address: int) -> list[Place]:
+    def _places_at(self, module: Module, address: int) -> list[LoadedFunction]:
         """The function that begins at an address, where its file can tell."""
         symbol = module.library.symbol_at(address - module.bias) if module.library is not None else None
         begins = symbol is not None and symbol.address == address - module.bias
-        return [Place(address, symbol, module)] if symbol is not None and begins else []
+        return [LoadedFunction(address, symbol, module)] if symbol is not None and begins else []
 
     async def _bind_address(self, wanted: Wanted, modules: list[Module]) -> None:
         name, plus, offset = wanted.spec.subject.rpartition("+")

@@ -9,7 +9,7 @@ from ...backends.native import Access
 from ...errors import CommandError
 from ...model import BreakpointSpec, Location
 from ...shared.libraries import is_foreign
-from ...symbols.address_space import AddressSpace, Place
+from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..log_text import split_log
@@ -56,7 +56,9 @@ class Wanted:
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
     message: str | None = None
-    unresolved: list[Place] = field(default_factory=list)  # indirect functions whose resolver has not run
+    unresolved: list[LoadedFunction] = field(
+        default_factory=list
+    )  # indirect functions whose resolver has not run
     passed_over: int = 0  # hits that gdb counted at places where it does not count any more
 
 

@@ -15,18 +15,18 @@ from typing import Any
 from ...backends import python
 from ...backends.python import BreakpointAnswer
 from ...errors import CommandError, WrongState
+from ...folders import expanded
 from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
-from ...places import expanded
-from ...symbols.callables.python_functions import FunctionPlace, NoFunction
+from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ...waiting import first_of
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
 from .python_suffixes import join, suffixes
 
-FindFunction = Callable[[str], FunctionPlace | NoFunction]
+FindFunction = Callable[[str], FunctionDefinition | NoFunction]
 
 # What justMyCode leaves out: pydevd_filtering.py, FilesFiltering; the standard library and installed packages.
 _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
@@ -51,7 +51,7 @@ class _Wanted:
     debugpy_id: int | None = None
     # All numbers that debugpy has given it: it numbers anew each time, and a stop may have waited its turn since.
     debugpy_ids: set[int] = field(default_factory=set)
-    place: FunctionPlace | None = None  # where the function of a function breakpoint is
+    place: FunctionDefinition | None = None  # where the function of a function breakpoint is
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
     known: bool = True  # there is something that it will stop at, once that is called
@@ -127,7 +127,7 @@ class PythonBreakpoints:
         debugpy knows functions by their bare names only: which one is meant becomes a part of the condition.
         """
         place = await in_thread(self._find, name)
-        if isinstance(place, FunctionPlace):
+        if isinstance(place, FunctionDefinition):
             wanted.place = place
             if self._just_my_code and is_of_a_library(place.file):
                 wanted.note = _PASSED_OVER

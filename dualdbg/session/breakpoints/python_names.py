@@ -6,10 +6,10 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from ...places import here
+from ...folders import here
 from ...symbols.cache import cache_directory
 from ...symbols.callables.native_entries import Resolved, find_entries
-from ...symbols.callables.python_functions import FunctionPlace, NoFunction, find_function
+from ...symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
 from ...target import interpreter
 from ...target.launcher import Launch
 
@@ -54,13 +54,13 @@ class PythonNames:
     def _unasked(self) -> str:
         return self._what.unasked or _NO_INTERPRETER
 
-    def find(self, name: str) -> FunctionPlace | NoFunction:
+    def find(self, name: str) -> FunctionDefinition | NoFunction:
         """Where a function begins, from the source alone. Raises UsageError where the interpreter cannot be run."""
         if self._what.python:
             return find_function(name, self._script, self._search_path, self._facts.built_in)
         # Nobody says where the program finds its modules. Those beside its script it finds first.
         found = find_function(name, self._script, [self._own_folder]) if self._script is not None else None
-        return found if isinstance(found, FunctionPlace) else NoFunction(None, self._unasked)
+        return found if isinstance(found, FunctionDefinition) else NoFunction(None, self._unasked)
 
     def resolve(self, name: str) -> Resolved:
         """What a name stands for.

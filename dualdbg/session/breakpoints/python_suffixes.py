@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...model import BreakpointSpec
-from ...symbols.callables.python_functions import FunctionPlace
+from ...symbols.callables.python_functions import FunctionDefinition
 from ..log_text import split_log
 
 # Each is a whole expression. pydevd is always to be had; what the program finds by another name may be its own.
@@ -37,7 +37,7 @@ HELD = (
 _LOG = "__import__('pydevd').dualdbg_presentation.log({id}, {texts}, {expressions}, globals(), locals())"
 
 
-def suffixes(id: int, spec: BreakpointSpec, place: FunctionPlace | None) -> dict[str, Any]:
+def suffixes(id: int, spec: BreakpointSpec, place: FunctionDefinition | None) -> dict[str, Any]:
     """The condition and hitCondition of breakpoint ``id``.
 
     ``place`` is its function, where it names one.

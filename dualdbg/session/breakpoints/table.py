@@ -8,6 +8,7 @@ from typing import Any
 
 from ...backends import events as engine
 from ...errors import CommandError, SpecError
+from ...folders import here
 from ...in_thread import in_thread
 from ...model import (
     Breakpoint,
@@ -18,7 +19,6 @@ from ...model import (
     Language,
     Notice,
 )
-from ...places import here
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.callables.native_entries import Resolved
 from ...symbols.locspec.breakpoint_spec import parse_spec, same_place

@@ -36,7 +36,7 @@ from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
 from ..loop import Loop
 from ..ports import Halting
-from ..stops.facts import PythonHold, PythonPlace
+from ..stops.facts import PythonHold, PythonPosition
 from ..transitions.python import answer_came, answer_owed
 from .python_objects import NeedsCode
 from .stack_reader import StackReader
@@ -150,7 +150,7 @@ class Inspector:
         """Whether debugpy is connected, mute or not."""
         return self._python is not None and self._python.connected
 
-    async def python_place(self, number: int) -> PythonPlace:
+    async def python_place(self, number: int) -> PythonPosition:
         """Where debugpy holds the thread to which it gives this number.
 
         Raises WrongState when gdb stopped the target first.
@@ -162,7 +162,7 @@ class Inspector:
             # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
         top = _debugpy_frame(frames[0]) if frames else None
-        return PythonPlace(self._tids.get(number, self.pid), frames, trace.total, top)
+        return PythonPosition(self._tids.get(number, self.pid), frames, trace.total, top)
 
     async def python_hold(self, tid: int) -> PythonHold:
         """What debugpy knows of a thread that it holds: the thread of the Python stop, or another one.

@@ -15,7 +15,6 @@ from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...stacks.roles import is_stub
 from ..stops.facts import UNREAD, Unread
-from .places import NOWHERE, FunctionCalls, Momentary, Pad, Places
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
     calls_operators,
@@ -29,6 +28,7 @@ from .step_frames import (
     same_line,
     user_below,
 )
+from .stop_points import NOWHERE, FunctionCalls, Momentary, Pad, StopPoints
 from .unfinished import native_step_done
 
 _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
@@ -94,7 +94,7 @@ class Outcome:
     """
 
     ends: bool | None
-    places: Places = NOWHERE
+    places: StopPoints = NOWHERE
     is_there: bool = False
     again: Move | None = None
 
@@ -113,7 +113,7 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
             return GOES_ON
         if arrival.announced is UNREAD:
             return ArrivalFact.ANNOUNCED
-        return Outcome(False, Places(entries=(arrival.announced,)))
+        return Outcome(False, StopPoints(entries=(arrival.announced,)))
     if step is None:
         return UNRELATED
     if number in momentary.entries:
@@ -168,7 +168,7 @@ def entered(arrival: Arrival) -> Outcome | ArrivalFact:
         if arrival.behind is UNREAD:
             return ArrivalFact.BEHIND
         if arrival.behind:
-            return Outcome(False, Places(exact=arrival.behind))
+            return Outcome(False, StopPoints(exact=arrival.behind))
     return _through_glue(arrival) or ENDS
 
 
@@ -182,7 +182,7 @@ def _through_glue(arrival: Arrival) -> Outcome | None:
     assert not isinstance(arrival.stack, Unread)
     if is_inlined_in_users(arrival.stack):
         return None
-    return GOES_ON if arrival.momentary.has_bodies else Outcome(False, Places(bodies=top.pc))
+    return GOES_ON if arrival.momentary.has_bodies else Outcome(False, StopPoints(bodies=top.pc))
 
 
 def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFact:
@@ -195,7 +195,7 @@ def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFa
         if arrival.pointed_to is None:
             return GOES_ON
         followed = FunctionCalls(calls.start, calls.end, callees=(arrival.pointed_to,))
-        return Outcome(False, Places(calls=followed))
+        return Outcome(False, StopPoints(calls=followed))
     if arrival.called_from is UNREAD:
         return ArrivalFact.CALLED_FROM
     return ENDS if calls.start <= arrival.called_from <= calls.end else GOES_ON
@@ -224,7 +224,7 @@ def _caught(arrival: Arrival, pad: Pad) -> Outcome | ArrivalFact:
         return ENDS
     if arrival.pointer is UNREAD:
         return ArrivalFact.POINTER
-    return Outcome(False, Places(catch=NativeFrame(0, pad.address, sp=arrival.pointer)))
+    return Outcome(False, StopPoints(catch=NativeFrame(0, pad.address, sp=arrival.pointer)))
 
 
 def _left_python(arrival: Arrival, before: int) -> Outcome | ArrivalFact | None:
@@ -240,7 +240,7 @@ def _handler_begins(arrival: Arrival) -> Outcome | ArrivalFact:
     """The handler takes the exception: the step ends when it has it."""
     if arrival.caller is UNREAD:
         return ArrivalFact.CALLER
-    return Outcome(False, Places(returns=(arrival.caller,)))
+    return Outcome(False, StopPoints(returns=(arrival.caller,)))
 
 
 def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
@@ -267,7 +267,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if is_stub(top):  # the function has ended in a jump to a function of another library
         caller = native_caller(arrival.stack)
         if caller is not None:
-            return Outcome(False, Places(returns=(caller,)))
+            return Outcome(False, StopPoints(returns=(caller,)))
         return GOES_ON if momentary.landings else ENDS
     if step.kind == "step" and step.top is not None:
         return _detour(arrival, step)
@@ -299,4 +299,4 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
         return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:
         return THE_REST
-    return Outcome(False, Places(detour=back, bodies=None if arrival.momentary.has_bodies else back.pc))
+    return Outcome(False, StopPoints(detour=back, bodies=None if arrival.momentary.has_bodies else back.pc))

@@ -22,7 +22,7 @@ from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
 from ...symbols.names.symbol import Symbol
 from ..inspect.stack_reader import StackReader
-from .places import FunctionCalls
+from .stop_points import FunctionCalls
 
 _MANY_BODIES = 1500  # functions of one module; breakpoints at more would take longer than the step is worth
 _RUST_GLUE = re.compile(f"{RUST_LIBRARY.pattern}|<?pyo3(?:_ffi)?::")

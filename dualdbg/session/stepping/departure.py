@@ -13,9 +13,9 @@ from ..transitions.going_on import departed, leave_in_python, leave_natively, na
 from .freezing import Freezer
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
-from .places import Momentary, Places
 from .plan import NativePlan, PythonPlan, Watch
 from .probe import Probe
+from .stop_points import Momentary, StopPoints
 
 
 class NativeDeparture:
@@ -131,7 +131,7 @@ class PythonDeparture:
             await watch.end()
         elif plan.watch is Watch.BEGIN and step is not None and plan.hold is not None:
             entries = tuple(await watch.begin(plan.hold))
-            places = Places(entries=entries, operators=watch.calls_operator)
+            places = StopPoints(entries=entries, operators=watch.calls_operator)
             await self._breakpoints.set(places, step.gdb_thread, momentary)
 
     async def _leave(self, plan: PythonPlan) -> None:

@@ -13,9 +13,9 @@ from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
 from .line_watch import LineWatch
-from .places import FunctionCalls
 from .plan import GroundFact, NativeGround, PythonGround
 from .step_frames import caller_of_python, exit_to_python, innermost_native
+from .stop_points import FunctionCalls
 
 if TYPE_CHECKING:
     from ..inspect.inspector import Inspector

@@ -16,7 +16,7 @@ from ...symbols.elf.landing_pads import NOTHING, Handlers, handlers_of
 from ...symbols.objfile import Objfile
 from ..engines import Reading
 from .code_of_interest import CodeOfInterest
-from .places import Pad
+from .stop_points import Pad
 
 _BEGIN_CATCH = "__cxa_begin_catch"
 _PERSONALITY = "__gxx_personality_v0"  # of C++

@@ -13,7 +13,7 @@ from ..inspect.stack_reader import StackReader
 from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
-from .places import Momentary, Places
+from .stop_points import Momentary, StopPoints
 
 _FEW = 200  # functions; gdb takes half a millisecond for each
 _SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
@@ -41,7 +41,9 @@ class MomentaryBreakpoints:
         self.now = Momentary()
         self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
-    async def set(self, places: Places, gdb_thread: int, momentary: Momentary, is_held: bool = False) -> None:
+    async def set(
+        self, places: StopPoints, gdb_thread: int, momentary: Momentary, is_held: bool = False
+    ) -> None:
         """Set what is wanted for a thread. The numbers are added to ``momentary``.
 
         At a Python stop the target halts for a moment. Raises WrongState when it stops for another reason meanwhile.
@@ -134,7 +136,7 @@ class MomentaryBreakpoints:
         if momentary.numbers:
             await self._native.delete_breakpoints(momentary.numbers)
 
-    async def _set_ends(self, places: Places, gdb_thread: int, momentary: Momentary) -> None:
+    async def _set_ends(self, places: StopPoints, gdb_thread: int, momentary: Momentary) -> None:
         returns = [(frame.pc, frame.sp or 0) for frame in places.returns]
         pads = [(pad.address, pad.top) for pad in places.pads]
         catches = []

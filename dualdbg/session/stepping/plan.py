@@ -13,7 +13,6 @@ from ...backends.native import Move
 from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ..stops.facts import UNREAD, PythonHold, Unread
-from .places import NOWHERE, FunctionCalls, Pad, Places
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
     direct_caller,
@@ -22,6 +21,7 @@ from .step_frames import (
     is_inlined_in,
     native_caller,
 )
+from .stop_points import NOWHERE, FunctionCalls, Pad, StopPoints
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
@@ -108,7 +108,7 @@ class NativePlan:
     hear: int | None = None
     arm: str | None = None
     must_arm: bool = False
-    places: Places = NOWHERE
+    places: StopPoints = NOWHERE
     move: Move = Move.CONTINUE
     level: int = 0
     step: Step | None = None
@@ -131,7 +131,7 @@ class PythonPlan:
     ``target`` is a number that debugpy gave.
     """
 
-    places: Places = NOWHERE
+    places: StopPoints = NOWHERE
     watch: Watch = Watch.END
     hold: PythonHold | None = None
     request: str = CONTINUE
@@ -173,7 +173,7 @@ def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
     if ground.exit is None:
         return plain
     step = Step(CONTINUE, ground.tid, ground.gdb_thread)
-    return NativePlan(ground.gdb_thread, places=Places(returns=(ground.exit,)), step=step)
+    return NativePlan(ground.gdb_thread, places=StopPoints(returns=(ground.exit,)), step=step)
 
 
 def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> NativePlan | GroundFact:
@@ -211,7 +211,7 @@ def _from_python_line(
     if ground.caller is UNREAD:
         return GroundFact.CALLER
     enters = step.kind == "step"
-    places = Places(
+    places = StopPoints(
         returns=(ground.caller,) if ground.caller is not None else (),
         catches=frames_with_native_callers(stack),
         entries=ground.watched if enters else (),
@@ -254,7 +254,7 @@ def _from_native_code(
     return NativePlan(
         step.gdb_thread,
         arm="step" if enters and ground.may_call_python else None,
-        places=Places(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen),
+        places=StopPoints(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen),
         move=move,
         level=caller.level - 1 if leaves and inlined and caller is not None else 0,
         step=replace(step, end=direct.sp if direct is not None else None),
@@ -295,7 +295,7 @@ def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> Pyt
         depth=hold.depth,
     )
     return PythonPlan(
-        places=Places(returns=(caller,) if caller is not None else (), catches=ground.unseen),
+        places=StopPoints(returns=(caller,) if caller is not None else (), catches=ground.unseen),
         watch=Watch.BEGIN if kind == "step" else Watch.END,
         hold=hold,
         request=step.request,

@@ -18,10 +18,10 @@ from .code_of_interest import CodeOfInterest
 from .ground import Unheard
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
-from .places import Places
 from .probe import Probe
 from .step import Step
 from .step_frames import caller_of_python, exit_to_python, frames_with_native_callers
+from .stop_points import StopPoints
 
 if TYPE_CHECKING:
     from ..inspect.inspector import Inspector
@@ -65,7 +65,7 @@ class ArrivalReader:
         """Whether a function that C code called is about to be left, at a Python stop."""
         return self._inspector.may_be_leaving(hold)
 
-    async def native_callers(self, tid: int) -> Places | None:
+    async def native_callers(self, tid: int) -> StopPoints | None:
         """Where a step ends that leaves the innermost Python function of a thread; None where Python called that."""
         stack = await self._inspector.stack_while_held(tid)
         caller = caller_of_python(stack)
@@ -76,7 +76,7 @@ class ArrivalReader:
             [frame for frame in frames if frame.level >= caller.level], self._inspector.reader.rules
         )
         returns = (caller,) if below is None else (below, caller)
-        return Places(returns=returns, catches=frames_with_native_callers(stack))
+        return StopPoints(returns=returns, catches=frames_with_native_callers(stack))
 
     async def _announced(self, arrival: Arrival) -> None:
         arrival.announced = await self._watch.announced(arrival.stop.gdb_thread or 1)

@@ -72,7 +72,7 @@ class NativeFacts:
 
 
 @dataclass(frozen=True)
-class PythonPlace:
+class PythonPosition:
     """Where debugpy holds a thread.
 
     ``depth`` is the number of its Python frames. ``removed``: the breakpoint that it stopped at is gone.

@@ -17,7 +17,7 @@ from ..transitions.python import (
     python_ready,
     python_unread,
 )
-from .facts import Need, Picture, PythonHold, PythonPlace
+from .facts import Need, Picture, PythonHold, PythonPosition
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
@@ -60,7 +60,7 @@ class PythonStops:
         thread = self.inspector.plain_thread(hold.tid)
         self.loop.put(python_ready, hold, Picture(thread, hold.top))
 
-    async def _place(self, hold: PythonHold) -> PythonPlace:
+    async def _place(self, hold: PythonHold) -> PythonPosition:
         place = await self.inspector.python_place(hold.event.debugpy_thread)
         return replace(place, removed=self._was_removed(hold, place.top))
 

@@ -9,7 +9,7 @@ from ..effects import Effects, Forget, Post, PreparePython, ReadPython
 from ..state import Grip, TargetState
 from ..stepping.unfinished import cut_short, python_step_done
 from ..stops.classifier import classify_python
-from ..stops.facts import GoOn, Met, Need, Picture, PythonHold, PythonPlace, Show
+from ..stops.facts import GoOn, Met, Need, Picture, PythonHold, PythonPosition, Show
 
 
 def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
@@ -27,7 +27,7 @@ def python_continued(state: TargetState, event: engine.PythonContinued) -> Effec
     return []
 
 
-def python_place_read(state: TargetState, hold: PythonHold, place: PythonPlace) -> Effects:
+def python_place_read(state: TargetState, hold: PythonHold, place: PythonPosition) -> Effects:
     """Where debugpy holds the thread is known."""
     hold.tid, hold.frames, hold.depth, hold.top = place.tid, place.frames, place.depth, place.top
     hold.removed, hold.read = place.removed, True

@@ -54,7 +54,7 @@ class NativeEntry:
 
 
 @dataclass(frozen=True)
-class PythonPlace:
+class PythonSource:
     """Where a callable, or a part of it, is written in Python; ``name`` is the one for a ``py:`` spec."""
 
     file: str
@@ -75,7 +75,7 @@ class Resolved:
     entries: tuple[NativeEntry, ...]
     operator: str | None
     overloads: tuple[str, ...]
-    python: PythonPlace | None
+    python: PythonSource | None
     error: str | None
 
 
@@ -163,7 +163,7 @@ def _resolved(answer: dict[str, Any]) -> Resolved:
         entries=tuple(known.values()),
         operator=answer["operator"],
         overloads=tuple(answer["overloads"]),
-        python=PythonPlace(place["file"], place["line"], place["name"]) if place else None,
+        python=PythonSource(place["file"], place["line"], place["name"]) if place else None,
         error=answer["error"],
     )
 

@@ -17,7 +17,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
-class FunctionPlace:
+class FunctionDefinition:
     """``name`` and ``line`` are those of its code object: the line of ``def``, or of the first decorator."""
 
     file: str
@@ -41,7 +41,7 @@ class NoFunction:
 
 def find_function(
     name: str, script: Path | None, search_path: Sequence[str], built_in: Collection[str] = ()
-) -> FunctionPlace | NoFunction:
+) -> FunctionDefinition | NoFunction:
     """``package.module.Class.function``, or ``Class.function`` of the script.
 
     ``search_path`` is the program's ``sys.path``, ``built_in`` names the modules within its interpreter. Names that
@@ -116,7 +116,7 @@ def _module_file(module: Sequence[str], search_path: Sequence[str]) -> Path | No
 
 def _in_file(
     file: Path, names: Sequence[str], module: str, search_path: Sequence[str], hops: int
-) -> FunctionPlace | None:
+) -> FunctionDefinition | None:
     """The function in a module's source, or in the modules from which it imports the name."""
     tree = _tree(file)
     if tree is None:
@@ -124,7 +124,7 @@ def _in_file(
     found = _defined(tree, names)
     if found is not None:
         first = min([found.lineno, *(one.lineno for one in found.decorator_list)])
-        return FunctionPlace(str(file.resolve()), first, found.name)
+        return FunctionDefinition(str(file.resolve()), first, found.name)
     if hops == 0:
         return None
     is_package = file.name == "__init__.py"

@@ -6,14 +6,14 @@ import re
 
 from ...errors import SpecError
 from ...model import Layer
-from ..address_space import AddressSpace, Module, Place
+from ..address_space import AddressSpace, LoadedFunction, Module
 from .operators import Candidate, OperatorTable
 
 # Made by PyTorch's tools/autograd/gen_python_functions.py.
 _BINDING = re.compile(r"torch::autograd::(?:.*::)?THPVariable_(\w+)")
 
 
-def places_of(image: AddressSpace, candidate: Candidate, modules: list[Module]) -> list[Place]:
+def places_of(image: AddressSpace, candidate: Candidate, modules: list[Module]) -> list[LoadedFunction]:
     """The functions of a candidate; where the compiler has inlined them, the wrappers that call them."""
     places = []
     for module in modules:

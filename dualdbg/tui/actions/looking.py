@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...console.console import View
 from ...errors import CommandError
+from ...folders import here
 from ...model import Breakpoint, Language
-from ...places import here
 from ..model.goto_target import understand
 from ..panes.breakpoints import BreakpointsView
 from ..panes.memory import MemoryView

@@ -12,14 +12,14 @@ _SMALLEST = {"rows": 3, "columns": 12}  # cells; no part is dragged smaller
 
 
 @dataclass(frozen=True)
-class Place:
+class PaneSlot:
     """Panes that share one rectangle; one of them is shown."""
 
     panes: tuple[str, ...]
     shown: str
 
     @classmethod
-    def of(cls, *panes: str) -> Place:
+    def of(cls, *panes: str) -> PaneSlot:
         """These panes in one place; the first is shown."""
         return cls(panes, panes[0])
 
@@ -33,7 +33,7 @@ class Split:
     shares: tuple[float, ...]
 
 
-Node = Union[Place, Split]
+Node = Union[PaneSlot, Split]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Divider:
 class Geometry:
     """Where each place and each divider is, in cells."""
 
-    places: tuple[tuple[Place, Box], ...]
+    places: tuple[tuple[PaneSlot, Box], ...]
     dividers: tuple[Divider, ...]
 
 
@@ -76,9 +76,9 @@ def columns(*parts: tuple[Node, float]) -> Split:
 
 def geometry(node: Node, box: Box, path: tuple[int, ...] = ()) -> Geometry:
     """The rectangle of every place. Between columns there is one column for a line, between rows none."""
-    if isinstance(node, Place):
+    if isinstance(node, PaneSlot):
         return Geometry(((node, box),), ())
-    places: list[tuple[Place, Box]] = []
+    places: list[tuple[PaneSlot, Box]] = []
     dividers: list[Divider] = []
     gap = 1 if node.axis == "columns" else 0
     room = (box.width if node.axis == "columns" else box.height) - gap * (len(node.parts) - 1)
@@ -123,9 +123,9 @@ def _line(box: Box, axis: Axis, at: int) -> Box:
 # -- looking and changing ------------------------------------------------------------------------
 
 
-def places(node: Node) -> Iterator[Place]:
+def places(node: Node) -> Iterator[PaneSlot]:
     """The places of the tree, from the top and the left on."""
-    if isinstance(node, Place):
+    if isinstance(node, PaneSlot):
         yield node
     else:
         for part in node.parts:
@@ -144,7 +144,7 @@ def shown_panes(node: Node) -> tuple[str, ...]:
 
 def show(node: Node, pane: str) -> Node:
     """The same tree with ``pane`` shown where it is."""
-    if isinstance(node, Place):
+    if isinstance(node, PaneSlot):
         return replace(node, shown=pane) if pane in node.panes else node
     return replace(node, parts=tuple(show(part, pane) for part in node.parts))
 
@@ -207,7 +207,7 @@ def _move(split: Split, index: int, by: int, box: Box) -> Split:
 
 def to_data(node: Node) -> dict[str, Any]:
     """The tree as tables and lists, for TOML or JSON; :func:`from_data` reads them."""
-    if isinstance(node, Place):
+    if isinstance(node, PaneSlot):
         return {"panes": list(node.panes), "shown": node.shown}
     return {
         "axis": node.axis,
@@ -227,7 +227,7 @@ def from_data(data: Any) -> Node:
         panes = tuple(data["panes"])
         if not panes or not all(isinstance(pane, str) for pane in panes) or data.get("shown") not in panes:
             raise ValueError("a place has panes, and shows one of them")
-        return Place(panes, data["shown"])
+        return PaneSlot(panes, data["shown"])
     parts = tuple(from_data(part) for part in data.get("parts", ()))
     shares = tuple(data.get("shares", ()))
     sound = len(parts) == len(shares) > 0 and data.get("axis") in ("rows", "columns")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .arrangement import Node, Place, columns, rows
+from .arrangement import Node, PaneSlot, columns, rows
 
 PANES = {
     "source": "Source",
@@ -21,43 +21,56 @@ _MACHINE = ("registers", "memory")
 
 PRESETS: dict[str, Node] = {
     "tiny": rows(
-        (Place.of("source", "stack", "variables", "threads", "breakpoints", *_MACHINE), 3),
-        (Place.of("prompt", "program"), 2),
+        (PaneSlot.of("source", "stack", "variables", "threads", "breakpoints", *_MACHINE), 3),
+        (PaneSlot.of("prompt", "program"), 2),
     ),
     "small": rows(
-        (columns((Place.of("source", *_MACHINE), 5), (Place.of("stack", "threads", "breakpoints"), 4)), 3),
-        (columns((Place.of("prompt", "program"), 5), (Place.of("variables"), 4)), 2),
+        (
+            columns(
+                (PaneSlot.of("source", *_MACHINE), 5), (PaneSlot.of("stack", "threads", "breakpoints"), 4)
+            ),
+            3,
+        ),
+        (columns((PaneSlot.of("prompt", "program"), 5), (PaneSlot.of("variables"), 4)), 2),
     ),
     "medium": columns(
-        (rows((Place.of("source"), 3), (Place.of("prompt", "program"), 2)), 3),
+        (rows((PaneSlot.of("source"), 3), (PaneSlot.of("prompt", "program"), 2)), 3),
         (
             rows(
-                (Place.of("stack", "threads"), 2),
-                (Place.of("variables"), 2),
-                (Place.of("breakpoints", *_MACHINE), 1),
+                (PaneSlot.of("stack", "threads"), 2),
+                (PaneSlot.of("variables"), 2),
+                (PaneSlot.of("breakpoints", *_MACHINE), 1),
             ),
             2,
         ),
     ),
     "large": columns(
         (
-            rows((Place.of("stack"), 3), (Place.of("threads"), 1), (Place.of("breakpoints"), 1)),
+            rows((PaneSlot.of("stack"), 3), (PaneSlot.of("threads"), 1), (PaneSlot.of("breakpoints"), 1)),
             3,
         ),
         (
-            rows((Place.of("source"), 3), (columns((Place.of("prompt"), 1), (Place.of("program"), 1)), 2)),
+            rows(
+                (PaneSlot.of("source"), 3),
+                (columns((PaneSlot.of("prompt"), 1), (PaneSlot.of("program"), 1)), 2),
+            ),
             5,
         ),
-        (rows((Place.of("variables"), 3), (Place.of(*_MACHINE), 2)), 3),
+        (rows((PaneSlot.of("variables"), 3), (PaneSlot.of(*_MACHINE), 2)), 3),
     ),
-    "source and program": rows((Place.of("source"), 3), (Place.of("program", "prompt"), 2)),
+    "source and program": rows((PaneSlot.of("source"), 3), (PaneSlot.of("program", "prompt"), 2)),
     "native": columns(
-        (rows((Place.of("source"), 3), (Place.of("memory"), 1), (Place.of("prompt", "program"), 2)), 3),
         (
             rows(
-                (Place.of("stack", "threads", "breakpoints"), 2),
-                (Place.of("registers"), 2),
-                (Place.of("variables"), 2),
+                (PaneSlot.of("source"), 3), (PaneSlot.of("memory"), 1), (PaneSlot.of("prompt", "program"), 2)
+            ),
+            3,
+        ),
+        (
+            rows(
+                (PaneSlot.of("stack", "threads", "breakpoints"), 2),
+                (PaneSlot.of("registers"), 2),
+                (PaneSlot.of("variables"), 2),
             ),
             2,
         ),

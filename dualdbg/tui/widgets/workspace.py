@@ -12,7 +12,18 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ..model.arrangement import Box, Divider, Geometry, Node, Place, drag, geometry, places, show, shown_panes
+from ..model.arrangement import (
+    Box,
+    Divider,
+    Geometry,
+    Node,
+    PaneSlot,
+    drag,
+    geometry,
+    places,
+    show,
+    shown_panes,
+)
 from ..model.looks import LOOKS
 from .pane import Pane
 
@@ -110,9 +121,9 @@ class Workspace(Widget):
             self._zoomed = name
         self.arrangement = show(self._arrangement, name)
 
-    def place_of(self, name: str) -> Place:
+    def place_of(self, name: str) -> PaneSlot:
         """The place that a pane shares; one of its own where it is in none."""
-        return next((place for place in places(self._arrangement) if name in place.panes), Place.of(name))
+        return next((place for place in places(self._arrangement) if name in place.panes), PaneSlot.of(name))
 
     def shown(self) -> tuple[str, ...]:
         """The names of the panes that are in sight."""
@@ -122,7 +133,7 @@ class Workspace(Widget):
         if self._zoomed is None:
             return self._arrangement
         place = self.place_of(self._zoomed)
-        return Place(place.panes, self._zoomed)
+        return PaneSlot(place.panes, self._zoomed)
 
     def _update(self) -> None:
         if not self.is_mounted:

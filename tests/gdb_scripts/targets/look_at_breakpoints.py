@@ -7,7 +7,7 @@ import sys
 import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
-from dualdbg_engine import breakpoints, function_places, threads
+from dualdbg_engine import breakpoints, function_locations, threads
 
 
 def kept():
@@ -21,7 +21,7 @@ def kept():
 
 gdb.execute("break outer")
 gdb.execute("run")
-(place,) = function_places.function_instances(["inner"], [], [], [])
+(place,) = function_locations.function_instances(["inner"], [], [], [])
 at, around = place["address"], int(gdb.parse_and_eval("(long)&outer"))
 stack = int(gdb.parse_and_eval("(long)$sp"))
 numbers = [

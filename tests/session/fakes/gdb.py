@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualdbg.backends.events import StopCause
-from dualdbg.backends.native import Access, Move, ReturnPlace, StepEndNumbers
+from dualdbg.backends.native import Access, Move, ReturnAddress, StepEndNumbers
 from dualdbg.errors import CommandError, EngineLost
 
 from .world import Point, World
@@ -79,8 +79,8 @@ class FakeGdb:
 
         await self._command(go)
 
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnPlace:
-        return await self._command(lambda: ReturnPlace(0x180, 64))
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
+        return await self._command(lambda: ReturnAddress(0x180, 64))
 
     async def interrupt(self) -> None:
         def send() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from dualdbg.backends.events import NativeStopped, StopCause
 from dualdbg.errors import CommandError
 from dualdbg.model import Frame, NativeFrame, PythonFrame, Quality, Stack
-from dualdbg.session.stepping.places import Pad
+from dualdbg.session.stepping.stop_points import Pad
 from dualdbg.session.stops.facts import Met, PythonHold
 from dualdbg.session.stops.native_hits import NativeHits
 from dualdbg.session.stops.python_hits import PythonHits
@@ -24,9 +24,8 @@ from .world import FILE, LINE, PID, World
 
 # Set in a task that reads for a front end, which may let the program go on meanwhile: gdb refuses to read then.
 FOR_A_FRONT_END = ContextVar("FOR_A_FRONT_END", default=False)
-_LIBRARY = SimpleNamespace(
-    path="/usr/lib/libm.so.6"
-)  # debugpy may call its functions too: each arrival is looked at
+# debugpy may call its functions too: each arrival is looked at.
+_LIBRARY = SimpleNamespace(path="/usr/lib/libm.so.6")
 _LOOP = NativeFrame(5, 0x900, "_PyEval_EvalFrameDefault", sp=128)
 
 

@@ -94,9 +94,8 @@ class World:
     pending_interrupt: str | None = None  # who sent the SIGINT that has not been delivered
     interrupt_sender: str | None = None  # of the SIGINT at which gdb stopped
     owes_interrupt: bool = False  # somebody else has sent the program a SIGINT, and it has not got one since
-    step_breakpoints: dict[int, int] = field(
-        default_factory=dict
-    )  # gdb's numbers of threads, by those of breakpoints
+    # gdb's numbers of threads, by those of breakpoints.
+    step_breakpoints: dict[int, int] = field(default_factory=dict)
     stepping: str | None = None  # how gdb steps
     python_step: str | None = None
     count: int = 0

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...backends.native import FunctionPlace
+from ...backends.native import FunctionAddress
 from ...known.binding_layers import functions_of_macro
 from ...known.cython_names import Part, cython_function
 from ...model import Location
-from ...symbols.address_space import AddressSpace, Module, Place
+from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name
 from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
@@ -45,7 +45,7 @@ class FunctionAt:
         return self.location.address
 
 
-class FunctionPlaces:
+class FunctionLocations:
     """Asks the symbol tables, and gdb where there is debug info. Used only while gdb holds the target."""
 
     def __init__(
@@ -56,7 +56,7 @@ class FunctionPlaces:
         self._reader = reader
         self._policy = policy
 
-    def wholes(self, places: list[Place], inlined: list[FunctionAt]) -> list[Place]:
+    def wholes(self, places: list[LoadedFunction], inlined: list[FunctionAt]) -> list[LoadedFunction]:
         """The places without those that are only a part of a function, where its beginning is a place too.
 
         A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
@@ -69,12 +69,12 @@ class FunctionPlaces:
         beginnings |= {parse(one.location.function or "").short for one in inlined}
         return [place for place in places if place in wholes or _whole_name(place) not in beginnings]
 
-    def _is_wrapper(self, place: Place) -> bool:
+    def _is_wrapper(self, place: LoadedFunction) -> bool:
         names = (place.symbol.linkage_name, *place.symbol.aliases)
         is_deleting = any(_DELETING.search(name) for name in names)
         return is_deleting and self._policy.decide(place.module).load is Load.WHOLE
 
-    async def of_place(self, place: Place) -> FunctionAt:
+    async def of_place(self, place: LoadedFunction) -> FunctionAt:
         """Where a breakpoint on this one function belongs."""
         if self._policy.decide(place.module).load is not Load.WHOLE:
             return FunctionAt(
@@ -152,14 +152,14 @@ class FunctionPlaces:
         return may_name(_with_debug_info(module.library), identifier)
 
 
-def _function_at(one: FunctionPlace, module: Module | None) -> FunctionAt:
+def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
     library = module.path if module is not None else None
     return FunctionAt(
         Location(one.function, library, one.address, one.file, one.line, one.inlined_in), one.hides
     )
 
 
-def _only_calls(place: Place) -> bool:
+def _only_calls(place: LoadedFunction) -> bool:
     """Whether a function was made by PyO3's macros, or by Cython, to take the arguments of a call apart."""
     name = cython_function(parse(place.symbol.name).short)
     if name is not None:
@@ -167,7 +167,7 @@ def _only_calls(place: Place) -> bool:
     return bool(functions_of_macro(short_rust_name(place.symbol.name)))
 
 
-def _is_part(place: Place) -> bool:
+def _is_part(place: LoadedFunction) -> bool:
     """Whether the symbol is a part of a function that has another beginning.
 
     GCC splits a function (-fpartial-inlining): its beginning is inlined, and calls the rest as ``f.part.0``. Of a
@@ -176,7 +176,7 @@ def _is_part(place: Place) -> bool:
     return _PART.search(place.symbol.clone or "") is not None
 
 
-def _whole_name(place: Place) -> str:
+def _whole_name(place: LoadedFunction) -> str:
     return parse(place.symbol.name.removesuffix(place.symbol.clone or "")).short
 
 
@@ -218,7 +218,7 @@ def _rust_names(query: Query, modules: list[Module]) -> list[str]:
     return [name for file in files if has_rust(file) for name in meant_in_debug_info(file, query)]
 
 
-def _means(query: Query, place: FunctionPlace) -> bool:
+def _means(query: Query, place: FunctionAddress) -> bool:
     """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
     rust = demangle_rust(place.linkage or "")
     if rust is not None:

@@ -20,7 +20,7 @@ from ..engines import NativeEngine
 ENDINGS = ("pyx", "pxd", "pxi")
 
 
-class CythonPlaces:
+class CythonLocations:
     """Finds them in modules whose debug info gdb has read."""
 
     def __init__(self, native: NativeEngine, image: AddressSpace) -> None:

@@ -38,7 +38,7 @@ class Pad:
 
 
 @dataclass(frozen=True)
-class Places:
+class StopPoints:
     """Where gdb is to stop for a step.
 
     ``returns``: the frames whose callees return into them. ``pads``: the handlers of frames that may catch. ``catch``:
@@ -65,7 +65,7 @@ class Places:
     chosen: int | None = None
 
 
-NOWHERE = Places()
+NOWHERE = StopPoints()
 
 
 @dataclass
