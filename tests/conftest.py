@@ -100,9 +100,9 @@ def torch_extension() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to."""
+    """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to, where no hand has."""
     for item in items:
-        if item.get_closest_marker("processes") is None:
+        if item.get_closest_marker("processes") is None and item.get_closest_marker("pure") is None:
             item.add_marker("processes" if reach.starts_processes(_code_of(item)) else "pure")
     if os.environ.get("DUALDBG_TEST_ALL") != "1":
         exhaustive = {item for item in items if item.get_closest_marker("exhaustive") is not None}

@@ -222,7 +222,7 @@ class Session:
         if await ends_within(self.pid, GDB_GRACE):
             await self.native.close(grace=0.0)  # there is nothing that it could still hold
             return
-        self.loop.put(resume_failed, self.inspector.plain_thread(None))
+        await self._stays_held()
         raise CommandError(f"gdb could not let the target run: {event.text}")
 
     def _native_log(self, event: engine.NativeLog) -> None:
@@ -276,8 +276,13 @@ class Session:
             if what.dead:
                 await self.native.close(grace=0.0)  # there is nothing that it could still hold
                 return
-            self.loop.put(resume_failed, self.inspector.plain_thread(None))
+            await self._stays_held()
             raise
+
+    async def _stays_held(self) -> None:
+        """gdb could not let the target run: that is a stop, at which frozen threads stand as they were."""
+        await self.loop.guarded(self.freezer.release())
+        self.loop.put(resume_failed, self.inspector.plain_thread(None))
 
     def _interrupt(self, what: effect.Interrupt) -> None:
         self.background(self._ask_gdb_to_stop())
@@ -380,8 +385,8 @@ class Session:
             try:
                 await self.freezer.release()
                 return await work()
-            finally:  # this must be done to its end even when the command is given up meanwhile
-                await asyncio.shield(asyncio.ensure_future(self._end_halt(halt)))
+            finally:
+                await to_its_end(self._end_halt(halt))
 
     async def _end_halt(self, halt: effect.Halt) -> None:
         """The work of a halt is done, and the target runs on."""
@@ -401,15 +406,20 @@ class Session:
             elif python is not None:
                 with contextlib.suppress(WrongState):  # a native stop came first: debugpy hears it later
                     await self.inspector.ask(debugpy.disconnect())
+            halt = None
             # It stands, or another stop came first, which serves as well.
             with contextlib.suppress(WrongState):
-                await self.halts.begin()
-            await self.freezer.thaw_all()
-            for undo in self.before_detach:
-                await undo()
-            for prepare in self.before_resume:
-                prepare()
-            await to_its_end(self._let_go())
+                halt = await self.halts.begin()
+            try:
+                await self.freezer.thaw_all()
+                for undo in self.before_detach:
+                    await undo()
+                for prepare in self.before_resume:
+                    prepare()
+                await to_its_end(self._let_go())
+            finally:
+                if halt is not None:  # where it was not let go of, it runs on
+                    self.halts.end(halt)
 
     async def _let_go(self) -> None:
         """The last part of a detach, which is not given up in the middle."""

@@ -12,7 +12,6 @@ from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import NativeFacts, Need
 from dualdbg.session.transitions.going_on import departed, leave_natively
 from dualdbg.session.transitions.native import native_stopped
-from tests.session.fakes.world import USERS
 from tests.session.test_races import Races
 
 LONGEST = 240  # characters
@@ -26,22 +25,22 @@ def a_life(seed: int) -> list[str]:
     machine.session.loop.log = lines.append
     machine._at(lambda: machine.world.change(StopCause.LIBRARIES))
     machine.time_passes(2.0)
-    machine._at(lambda: machine.world.hit(USERS))
+    machine._at(lambda: machine.world.hit(min(machine.world.points)))
     machine.time_passes(2.0)
-    machine.step("next", None)
+    machine.goes_on("next", None)
     machine.time_passes(2.0)
     if machine.world.stepping is not None:
         machine._at(machine.world.end_native_step)
     machine.time_passes(2.0)
-    machine.resume()
-    machine._at(lambda: machine.world.stop_in_python(1, PythonCause.BREAKPOINT, counts=True))
+    machine.goes_on("continue", None)
+    machine._at(lambda: machine.world.stop_in_python(PythonCause.BREAKPOINT))
     machine.time_passes(2.0)
     machine.look_at_everything(0.002)
     machine.time_passes(2.0)
-    machine.resume()
+    machine.goes_on("continue", None)
     machine._at(lambda: machine.world.interrupt("other"))
     machine.time_passes(2.0)
-    machine.pause()
+    machine.pause(None)
     machine.time_passes(2.0)
     machine._at(machine.world.exit)
     machine.time_passes(2.0)

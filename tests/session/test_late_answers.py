@@ -14,7 +14,7 @@ from dualdbg.errors import WrongState
 from dualdbg.model import Event, Output
 from dualdbg.session.inspect.inspector import Inspector
 from dualdbg.session.session import Session
-from tests.session.fakes.engines import FakeGdb
+from tests.session.fakes.gdb import FakeGdb
 from tests.session.fakes.world import PID, World
 
 QUESTION = debugpy.evaluate("f()", 1)

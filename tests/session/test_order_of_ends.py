@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
-from typing import Any
 
 import pytest
 
 from dualdbg.backends.events import EngineEnded, NativeExited
 from dualdbg.model import Exit, State
 from dualdbg.session.session import Session
+from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
-from tests.session.fakes.engines import FakeGdb
-from tests.session.fakes.readers import FakeBreakpoints, FakeInspector
-from tests.session.fakes.world import PID, World
+from tests.session.fakes.world import World
 
 pytestmark = pytest.mark.pure
 
@@ -57,11 +55,7 @@ def end(by_kernel: Exit, told: EngineEnded | NativeExited | None) -> Session:
     """The session on a program that has ended so; gdb says ``told`` a second later, or nothing."""
 
     async def story() -> Session:
-        world = World(random.Random(0))
-        gdb: Any = FakeGdb(world)
-        session = Session(PID, gdb, None, 0.0)
-        session.inspector = FakeInspector(session, world)  # type: ignore[assignment]
-        session.breakpoints = FakeBreakpoints(world)  # type: ignore[assignment]
+        session = assemble(World(random.Random(0)))
         parent: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         session.wait_for_exit, session.end_target = lambda: asyncio.shield(parent), lambda: None
         session.run()

@@ -1,8 +1,9 @@
-"""Every order of stops, commands, deaths and delays that hypothesis thinks of, on a session with fake engines.
+"""Stops, commands, deaths, refusals and delays in every order, on a session with fake engines.
 
 What the session promises is looked at all the while: no stop is lost, none is told twice, nothing is asked of a mute
-engine, nothing is read while the program runs, one stop follows each resume, and every command ends. Time is virtual:
-a second of the session's costs nothing. When a program is over, the next one begins.
+engine, nothing is read while the program runs, no stack of an earlier stop is shown, a frozen thread does not run, one
+stop follows each resume, and every command ends. Time is virtual: a second of the session's costs nothing. When a
+program is over, the next one begins.
 
 Of forks a session hears this: the program stops where the user has gdb catch them (``gdb catch fork``); the end of a
 process that was forked off and is followed is told twice, by gdb and by who watches it; and such a process may be
@@ -14,11 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -32,18 +36,9 @@ from hypothesis.stateful import (
 from dualdbg.backends.events import NativeStopped, PythonCause, StopCause
 from dualdbg.backends.python import evaluate
 from dualdbg.errors import DualdbgError, EngineTimeout
-from dualdbg.model import Detached, Exit, Exited, Language, Notice, Reason, Resumed, State, Stopped, Thread
-from dualdbg.session.session import Session
+from dualdbg.model import Exit, Language, Reason, State, Thread
 from dualdbg.session.state import OVER, Grip
-from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
-from dualdbg.session.stepping.ground import GroundReader
-from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
-from dualdbg.session.stepping.step_ends import ArrivalReader, StepEnds
-from dualdbg.session.stepping.stepper import Stepper
 from dualdbg.session.stops.facts import NativeHold, Picture
-from dualdbg.session.stops.native_stops import NativeStops
-from dualdbg.session.stops.python_stops import PythonStops
-from dualdbg.session.stops.scene import Scene
 from dualdbg.session.transitions.beginning import (
     attach_ready,
     attached,
@@ -54,35 +49,69 @@ from dualdbg.session.transitions.beginning import (
     tell_attached,
 )
 from dualdbg.session.transitions.ending import detached, target_died
+from dualdbg.waiting import to_its_end
+from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
-from tests.session.fakes.engines import FakeDebugpy, FakeGdb
-from tests.session.fakes.readers import (
-    FakeBreakpoints,
-    FakeCode,
-    FakeFreezer,
-    FakeHandlers,
-    FakeHits,
-    FakeInspector,
-    FakeProbe,
-    FakePythonHits,
-    FakeWatch,
-)
-from tests.session.fakes.world import INTERNAL, MAIN, PID, USERS, World
+from tests.session.fakes.front_end import FrontEnd
+from tests.session.fakes.readers import FOR_A_FRONT_END
+from tests.session.fakes.world import FILE, INTERNAL, LINE, MAIN, PID, TIDS, WORKER, World
 
+pytestmark = pytest.mark.pure  # the session's own parts could start processes, for what no rule asks
 LONG = 60.0  # seconds of virtual time after which a command should have ended
 STEPS = ("next", "step", "finish", "until", "stepi", "nexti", "goto")
-GIVEN_UP = ("interrupted", "continue", *STEPS, "detach")
 ENDS = ("exits", "is killed", "gdb dies", "debugpy dies", "detach", "kill")
+PYTHON_LINE = f"{FILE}:{LINE}"
+PLACES = (
+    *("*0x100", "*0x100", "*0x140 if x", "data:0x500:8:write"),
+    *(PYTHON_LINE, PYTHON_LINE, f"{PYTHON_LINE} if x"),
+)
+SIGINTS = {"Ctrl-C": "terminal", "SIGINT of another process": "other"}
+LIVES_BEGIN = ("launched", "first line", "attached", "forked")
+# What each parameter of a rule is chosen from.
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "event": (
+        *SIGINTS,
+        *("the user's breakpoint", "the user's breakpoint", "another breakpoint", "breakpoint of a step"),
+        *("breakpoint of a step", "end of gdb's step", "libraries", "exec", "fork", "signal"),
+    ),
+    "exception": (False, False, True),
+    "end": ENDS,
+    "kind": ("continue", "continue", *STEPS),
+    "chosen": (None, None, 3),
+    "ours": (None, None, None, None, None, False, True),
+    "place": PLACES,
+    "how": ("set", "set", "set once", "delete", "disable", "enable"),
+    "number": (MAIN, WORKER),
+    "frozen": (False, True),
+    "halted": (0.0, 0.002, 0.05),
+    "what": ("expression", "stack", "call"),
+    "seconds": (0.0, 0.001, 0.01, 0.1, 2.0),
+    "life": LIVES_BEGIN,
+    "seed": tuple(range(100_000)),
+}
+OFTEN = {"goes_on": 4, "stops_in_python": 3, "happens": 2, "breakpoints": 2}  # in a walk; other rules once
+ANSWERED = ("call", "stack", "freeze")
+KEPT = ("call", "kill")  # are not given up
 LATE_COMMANDS = 3  # that are given to a session which is over
-LIVES = 250
+MOST_BREAKPOINTS = 6
+LIVES = 150
+WALKS = 400
 STEPS_OF_A_LIFE = 60
-# Transitions that all runs together take dozens of times. Others need luck besides, such as a refusal of an engine.
+# Every transition but that of a core's end, which has a test of its own.
 REACHED = {
     *("begin", "expect_entry", "attached", "run_for_a_moment", "keep_held", "attach_ready", "tell_attached"),
-    *("native_stopped", "native_fact_read", "native_ready", "leave_natively", "departed"),
-    *("python_stopped", "python_place_read", "python_hits_read", "python_ready", "leave_in_python"),
-    *("halt_wanted", "halt_done", "pause_wanted", "take_interrupts", "exited", "detached"),
+    *("take_interrupts", "native_stopped", "native_fact_read", "native_ready", "native_unjudged"),
+    *("resume_failed", "letting_go", "target_died", "gdb_lost", "repaired", "debugpy_lost", "debugpy_missed"),
+    *("halt_wanted", "halt_done", "pause_wanted", "pause_look_due", "pause_refused", "interrupt_failed"),
+    *("python_stopped", "python_continued", "python_place_read", "python_hits_read", "python_leaving_read"),
+    *("python_unread", "python_ready", "library_passed_over", "answer_owed", "answer_came"),
+    *("leave_natively", "departed", "native_refused", "leave_in_python", "python_refused", "step_forgotten"),
+    *("exited", "detached"),
 }
+
+
+def any_of(parameter: str) -> st.SearchStrategy[Any]:
+    return st.sampled_from(CHOICES[parameter])
 
 
 class Races(RuleBasedStateMachine):
@@ -91,21 +120,13 @@ class Races(RuleBasedStateMachine):
     steps = 0  # of all runs
     taken: Counter[str] = Counter()  # how often each transition was taken, in all runs
 
-    @initialize(
-        seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "first line", "attached", "forked"])
-    )
+    @initialize(seed=any_of("seed"), life=any_of("life"))
     def begin(self, seed: int, life: str) -> None:
         self.loop = VirtualLoop()
         self.loop.set_exception_handler(self._fell_through)
         self.world = World(random.Random(seed))
         self.commands: list[tuple[str, asyncio.Task[Any], float]] = []
-        self.stopped = False  # as a front end has heard
-        self.last: Language | None = None
-        self.epoch = 0
-        self.told_over = False
         self.late = 0
-        self.told: set[str] = set()
-        self.wrong: list[str] = []
         self.in_loop(self._make)
         self.in_loop(lambda: self._start(life))
 
@@ -114,45 +135,24 @@ class Races(RuleBasedStateMachine):
         self.loop.run_until_complete(work())
 
     async def _make(self) -> None:
-        world = self.world
-        gdb = self.gdb = FakeGdb(world)
-        session = self.session = Session(PID, gdb, None, 0.0)  # type: ignore[arg-type]
-        session.python = FakeDebugpy(world, lambda: session.loop.state.is_mute)  # type: ignore[assignment]
-        session.inspector = FakeInspector(session, world)  # type: ignore[assignment]
-        session.breakpoints = FakeBreakpoints(world)  # type: ignore[assignment]
-        session.hits = FakeHits(world)  # type: ignore[assignment]
-        session.freezer = FakeFreezer(world)  # type: ignore[assignment]
-        code: Any = FakeCode()
-        probe: Any = FakeProbe(world)
-        watch: Any = FakeWatch(world)
-        handlers: Any = FakeHandlers()
-        momentary = MomentaryBreakpoints(gdb, session, session.inspector.reader, code, handlers)  # type: ignore[arg-type]
-        loop, table = session.loop, session.breakpoints
-        session.stepper = Stepper(
-            loop,
-            GroundReader(gdb, session.inspector, watch, code, table, handlers),  # type: ignore[arg-type]
-            NativeDeparture(loop, gdb, session.freezer, momentary, watch, probe),
-            PythonDeparture(loop, momentary, watch),
-            table,
-        )
-        reader = ArrivalReader(gdb, session.inspector, watch, code, table, session)  # type: ignore[arg-type]
-        steps = StepEnds(loop, reader, momentary, watch, probe)
-        scene = Scene(gdb, session.python, session.inspector, session.freezer)  # type: ignore[arg-type]
-        session.native_stops = NativeStops(loop, scene, table, session.hits, steps)
-        python_hits: Any = FakePythonHits(world)
-        session.python_stops = PythonStops(loop, table, session.inspector, python_hits, steps)
-        session.wait_for_exit = None
-        world.report = session.report
-        loop.tell = self._heard  # type: ignore[method-assign]
-        loop.log = self._logged
+        session = self.session = assemble(self.world)
+        self.gdb: Any = session.native
+        self.python: Any = session.python
+        front = self.front = FrontEnd(self.world, session)
+        session.loop.tell = front.hear  # type: ignore[method-assign]
+        session.loop.log = self._logged
+        for text in ("*0x100", PYTHON_LINE):
+            await session.breakpoints.add(text)
+        await session.breakpoints.python_connected()
 
     async def _start(self, life: str) -> None:
         session = self.session
         if life == "attached":
-            with contextlib.suppress(DualdbgError):  # gdb may refuse, and the program is let go of
+            with contextlib.suppress(DualdbgError):
                 await self._attach()
                 return
             await session.close()
+            self.front.over, self.late = True, LATE_COMMANDS  # gdb refused: no front end gets this session
             return
         session.end_target = self._killed
         if life == "forked":
@@ -201,7 +201,7 @@ class Races(RuleBasedStateMachine):
     def _fell_through(self, loop: object, context: dict[str, Any]) -> None:
         """asyncio would write a traceback to the user's terminal."""
         if "exception" in context:
-            self.wrong.append(f"{context['message']}: {context['exception']!r}")
+            self.front.wrong.append(f"{context['message']}: {context['exception']!r}")
 
     def _logged(self, line: str) -> None:
         name = line.partition("(")[0]
@@ -213,17 +213,17 @@ class Races(RuleBasedStateMachine):
             self.world.pause_owed = self.world.ctrl_c_owed = False
 
     def _lives(self) -> bool:
-        return not self.told_over and self.session.state not in OVER
+        return not self.front.over and self.session.state not in OVER
 
     def _may_command(self) -> bool:
         return self._lives() or self.late < LATE_COMMANDS
 
     def _may_go_on(self) -> bool:
-        """A front end waits for the answer to an expression before it lets the program go on."""
-        return self.stopped and not any(name == "call" for name, _, _ in self.commands)
+        """A front end waits for the answer to a question before it lets the program go on."""
+        return self.front.stopped and not any(name in ANSWERED for name, _, _ in self.commands)
 
     @precondition(lambda self: not self._lives())
-    @rule(seed=st.integers(0, 2**32), life=st.sampled_from(["launched", "attached", "forked"]))
+    @rule(seed=any_of("seed"), life=any_of("life"))
     def another_program(self, seed: int, life: str) -> None:
         self.teardown()
         self.begin(seed, life)
@@ -234,75 +234,55 @@ class Races(RuleBasedStateMachine):
 
     # -- the program --------------------------------------------------------------------------------
 
-    def _runs(self) -> bool:
-        return self.world.runs
+    @precondition(lambda self: self.world.alive and not self.world.detached)
+    @rule(event=any_of("event"))
+    def happens(self, event: str) -> None:
+        """Something of which gdb hears. Two times in three it does not overtake a Python stop, which is left then."""
+        spared = self.front.last is Language.PYTHON and self.world.chance.random() < 2 / 3
+        if event in SIGINTS:
+            self._at(partial(self.world.interrupt, SIGINTS[event]))
+        elif self.world.runs and not spared and (act := self._event(event)) is not None:
+            self._at(act)
+
+    def _event(self, event: str) -> Callable[[], object] | None:
+        world = self.world
+        met = {
+            "the user's breakpoint": [number for number, point in world.points.items() if point.enabled],
+            "breakpoint of a step": sorted(world.step_breakpoints),
+            "another breakpoint": [INTERNAL],
+        }
+        if event in met:
+            return partial(world.hit, world.chance.choice(met[event])) if met[event] else None
+        if event == "end of gdb's step":
+            return world.end_native_step if world.stepping is not None else None
+        plain = {"fork": world.fork, "signal": world.get_signal}
+        causes = {"libraries": StopCause.LIBRARIES, "exec": StopCause.EXEC}
+        return plain[event] if event in plain else partial(world.change, causes[event])
 
     def _python_runs(self) -> bool:
         return self.world.runs and self.world.debugpy_alive and not self.world.python
 
-    @precondition(_runs)
-    @rule(cause=st.sampled_from([StopCause.BREAKPOINT, StopCause.BREAKPOINT, StopCause.WATCHPOINT]))
-    def arrives_at_the_users_breakpoint(self, cause: StopCause) -> None:
-        self._at(lambda: self.world.hit(USERS, cause))
-
-    @precondition(_runs)
-    @rule()
-    def arrives_at_another_breakpoint(self) -> None:
-        self._at(lambda: self.world.hit(INTERNAL))
-
-    @precondition(lambda self: self.world.runs and bool(self.world.step_breakpoints))
-    @rule()
-    def arrives_where_a_step_waits(self) -> None:
-        self._at(lambda: self.world.hit(self.world.chance.choice(sorted(self.world.step_breakpoints))))
-
-    @precondition(lambda self: self.world.runs and self.world.stepping is not None)
-    @rule()
-    def native_step_ends(self) -> None:
-        self._at(self.world.end_native_step)
-
-    @precondition(_runs)
-    @rule(cause=st.sampled_from([StopCause.LIBRARIES, StopCause.EXEC]))
-    def changes(self, cause: StopCause) -> None:
-        self._at(lambda: self.world.change(cause))
-
-    @precondition(_runs)
-    @rule()
-    def forks(self) -> None:
-        self._at(self.world.fork)
-
-    @precondition(_runs)
-    @rule()
-    def gets_a_signal(self) -> None:
-        self._at(self.world.get_signal)
-
-    @precondition(lambda self: self._lives() and self.world.alive and not self.world.detached)
-    @rule(sender=st.sampled_from(["other", "terminal"]))
-    def gets_a_sigint(self, sender: str) -> None:
-        self._at(lambda: self.world.interrupt(sender))
-
     @precondition(_python_runs)
-    @rule(number=st.sampled_from([MAIN, 2]))
-    def python_breakpoint(self, number: int) -> None:
-        self._at(lambda: self.world.stop_in_python(number, PythonCause.BREAKPOINT, counts=True))
+    @rule(exception=any_of("exception"))
+    def stops_in_python(self, exception: bool) -> None:
+        """Where debugpy was asked to; else at a breakpoint, or for an exception that nobody has asked for."""
+        world = self.world
+        if self.python.pausing:
+            self.python.pausing = False
+            self._at(partial(world.stop_in_python, PythonCause.PAUSED))
+        elif world.python_step is not None and not exception:
+            self._at(self._end_python_step)
+        else:
+            cause = PythonCause.EXCEPTION if exception else PythonCause.BREAKPOINT
+            self._at(partial(world.stop_in_python, cause))
 
-    @precondition(_python_runs)
-    @rule()
-    def python_exception_that_nobody_asked_for(self) -> None:
-        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.EXCEPTION, counts=False))
-
-    @precondition(lambda self: self._python_runs() and self.world.python_step is not None)
-    @rule()
-    def python_step_ends(self) -> None:
-        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.STEPPED, counts=False))
-
-    @precondition(lambda self: self._python_runs() and self.session.python.pausing)  # type: ignore[union-attr]
-    @rule()
-    def python_pauses(self) -> None:
-        self.session.python.pausing = False  # type: ignore[union-attr]
-        self._at(lambda: self.world.stop_in_python(MAIN, PythonCause.PAUSED, counts=False))
+    def _end_python_step(self) -> None:
+        if self.world.chance.random() < 0.3:
+            self.python.pass_over_library()
+        self.world.stop_in_python(PythonCause.STEPPED)
 
     @precondition(_lives)
-    @rule(end=st.sampled_from(ENDS))
+    @rule(end=any_of("end"))
     def something_ends(self, end: str) -> None:
         """One time in six, so that a life is long."""
         if self.world.chance.random() < 1 / 6:
@@ -324,67 +304,138 @@ class Races(RuleBasedStateMachine):
     # -- the user -----------------------------------------------------------------------------------
 
     @precondition(_may_go_on)
-    @rule()
-    def resume(self) -> None:
-        self._command("continue", self.session.resume)
-
-    @precondition(_may_go_on)
-    @rule(kind=st.sampled_from(STEPS), chosen=st.sampled_from([None, None, 3]))
-    def step(self, kind: str, chosen: int | None) -> None:
-        self._command(kind, lambda: self.session.step(kind, target=chosen))
-
-    @precondition(_may_command)
-    @rule()
-    def pause(self) -> None:
-        self._command("pause", self.session.pause)
+    @rule(kind=any_of("kind"), chosen=any_of("chosen"))
+    def goes_on(self, kind: str, chosen: int | None) -> None:
+        session = self.session
+        if kind == "continue":
+            self._command(kind, session.resume)
+        elif kind == "until" and chosen is not None:
+            place = self.world.chance.choice(("*0x140", PYTHON_LINE, "nowhere.py:3"))
+            self._command(kind, lambda: session.step(kind, place))
+        else:
+            self._command(kind, lambda: session.step(kind, target=chosen))
 
     @precondition(_may_command)
-    @rule(seconds=st.sampled_from([0.0, 0.002, 0.05]))
-    def look_at_everything(self, seconds: float) -> None:
+    @rule(ours=any_of("ours"))
+    def pause(self, ours: bool | None) -> None:
+        """The user wants a stop, or takes Ctrl-C for the program or for us: it counts while that does not change."""
+        if ours is None or not self._lives():
+            self._command("pause", self.session.pause)
+            return
+        self.world.takes_interrupts = self.world.ctrl_c_owed = False
+        self._at(lambda: setattr(self.session, "interrupt_pauses", ours))
+
+    @precondition(_lives)
+    @rule(place=any_of("place"), how=any_of("how"))
+    def breakpoints(self, place: str, how: str) -> None:
+        table = self.session.breakpoints
+        rows = table.all()
+        if how.startswith("set"):
+            if len(rows) < MOST_BREAKPOINTS:
+                self._command("break", lambda: table.add(place, temporary=how == "set once"))
+        elif rows:
+            id = self.world.chance.choice(rows).id
+            if how == "enable":
+                self._command(how, lambda: table.enable(id, True))
+            else:
+                self._taking_away(
+                    how, lambda: table.remove(id) if how == "delete" else table.enable(id, False)
+                )
+
+    def _taking_away(self, name: str, start: Callable[[], Awaitable[Any]]) -> None:
+        """A command after which a breakpoint does not count. What stops meanwhile may be for nobody."""
+
+        async def change() -> None:
+            self.world.changed()
+            try:
+                await start()
+            finally:
+                self.world.changed()
+
+        self._command(name, change)
+
+    @precondition(lambda self: self.front.stopped and not self.commands)
+    @rule(number=any_of("number"), frozen=any_of("frozen"))
+    def freezes(self, number: int, frozen: bool) -> None:
+        freezer, tid = self.session.freezer, TIDS[number]
+        self._command("freeze", lambda: freezer.freeze([tid]) if frozen else freezer.thaw([tid]))
+
+    @precondition(_may_command)
+    @rule(halted=any_of("halted"))
+    def look_at_everything(self, halted: float) -> None:
         """Work of ours in a halt. Where it runs code of the program, that may meet a stop that is for nobody."""
 
         async def work() -> None:
             world = self.world
-            halted = self.session.loop.state.grip is Grip.HALTED
-            if halted and world.chance.random() < 0.3:
-                await self.gdb.call(INTERNAL)
-            await asyncio.sleep(seconds)
-            if halted and world.runs:
+            stands = self.session.loop.state.grip is Grip.HALTED
+            if stands and world.chance.random() < 0.3:
+                await to_its_end(self.gdb.call(INTERNAL))  # what runs code of the program waits for its end
+            await asyncio.sleep(halted)
+            if stands and world.runs:
                 world.broken.append("the program ran during work of ours")
 
         self._command("interrupted", lambda: self.session.interrupted(work))
 
-    @precondition(lambda self: self.stopped and not self.commands)
-    @rule(number=st.sampled_from([None, INTERNAL, USERS]))
-    def call_a_function(self, number: int | None) -> None:
+    @precondition(lambda self: self.front.stopped)
+    @rule(what=any_of("what"), number=any_of("number"))
+    def asks(self, what: str, number: int) -> None:
+        inspector = self.session.inspector
+        if what == "stack":
+            self._command("stack", lambda: self._read_stack(TIDS[number]))
+        elif what == "expression":
+            question = evaluate("x", number * 1000)
+            self._command("evaluate", lambda: inspector.ask(question, late=lambda value: value.text))
+        elif not self.commands:
+            self._command("call", lambda: self.session.interrupted(self._call))
+
+    async def _read_stack(self, tid: int) -> None:
+        """The stack that is shown is that of the stop at which the program stands."""
+        FOR_A_FRONT_END.set(True)
+        world, session = self.world, self.session
+        epoch, stops = session.epoch, world.stops
+        stack = await session.inspector.stack(tid)
+        shown = session.state is State.NATIVE_STOPPED and not session.loop.state.letting_go
+        if shown and (session.epoch, world.stops) == (epoch, stops) and stack.note != f"stop {stops}":
+            world.broken.append(f"the stack of {stack.note} is shown at stop {stops}")
+
+    async def _call(self) -> None:
         """The user has gdb call a function of the program (``gdb call f()``), which may meet a breakpoint."""
+        self.session.require(State.NATIVE_STOPPED)
+        points = [number for number, point in self.world.points.items() if point.enabled]
+        await self.gdb.call(self.world.chance.choice([None, INTERNAL, *points]))
 
-        async def call() -> None:
-            self.session.require(State.NATIVE_STOPPED)
-            await self.gdb.call(number)
-
-        self._command("call", lambda: self.session.interrupted(call))
-
-    @precondition(lambda self: self.stopped)
-    @rule()
-    def evaluate(self) -> None:
-        self._command("evaluate", lambda: self.session.inspector.ask(evaluate("1", 1)))
-
-    @precondition(lambda self: any(name in GIVEN_UP for name, _, _ in self.commands))
+    @precondition(lambda self: any(name not in KEPT for name, _, _ in self.commands))
     @rule()
     def give_up_a_command(self) -> None:
-        task = next(task for name, task, _ in self.commands if name in GIVEN_UP)
+        task = next(task for name, task, _ in self.commands if name not in KEPT)
         self._at(task.cancel)
 
-    @precondition(_lives)
-    @rule(ours=st.booleans())
-    def take_ctrl_c(self, ours: bool) -> None:
-        self.world.takes_interrupts = self.world.ctrl_c_owed = False
-        self._at(lambda: setattr(self.session, "interrupt_pauses", ours))
-
-    @rule(seconds=st.sampled_from([0.0, 0.001, 0.01, 0.1, 2.0]))
+    @rule(seconds=any_of("seconds"))
     def time_passes(self, seconds: float) -> None:
         self.in_loop(lambda: self._watch(seconds))
+
+    def walk(self, seed: int) -> None:
+        """A life of which this number decides everything. hypothesis leaves rules out of most of its lives."""
+        chance = random.Random(seed)
+        self.begin(seed, chance.choice(LIVES_BEGIN))
+        for _ in range(STEPS_OF_A_LIFE):
+            possible = [one for one in self.rules if all(holds(self) for holds in one.preconditions)]
+            weights = [OFTEN.get(one.function.__name__, 1) for one in possible]
+            rule = chance.choices(possible, weights)[0]
+            rule.function(self, **{name: chance.choice(CHOICES[name]) for name in rule.arguments})
+        self.teardown()
+
+    def continue_with_something_to_do(self, seed: int) -> None:
+        """A Python breakpoint is set at a native stop: the thread waits for debugpy where it is back in Python."""
+        self.begin(seed, "launched")
+        self._at(self.world.get_signal)
+        self.time_passes(0.1)
+        self._command("break", lambda: self.session.breakpoints.add(PYTHON_LINE))
+        self.goes_on("continue", None)
+        self.time_passes(0.1)
+        for number in list(self.world.step_breakpoints):
+            self._at(partial(self.world.hit, number))
+        self.teardown()
 
     # -- how it is done ------------------------------------------------------------------------------
 
@@ -416,7 +467,7 @@ class Races(RuleBasedStateMachine):
                 return
 
     def _look(self) -> None:
-        assert not self.wrong, self.wrong
+        assert not self.front.wrong, self.front.wrong
         assert not self.world.broken, self.world.broken
         self.session.loop.state.check()
         waiting = []
@@ -428,48 +479,6 @@ class Races(RuleBasedStateMachine):
                 assert isinstance(error, DualdbgError), error
                 assert not isinstance(error, EngineTimeout), f"{name} was not answered: {error}"
         self.commands = waiting
-
-    def _heard(self, event: object) -> None:
-        """As a front end that listens all the while. What is wrong is kept, for the loop would catch it."""
-        try:
-            self._check(event)
-        except AssertionError as error:
-            self.wrong.append(str(error))
-
-    def _check(self, event: object) -> None:
-        assert not self.told_over or isinstance(event, Notice), f"{event} after the end"
-        if isinstance(event, Stopped):
-            stop = event.stop
-            overtaken = stop.origin is Language.NATIVE and self.last is Language.PYTHON
-            in_call = stop.description in self.world.met_in_calls
-            assert not self.stopped or overtaken or in_call, f"a second stop without a resume: {stop}"
-            if stop.origin is Language.PYTHON:
-                assert self.session.loop.state.grip is Grip.FREE, (
-                    "a Python stop is told, and gdb holds the program"
-                )
-            assert stop.epoch > self.epoch, f"the epoch stays at {self.epoch}"
-            self.stopped, self.last, self.epoch = True, stop.origin, stop.epoch
-            self.world.pause_owed = self.world.ctrl_c_owed = False
-            self._told(stop.description)
-        elif isinstance(event, Resumed):
-            assert self.stopped, "resumed twice"
-            self.stopped, self.last = False, None
-        elif isinstance(event, Exited | Detached):
-            self.stopped, self.told_over = False, True
-        elif isinstance(event, Notice):
-            assert "internal error" not in event.message, event
-            if event.level == "error":  # gdb has refused to interrupt
-                self.world.pause_owed = self.world.ctrl_c_owed = False
-
-    def _told(self, mark: str | None) -> None:
-        if mark in self.world.stops_of_user:
-            assert mark not in self.told, f"{mark} was told twice"
-            self.told.add(mark or "")
-        if mark == self.world.mark:
-            self.world.mark_told = True
-        for held in self.world.python.values():
-            if held.mark and held.mark == mark:
-                held.told = True
 
     def teardown(self) -> None:
         if not hasattr(self, "session"):
@@ -496,13 +505,18 @@ class Races(RuleBasedStateMachine):
             kept = session.loop.state.signal_owed or world.pending_interrupt == "other"
             assert kept or not world.owes_interrupt, "a SIGINT of the program's own was lost"
             assert not (world.pause_owed or world.ctrl_c_owed), "the user wanted a stop, and there was none"
+        if world.alive and world.gdb_alive and not world.detached and session.state not in OVER:
+            parked = {tid for number, tid in world.threads.items() if number in world.parked}
+            shown = session.state is State.NATIVE_STOPPED
+            kept = set() if shown else session.freezer.frozen & set(world.threads.values())
+            assert parked == kept, f"{parked} are parked, and {session.freezer.frozen} frozen"
         await session.close()
         assert world.alive is False or world.detached or session.state in OVER
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        assert not self.wrong, self.wrong
+        assert not self.front.wrong, self.front.wrong
 
 
 def test_races() -> None:
@@ -512,12 +526,27 @@ def test_races() -> None:
             max_examples=LIVES,
             stateful_step_count=STEPS_OF_A_LIFE,
             deadline=None,
+            derandomize=True,
             suppress_health_check=list(HealthCheck),
             database=None,
             phases=[Phase.generate],
         ),
     )
-    assert Races.steps > 10_000
+
+
+def test_walks_take_every_transition() -> None:
+    """The same lives each time. With DUALDBG_RACES so many others, each time new ones."""
+    wanted = os.environ.get("DUALDBG_RACES")
+    seeds = range(WALKS) if wanted is None else random.sample(range(2**32), int(wanted))
+    before = Races.steps
+    for seed in seeds:
+        try:
+            Races().walk(seed)
+        except Exception as error:
+            raise AssertionError(f"Races().walk({seed}) does it again") from error
+    assert Races.steps - before > min(10_000, 10 * len(seeds))
+    for seed in range(30):
+        Races().continue_with_something_to_do(seed)
     assert set(Races.taken) >= REACHED, f"never taken: {REACHED - set(Races.taken)}"
 
 

@@ -21,6 +21,7 @@ from dualdbg.session.effects import (
     AnswerHalt,
     Effect,
     Effects,
+    Forget,
     Halt,
     Interrupt,
     Post,
@@ -234,6 +235,15 @@ def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
     with pytest.raises(WrongState):
         leave_natively(state, None, False, None, False)
     assert state.grip is Grip.JUDGING
+
+
+def test_what_was_read_of_a_stop_is_stale_where_a_call_of_the_users_has_met_another_one() -> None:
+    state = running()
+    prepared = hit(state)
+    assert Forget() in native_stopped(state, INTERRUPTED), "it is about to be told"
+    native_ready(state, prepared, PICTURE)
+    assert Forget() in native_stopped(state, INTERRUPTED)
+    assert state.phase is State.NATIVE_STOPPED and state.grip is Grip.SHOWN
 
 
 def test_gdb_may_refuse_to_let_an_attached_program_run_for_a_moment() -> None:

@@ -8,7 +8,7 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class _Wanted:
     location: Location | None = None
     message: str | None = None
     debugpy_id: int | None = None
+    # All numbers that debugpy has given it: it numbers anew each time, and a stop may have waited its turn since.
+    debugpy_ids: set[int] = field(default_factory=set)
     place: FunctionDefinition | None = None  # where the function of a function breakpoint is
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
@@ -197,8 +199,9 @@ class PythonBreakpoints:
         return [wanted.id for wanted in changed]
 
     def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
-        """The user's breakpoints behind those of debugpy."""
-        return [wanted.id for wanted in self._wanted.values() if wanted.debugpy_id in debugpy_ids]
+        """The user's enabled breakpoints behind those of debugpy."""
+        enabled = (one for one in self._wanted.values() if one.enabled)
+        return [one.id for one in enabled if not one.debugpy_ids.isdisjoint(debugpy_ids)]
 
     def editor_wants(self, mode: str) -> bool:
         """Whether an editor's own choice of exceptions covers this mode (always, unhandled)."""
@@ -408,6 +411,7 @@ def _rows(
 def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
     if row.id is not None:
         wanted.debugpy_id = row.id
+        wanted.debugpy_ids.add(row.id)
     wanted.message = row.message or wanted.note
     if row.verified and wanted.known:
         wanted.state = BreakpointState.VERIFIED

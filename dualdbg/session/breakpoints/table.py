@@ -220,14 +220,13 @@ class BreakpointTable:
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off. Raises CommandError where there is none of this number."""
-        spec = self.get(id).spec
-        if spec.language is Language.PYTHON:
+        row = self._rows[id] = replace(self.get(id), enabled=enabled)
+        if row.spec.language is Language.PYTHON:
             await self._python.enable(id, enabled)
             await self._watch_throws()
         else:
             await self._native.enable(id, enabled)
         if id in self._rows:
-            self._rows[id] = replace(self._rows[id], enabled=enabled)
             self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def _watch_throws(self) -> None:
@@ -363,7 +362,7 @@ class BreakpointTable:
         return [row.id for row in rows if row.spec.subject == name]
 
     def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
-        """The user's breakpoints behind those of debugpy."""
+        """The user's enabled breakpoints behind those of debugpy."""
         return self._python.owners(debugpy_ids)
 
     def on_exceptions(self) -> dict[int, BreakpointSpec]:

@@ -33,7 +33,7 @@ class NativeStops:
     async def read(self, effect: ReadNative) -> None:
         """Read one fact and report it. A stop that cannot be read is shown as it is."""
         if not await self.loop.guarded(self._read(effect)):
-            self._unjudged(effect.facts)
+            await self._unjudged(effect.facts)
 
     async def _read(self, effect: ReadNative) -> None:
         self.loop.put(native_fact_read, await _READERS[effect.need](self, effect.facts))
@@ -41,10 +41,11 @@ class NativeStops:
     async def prepare(self, effect: PrepareNative) -> None:
         """Take back what the step had set, and read what is shown of the stop."""
         if not await self.loop.guarded(self._prepare(effect)):
-            self._unjudged(effect.facts)
+            await self._unjudged(effect.facts)
 
-    def _unjudged(self, facts: NativeFacts) -> None:
+    async def _unjudged(self, facts: NativeFacts) -> None:
         if not self.scene.target_runs:
+            await self.loop.guarded(self.scene.release())
             self.loop.put(native_unjudged, facts, self.scene.plain_thread(facts.stop))
 
     # -- facts --------------------------------------------------------------------------------------

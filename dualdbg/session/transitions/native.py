@@ -18,6 +18,8 @@ def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
     if state.is_over or state.letting_go:
         return []
     effects = depart(state)  # the target ran: that gdb had let go may be read only after this stop
+    if state.phase is State.NATIVE_STOPPED or state.prepared is not None:
+        effects.append(Forget())  # a call of the user's has met it, and is broken off there
     state.grip = Grip.JUDGING
     state.interrupt_sent = False
     state.facts = NativeFacts(stop)

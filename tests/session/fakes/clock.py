@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Idle(AssertionError):
@@ -33,3 +37,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._clock.now
+
+    def run_in_executor(
+        self, executor: Any, function: Callable[..., T], *arguments: Any
+    ) -> asyncio.Future[T]:
+        """Work in a thread takes no time: its end could not wake this loop."""
+        done: asyncio.Future[T] = self.create_future()
+        try:
+            done.set_result(function(*arguments))
+        except Exception as error:
+            done.set_exception(error)
+        return done

@@ -1,245 +1,166 @@
-"""What the session reads and keeps besides its engines: threads, stacks, breakpoints, the means of a step."""
+"""What the session reads besides its engines: the mapped files, stacks, code, the means of a step."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
-from dualdbg.backends.events import NativeStopped, PythonCause, StopCause
-from dualdbg.backends.python import stack_trace
-from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import (
-    Breakpoint,
-    BreakpointKind,
-    BreakpointSpec,
-    BreakpointState,
-    NativeFrame,
-    PythonFrame,
-    Quality,
-    Stack,
-    Thread,
-)
-from dualdbg.session.session import Session
-from dualdbg.session.stops.facts import Met, PythonHold, PythonPosition
-from dualdbg.session.transitions.python import answer_came, answer_owed
+from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.errors import CommandError
+from dualdbg.model import Frame, NativeFrame, PythonFrame, Quality, Stack
+from dualdbg.session.stepping.stop_points import Pad
+from dualdbg.session.stops.facts import Met, PythonHold
+from dualdbg.session.stops.native_hits import NativeHits
+from dualdbg.session.stops.python_hits import PythonHits
+from dualdbg.snapshot.cpython.held_process import PythonThread
+from dualdbg.stacks.roles import RoleRules
 
-from .world import PID, USERS, World
+from .world import FILE, LINE, PID, World
+
+# Set in a task that reads for a front end, which may let the program go on meanwhile: gdb refuses to read then.
+FOR_A_FRONT_END = ContextVar("FOR_A_FRONT_END", default=False)
+# debugpy may call its functions too: each arrival is looked at.
+_LIBRARY = SimpleNamespace(path="/usr/lib/libm.so.6")
+_LOOP = NativeFrame(5, 0x900, "_PyEval_EvalFrameDefault", sp=128)
 
 
-class FakeRules:
-    """None of the frames is the interpreter's."""
+class FakeImage:
+    """Every address is in one file, and the C library's function ``syscall`` is known."""
 
-    def is_interpreter(self, frame: NativeFrame) -> bool:
-        return False
+    pid = PID
+    version = 1
+    modules: tuple[()] = ()
+
+    def refresh(self) -> list[Any]:
+        return []
+
+    def take_troubles(self) -> list[Any]:
+        return []
+
+    def find(self, name: str, modules: object = None) -> list[Any]:
+        return [SimpleNamespace(address=0x700)] if name == "syscall" else []
+
+    def describe(self, address: int) -> tuple[str, str]:
+        return "f", _LIBRARY.path
+
+    def module_at(self, address: int) -> Any:
+        return _LIBRARY
+
+    def language_at(self, address: int) -> None:
+        return None
 
 
+@dataclass
 class FakeReader:
-    """Python code is always below."""
+    """Stacks of a native function on Python code, or of Python code alone; below both, a native caller perhaps."""
 
-    rules = FakeRules()
+    world: World
+    rules: RoleRules = field(default_factory=RoleRules)
+    _stacks: dict[int, Stack] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        self._stacks.clear()
+
+    async def libraries_left(self) -> None:
+        return None
 
     async def native_frames(self, tid: int, gdb_thread: int) -> list[NativeFrame]:
-        return [NativeFrame(0, 0x100, "f", sp=16), NativeFrame(3, 0x900, "_PyEval_EvalFrameDefault", sp=128)]
-
-
-@dataclass
-class FakeInspector:
-    """Threads and stacks; ``runs_python`` and the rest are what the world's chance says."""
-
-    session: Session
-    world: World
-    pid: int = PID
-    forgotten: int = 0
-    reader: FakeReader = field(default_factory=FakeReader)
-
-    def meet(self, stop: NativeStopped) -> None:
-        return None
-
-    def may_be_called(self, hold: PythonHold) -> bool:
-        return self.world.chance.random() < 0.5
-
-    def unseen_frames(self, hold: PythonHold) -> int:
-        return self.world.chance.choice([0, 2])
-
-    def may_be_leaving(self, hold: PythonHold) -> bool:
-        return False
-
-    def ran(self) -> None:
-        return None
-
-    def forget(self, as_read_now: bool = False) -> None:
-        self.forgotten += 1
-
-    def plain_thread(self, tid: int | None) -> Thread:
-        return Thread(tid or PID, "python")
-
-    async def thread(self, tid: int) -> Thread:
         await self._look()
-        return Thread(tid, "python")
+        return [NativeFrame(0, 0x100, "f", sp=16), _LOOP]
 
-    async def visible_frames(self, tid: int) -> tuple[NativeFrame, ...]:
+    async def stack(self, tid: int, gdb_thread: int) -> Stack:
         await self._look()
-        return (NativeFrame(0, 0x100, self.world.mark or "f"),)
+        if tid not in self._stacks:
+            self._stacks[tid] = Stack(tid, self._frames(), Quality.FULL, f"stop {self.world.stops}")
+        return self._stacks[tid]
 
-    async def runs_python(self, tid: int) -> bool:
-        await self._look()
-        return self.world.chance.random() < 0.5
+    def _frames(self) -> tuple[Frame, ...]:
+        chance = self.world.chance
+        native = NativeFrame(0, 0x100, "f", file="/x.c" if chance.random() < 0.5 else None, line=3, sp=16)
+        above = (native, NativeFrame(1, 0x180, "g", file="/x.c", line=9, sp=64))
+        below = (NativeFrame(7, 0x280, "h", file="/x.c", line=12, sp=256), PythonFrame("q", FILE, LINE + 1))
+        shown = (PythonFrame("p", FILE, LINE), *(below if chance.random() < 0.5 else ()))
+        return shown if chance.random() < 0.5 else (*above, *shown)
 
-    async def holds_gil(self, tid: int) -> bool:
-        return self.world.chance.random() < 0.5
-
-    async def gdb_thread(self, tid: int) -> int:
-        return 1
-
-    async def stack(self, tid: int) -> Stack:
-        native = NativeFrame(
-            0, 0x100, "f", file="/x.c" if self.world.chance.random() < 0.5 else None, line=3, sp=16
+    def python_thread(self, tid: int) -> PythonThread:
+        """The Python frames of a thread, from memory, which may be read at any time."""
+        held = next(
+            (one for number, one in self.world.python.items() if self.world.threads.get(number) == tid), None
         )
-        caller = NativeFrame(1, 0x180, "g", file="/x.c", line=9, sp=64)
-        frames: tuple[Any, ...] = (native, caller, PythonFrame("p", "/x.py", 3))
-        if self.world.chance.random() < 0.3:
-            frames = frames[2:]
-        return Stack(tid, frames, Quality.FULL)
+        inner = [
+            PythonFrame("inner", FILE, LINE + 40, entry) for entry in (held.inner if held is not None else ())
+        ]
+        called = self.world.chance.random() < 0.5
+        frames = (*inner, PythonFrame("p", FILE, LINE, called), PythonFrame("q", FILE, LINE + 1))
+        return PythonThread(tid, frames, holds_gil=self.world.chance.random() < 0.5)
 
-    stack_while_held = stack
-
-    @property
-    def hears_python(self) -> bool:
-        return self.world.debugpy_alive
+    def python_threads(self) -> list[PythonThread]:
+        return [self.python_thread(tid) for tid in self.world.threads.values()]
 
     async def _look(self) -> None:
-        await asyncio.sleep(self.world.delay())
-        if not self.world.gdb_alive:
+        world = self.world
+        await asyncio.sleep(world.delay())
+        if world.runs and FOR_A_FRONT_END.get():
+            raise CommandError("gdb: Selected thread is running.")
+        if not world.gdb_alive:
             raise CommandError("gdb is gone")
-        if self.world.killed or self.world.chance.random() < 0.02:
+        if world.killed or world.chance.random() < 0.02:
             raise CommandError("gdb: Couldn't get registers: No such process")
-        if self.world.held is None and self.world.alive and not self.world.detached:
-            self.world.broken.append("a thread was looked at while it ran")
-
-    async def ask(self, request: Any, deadline: float = 20.0) -> Any:
-        """As the real one: gives way to a native stop."""
-        session = self.session
-        if not self.world.debugpy_alive:
-            raise WrongState("debugpy is not connected to the target")
-        if session.native_held.is_set():
-            raise WrongState("gdb holds the target")
-        assert session.python is not None
-        answer = asyncio.ensure_future(session.python.request(request))
-        held = asyncio.ensure_future(session.native_held.wait())
-        try:
-            await asyncio.wait({answer, held}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-            raise
-        finally:
-            held.cancel()
-        if answer.done():
-            return answer.result()
-        session.loop.put(answer_owed)
-        answer.add_done_callback(self._late_answer)
-        raise WrongState("a native stop came before debugpy's answer")
-
-    def _late_answer(self, answer: asyncio.Future[Any]) -> None:
-        self.session.loop.put(answer_came)
-        if not answer.cancelled():
-            answer.exception()  # who asked has given up
-
-    async def python_place(self, number: int) -> PythonPosition:
-        trace = await self.ask(stack_trace(number, levels=1))
-        return PythonPosition(
-            PID, trace.frames, trace.total, PythonFrame(trace.frames[0].function, "/x.py", 3)
-        )
-
-    async def python_hold(self, tid: int) -> PythonHold:
-        for hold in self.session.python_holds.values():
-            if hold.tid == tid:
-                return hold
-        raise WrongState("the thread is in native code")
+        if world.runs:
+            world.broken.append("a thread was looked at while it ran")
 
 
 @dataclass
-class FakeBreakpoints:
-    """One of the user's breakpoints in each language."""
+class MarkedHits:
+    """The session's own, and the account of it. A stop that counts is told with its mark."""
 
     world: World
-    unheard: int | None = None
-    bound: int = 0
-
-    async def libraries_changed(self) -> None:
-        await asyncio.sleep(self.world.delay())
-        if self.world.held is None and self.world.alive and self.world.gdb_alive and not self.world.detached:
-            self.world.broken.append("breakpoints were bound while the program ran")
-        if self.world.chance.random() < 0.02:
-            raise CommandError("gdb: Cannot access memory")
-        self.bound += 1
-
-    async def program_replaced(self) -> None:
-        await self.libraries_changed()
-
-    def all(self) -> list[Breakpoint]:
-        spec = BreakpointSpec("x.py:3", BreakpointKind.PYTHON_LINE, "x.py", 3)
-        return [Breakpoint(1, spec, BreakpointState.VERIFIED)]
-
-    def report_unbound(self) -> None:
-        return None
-
-    def report_log_failures(self) -> None:
-        return None
-
-
-@dataclass
-class FakeHits:
-    """Which stops at breakpoints count."""
-
-    world: World
+    real: NativeHits
     asked: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def of_gdb(self) -> set[int]:
+        return self.real.of_gdb
+
     async def at_breakpoint(self, event: NativeStopped) -> Met:
-        await asyncio.sleep(self.world.delay())
         assert event.cause in (StopCause.BREAKPOINT, StopCause.WATCHPOINT)
-        if event.gdb_breakpoint != USERS:
-            return (), None
-        self.asked[event.words] = self.asked.get(event.words, 0) + 1
-        if self.asked[event.words] > 1:
-            self.world.broken.append(f"{event.words} was counted twice")
-        return (1,), event.words
+        owners, description = await self.real.at_breakpoint(event)
+        if not owners or not event.words:
+            return owners, description
+        _count(self.asked, event.words, self.world)
+        return owners, event.words
 
     async def at_signal(self, event: NativeStopped) -> tuple[Met, bool]:
-        return ((), event.words), False
+        (owners, _), asked = await self.real.at_signal(event)
+        return (owners, event.words), asked
 
 
 @dataclass
-class FakePythonHits:
-    """Which stops of debugpy count."""
+class MarkedPythonHits:
+    """The same for stops of debugpy."""
 
     world: World
+    real: PythonHits
     asked: dict[str, int] = field(default_factory=dict)
 
     async def at_stop(self, hold: PythonHold) -> Met | None:
-        await asyncio.sleep(self.world.delay())
-        mark = hold.event.description or ""
-        if hold.event.cause is PythonCause.EXCEPTION and not mark:
-            return None
-        self.asked[mark] = self.asked.get(mark, 0) + 1
-        if mark and self.asked[mark] > 1:
-            self.world.broken.append(f"{mark} was counted twice")
-        return ((1,) if mark else ()), mark or None
+        met = await self.real.at_stop(hold)
+        mark = hold.event.description
+        if not mark or met is None or not met[0]:
+            return met
+        _count(self.asked, mark, self.world)
+        return met[0], mark
 
 
-@dataclass
-class FakeFreezer:
-    world: World
-    frozen: set[int] = field(default_factory=set)
-
-    def check_runs(self, tid: int) -> None:
-        return None
-
-    async def park(self) -> None:
-        await asyncio.sleep(self.world.delay())
-
-    release = thaw_all = park
+def _count(asked: dict[str, int], mark: str, world: World) -> None:
+    asked[mark] = asked.get(mark, 0) + 1
+    if asked[mark] > 1:
+        world.broken.append(f"{mark} was counted twice")
 
 
 @dataclass
@@ -267,24 +188,34 @@ class FakeWatch:
 
 @dataclass
 class FakeProbe:
+    """Arms debugpy, which may be gone, or not be able to."""
+
     world: World
 
-    async def arm(self, gdb_thread: int, command: str) -> bool:
+    async def arm(self, gdb_thread: int, command: str) -> int:
         await asyncio.sleep(self.world.delay())
-        return self.world.debugpy_alive and self.world.chance.random() < 0.8
+        if not self.world.debugpy_alive or self.world.chance.random() < 0.2:
+            return 0
+        self.world.python_step = command
+        return self.world.chance.choice((1, 2, 3))
 
     async def hear(self, gdb_thread: int, number: int) -> bool:
+        await asyncio.sleep(self.world.delay())
         return True
 
 
+@dataclass
 class FakeHandlers:
-    """No function catches anything."""
+    """A function of the stack may catch an exception."""
 
-    async def pads(self, frames: Sequence[NativeFrame], rules: Any) -> tuple[()]:
-        return ()
+    chance: random.Random
+
+    async def pads(self, frames: Sequence[NativeFrame], rules: Any) -> tuple[Pad, ...]:
+        is_cxx = self.chance.random() < 0.5
+        return (Pad(0x600, 64, 1, 1, is_cxx),) if self.chance.random() < 0.3 else ()
 
     def begin_catch(self, module: object) -> list[int]:
-        return []
+        return [0x680]
 
 
 class FakeCode:

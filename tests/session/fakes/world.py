@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from dualdbg.backends.events import (
     EngineEnded,
@@ -21,32 +22,63 @@ from dualdbg.backends.events import (
 )
 from dualdbg.errors import CommandError
 
-PID = 1000
-USERS = 7  # gdb's number of the user's breakpoint
-INTERNAL = 8  # of one that nobody is to see
+PID = 5_000_000  # no process of this machine has so great a number
+INTERNAL = 8  # gdb's number of a breakpoint that nobody is to see
+FILE = str(Path(__file__).resolve())  # of the program's Python code: breakpoints want a file that is there
+LINE = 3  # at which it stops
 WATCH_GRACE = 2.0  # seconds until the watcher tells an end of which gdb says nothing
 MAIN = 1  # gdb's number of the main thread, and debugpy's
+WORKER = 2
+TIDS = {MAIN: PID, WORKER: PID + 1}
+
+
+@dataclass
+class Point:
+    """A breakpoint of gdb's that the program may meet."""
+
+    cause: StopCause = StopCause.BREAKPOINT
+    enabled: bool = True
 
 
 @dataclass
 class Held:
-    """A thread that debugpy holds. ``counts``: the user is to see it."""
+    """A thread that debugpy holds. ``counts``: the user is to see it.
+
+    ``depth``: the number of its Python frames. ``inner``: of each function that it is just leaving, whether C code had
+    called it. ``changes``: see :class:`World`.
+    """
 
     cause: PythonCause
     counts: bool
     mark: str
+    depth: int
+    inner: tuple[bool, ...]
+    changes: int
     told: bool = False
 
 
 @dataclass
 class World:
-    """The truth. ``held`` is what gdb stopped for, None while it lets the program run."""
+    """The truth. ``held`` is what gdb stopped for, None while it lets the program run.
+
+    ``changes`` counts how often a breakpoint of the user's was removed or switched off: a stop that came before may
+    be for nobody any more. ``wants`` and ``wants_in_python`` say of a breakpoint, by the engine's number, whether the
+    user has it, as the session knows, and no condition is looked at before it counts.
+    """
 
     chance: random.Random
     report: Callable[[EngineEvent], None] = lambda event: None
+    wants: Callable[[int], bool] = lambda number: False
+    wants_in_python: Callable[[int], bool] = lambda number: False
+    changes: int = 0
+    points: dict[int, Point] = field(default_factory=dict)  # of gdb, by its numbers
+    lines: tuple[int, ...] = ()  # debugpy's numbers of the breakpoints that it has
+    threads: dict[int, int] = field(default_factory=lambda: dict(TIDS))  # OS thread ids by gdb's numbers
+    parked: set[int] = field(default_factory=set)  # gdb's numbers
     held: NativeStopped | None = None
     mark: str | None = None  # of a native stop that the user is to see
     mark_told: bool = True
+    mark_changes: int = 0  # ``changes`` when that stop came
     python: dict[int, Held] = field(default_factory=dict)
     alive: bool = True
     watched: bool = False  # it was forked off a program that is followed: its end is told by a watcher too
@@ -54,14 +86,16 @@ class World:
     takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
     pause_owed: bool = False  # the user wants a stop, and has not got one since
     ctrl_c_owed: bool = False  # the same, by a Ctrl-C; that counts while nobody changes whose it is
-    met_in_calls: set[str | None] = field(default_factory=set)  # stops that the user's own calls have met
+    met_in_call: bool = False  # a call of the user's has met the stop
+    stops: int = 0  # of gdb
     gdb_alive: bool = True
     debugpy_alive: bool = True
     detached: bool = False
     pending_interrupt: str | None = None  # who sent the SIGINT that has not been delivered
     interrupt_sender: str | None = None  # of the SIGINT at which gdb stopped
     owes_interrupt: bool = False  # somebody else has sent the program a SIGINT, and it has not got one since
-    step_breakpoints: dict[int, str] = field(default_factory=dict)
+    # gdb's numbers of threads, by those of breakpoints.
+    step_breakpoints: dict[int, int] = field(default_factory=dict)
     stepping: str | None = None  # how gdb steps
     python_step: str | None = None
     count: int = 0
@@ -80,6 +114,15 @@ class World:
         """A moment of an engine, in seconds: often none, sometimes long enough for anything to come between."""
         return self.chance.choice((0.0, 0.0, 0.001, 0.003, 0.02))
 
+    def thread(self) -> int:
+        """A thread that runs. One that is parked does nothing."""
+        running = [number for number in self.threads if number not in self.parked]
+        return self.chance.choice(running or [MAIN])
+
+    def changed(self) -> None:
+        """The user takes a breakpoint away, or switches it off."""
+        self.changes += 1
+
     def new_mark(self, kind: str) -> str:
         self.count += 1
         mark = f"{kind} {self.count}"
@@ -93,23 +136,40 @@ class World:
             self.stops_of_user.discard(mark or "")
             return
         self.held, self.mark, self.mark_told = stop, mark, mark is None
+        self.mark_changes = self.changes
         self.stepping = None
+        self.stops += 1
         self.thawed.clear()
         self.report(stop)
 
-    def hit(self, number: int, cause: StopCause = StopCause.BREAKPOINT) -> None:
-        """The program arrives at one of gdb's breakpoints or watchpoints."""
-        mark = self.new_mark("native") if number == USERS else None
-        self.stop_natively(NativeStopped(cause, PID, MAIN, 0x100, number, words=mark or ""), mark)
+    def hit(self, number: int) -> None:
+        """The program arrives at a breakpoint or watchpoint of gdb."""
+        cause = self.points[number].cause if number in self.points else StopCause.BREAKPOINT
+        mark = self.new_mark("native") if self.wants(number) else None
+        # The thread that makes the step: most often it is there first.
+        wanted = self.step_breakpoints.get(number)
+        steps = wanted in self.threads and wanted not in self.parked and self.chance.random() < 0.8
+        gdb_thread = wanted if steps and wanted is not None else self.thread()
+        tid = self.threads[gdb_thread]
+        self.stop_natively(NativeStopped(cause, tid, gdb_thread, 0x100, number, words=mark or ""), mark)
 
     def get_signal(self) -> None:
         """A signal arrives that is shown to the user."""
         mark = self.new_mark("signal")
-        stop = NativeStopped(StopCause.SIGNAL, PID, 2, 0x100, signal="SIGUSR1", words=mark)
+        gdb_thread = self.thread()
+        tid = self.threads[gdb_thread]
+        stop = NativeStopped(StopCause.SIGNAL, tid, gdb_thread, 0x100, signal="SIGUSR1", words=mark)
         self.stop_natively(stop, mark)
 
     def change(self, cause: StopCause) -> None:
-        """A library comes or goes, or the program replaces itself with another."""
+        """A library comes or goes, or the program replaces itself with another, which has one thread."""
+        if cause is StopCause.EXEC:
+            if MAIN in self.parked:
+                return
+            self.threads = {MAIN: PID}
+            self.points.clear()
+            self.step_breakpoints.clear()
+            self.parked.clear()
         self.stop_natively(NativeStopped(cause, PID, MAIN))
 
     def fork(self) -> None:
@@ -124,7 +184,7 @@ class World:
         if number is not None:
             self.held = None
             self.hit(number)
-            self.met_in_calls.add(self.mark)
+            self.met_in_call = True
 
     def be_killed(self) -> None:
         """Somebody ends the program with SIGKILL. gdb notices at once only while it lets the program run."""
@@ -160,11 +220,19 @@ class World:
             self.ctrl_c_owed = True
         self.stop_natively(NativeStopped(StopCause.SIGNAL, PID, MAIN, 0x300, signal="SIGINT"))
 
-    def stop_in_python(self, number: int, cause: PythonCause, counts: bool) -> None:
+    def stop_in_python(self, cause: PythonCause) -> None:
+        """debugpy holds a thread, in a function that may just be back from others."""
+        if cause is PythonCause.BREAKPOINT and not self.lines:
+            return
+        number = self.thread()
+        breakpoints = (self.chance.choice(self.lines),) if cause is PythonCause.BREAKPOINT else ()
+        counts = any(map(self.wants_in_python, breakpoints))
         mark = self.new_mark("python") if counts else ""
-        self.python[number] = Held(cause, counts, mark)
+        inner = tuple(self.chance.random() < 0.5 for _ in range(self.chance.choice((0, 0, 1, 2))))
+        depth = self.chance.choice((1, 1, 2, 3))
+        self.python[number] = Held(cause, counts, mark, depth, inner, self.changes)
         self.python_step = None
-        self.report(PythonStopped(cause, number, description=mark, breakpoints=(1,) if counts else ()))
+        self.report(PythonStopped(cause, number, description=mark, breakpoints=breakpoints))
 
     def exit(self) -> None:
         if not self.alive:
@@ -196,14 +264,15 @@ class World:
         if self.killed:
             self.exit()
             return
-        if self.mark is not None and not self.mark_told and self.alive:
+        lost = self.mark is not None and not self.mark_told and self.mark_changes == self.changes
+        if lost and self.alive:
             self.broken.append(f"{how}: the stop {self.mark} was never told")
         if signal and not self.owes_interrupt and self.takes_interrupts:
             self.broken.append(f"{how}: the program got a SIGINT that nobody had sent it")
         if signal:  # what came since is owed as well
             self.owes_interrupt = self.pending_interrupt == "other"
         self.interrupt_sender = None
-        self.held = self.mark = None
+        self.held, self.mark, self.met_in_call = None, None, False
         self.thawed.set()
         if self.pending_interrupt is not None:
             asyncio.get_running_loop().call_soon(self._deliver_if_running)

@@ -1,0 +1,240 @@
+"""A gdb that keeps its protocol's promises about a world, each answer after a moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dualdbg.backends.events import StopCause
+from dualdbg.backends.native import Access, Move, ReturnAddress, StepEndNumbers
+from dualdbg.errors import CommandError, EngineLost
+
+from .world import Point, World
+
+GDB_PID = 4242
+_SYSTEM_CALL = b"\x90\x0f\x05"
+
+
+class FakeGdb:
+    """Commands are taken in the order in which they were given, one at a time, as gdb takes them from its pipe.
+
+    What was given is carried out, also when nobody waits for it any more.
+    """
+
+    version = "13.1"
+    pid = GDB_PID
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._pipe = asyncio.Lock()
+        self._number = 100
+        self.closed = False
+
+    @property
+    def running(self) -> bool:
+        return self._world.held is None
+
+    async def _command(self, act: Callable[[], Any] = lambda: None) -> Any:
+        given = asyncio.ensure_future(self._carry_out(act))
+        try:
+            return await asyncio.shield(given)
+        except asyncio.CancelledError:
+            given.add_done_callback(lambda done: done.cancelled() or done.exception())
+            raise
+
+    async def _carry_out(self, act: Callable[[], Any]) -> Any:
+        async with self._pipe:
+            await asyncio.sleep(self._world.delay())
+            if not self._world.gdb_alive or self.closed:
+                raise EngineLost("gdb is gone")
+            done = act()
+        await asyncio.sleep(self._world.delay())  # the answer's way back
+        return done
+
+    def _let_run(self, how: str, signal: bool = False) -> None:
+        world = self._world
+        if not world.alive:
+            raise CommandError("gdb: No such process")
+        world.let_run(how, signal)
+
+    async def resume(self) -> None:
+        def go() -> None:
+            if not self._world.killed and self._world.chance.random() < 0.02:
+                raise CommandError("gdb: Cannot insert breakpoint 1")
+            self._let_run("resume")
+
+        await self._command(go)
+
+    async def resume_with_signal(self, name: str) -> None:
+        await self._command(lambda: self._let_run("resume with signal", signal=True))
+
+    async def move(self, move: Move, gdb_thread: int | None = None, level: int = 0) -> None:
+        def go() -> None:
+            if self._world.chance.random() < 0.05:
+                raise CommandError("gdb: Cannot execute this command")
+            self._let_run(move.name)
+            if move is not Move.CONTINUE:
+                self._world.stepping = move.name
+
+        await self._command(go)
+
+    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
+        return await self._command(lambda: ReturnAddress(0x180, 64))
+
+    async def interrupt(self) -> None:
+        def send() -> None:
+            if self._world.chance.random() < 0.03:
+                raise CommandError("gdb: Cannot execute this command")
+            if self._world.runs or self._world.chance.random() < 0.5:
+                self._world.interrupt_for_gdb()
+
+        await self._command(send)
+
+    async def sent_by_terminal(self) -> bool:
+        def sender() -> bool:
+            who = self._world.interrupt_sender
+            if who is None:
+                raise CommandError("gdb: Unable to read siginfo")
+            return who == "terminal"
+
+        return await self._command(sender)
+
+    async def fault_address(self) -> int | None:
+        return await self._command(lambda: None)
+
+    async def threads(self) -> dict[int, int]:
+        return await self._command(lambda: dict(self._world.threads))
+
+    async def call(self, number: int | None) -> None:
+        """Run a function of the program, which meets this breakpoint."""
+        held = self._world.held
+        await self._command(lambda: self._world.call(held, number))
+
+    async def kill(self) -> None:
+        await self._command(lambda: self._world.exit() if self._world.killed else None)
+
+    async def detach(self) -> None:
+        def let_go() -> None:
+            world = self._world
+            if world.held is None and world.alive:
+                world.broken.append("detach: gdb does not hold the target")
+            world.detached = True
+            world.held = None
+            world.thawed.set()
+
+        await self._command(let_go)
+
+    def wake(self) -> None:
+        pass
+
+    async def close(self, grace: float = 2.0) -> bool:
+        """gdb lets go of what it was attached to when it ends."""
+        self.closed = True
+        self._world.detached = self._world.detached or self._world.gdb_alive
+        self._world.held = None
+        self._world.thawed.set()
+        return True
+
+    # -- breakpoints of the user -------------------------------------------------------------------
+
+    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
+        return await self._command(self._new_point)
+
+    async def watch(self, address: int, size: int, access: Access) -> int:
+        return await self._command(lambda: self._new_point(StopCause.WATCHPOINT))
+
+    def _new_point(self, cause: StopCause = StopCause.BREAKPOINT) -> int:
+        if self._world.chance.random() < 0.05:
+            raise CommandError("gdb: Cannot access memory")
+        self._number += 1
+        self._world.points[self._number] = Point(cause)
+        return self._number
+
+    async def delete_breakpoint(self, number: int) -> None:
+        await self._command(lambda: self._world.points.pop(number, None))
+
+    async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        def switch() -> None:
+            if number in self._world.points:
+                self._world.points[number].enabled = enabled
+
+        await self._command(switch)
+
+    async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
+        await self._command()
+
+    async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
+        def look() -> bool:
+            if self._world.chance.random() < 0.1:
+                raise CommandError('gdb: No symbol "x" in current context.')
+            return self._world.chance.random() < 0.5
+
+        return await self._command(look)
+
+    # -- threads that are kept from running --------------------------------------------------------
+
+    async def read_memory(self, address: int, length: int) -> bytes:
+        return await self._command(lambda: _SYSTEM_CALL)
+
+    async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
+        await self._command(lambda: self._set_parked(gdb_threads))
+
+    async def unpark(self) -> None:
+        await self._command(lambda: self._set_parked(()))
+
+    def _set_parked(self, gdb_threads: Sequence[int]) -> None:
+        if self._world.killed:
+            raise CommandError("gdb: Couldn't write registers: No such process.")
+        if self._world.runs:
+            self._world.broken.append("threads were parked while the program ran")
+        self._world.parked = set(gdb_threads)
+
+    # -- what is kept of values --------------------------------------------------------------------
+
+    def forget_values(self) -> None:
+        pass
+
+    # -- breakpoints of a step: what they catch is up to the world ---------------------------------
+
+    def _set_breakpoint(self, gdb_thread: int) -> int:
+        self._number += 1
+        self._world.step_breakpoints[self._number] = gdb_thread
+        return self._number
+
+    async def architecture(self) -> str:
+        return "x86-64"
+
+    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
+        return await self._command(lambda: list(addresses))
+
+    async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
+        return await self._command(lambda: [self._set_breakpoint(gdb_thread) for _ in addresses])
+
+    async def insert_step_ends(
+        self,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int]],
+        catches: Sequence[tuple[int, int]],
+    ) -> StepEndNumbers:
+        def set_them() -> StepEndNumbers:
+            if self._world.chance.random() < 0.2:
+                raise CommandError("gdb: cannot access memory")
+            return StepEndNumbers(
+                tuple(self._set_breakpoint(gdb_thread) for _ in returns),
+                tuple(self._set_breakpoint(gdb_thread) for _ in pads),
+                tuple(self._set_breakpoint(gdb_thread) for _ in catches),
+            )
+
+        return await self._command(set_them)
+
+    async def registers(self, gdb_thread: int, names: Sequence[str]) -> dict[str, int]:
+        return await self._command(lambda: dict.fromkeys(names, 256))
+
+    async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
+        def delete() -> None:
+            for number in numbers:
+                self._world.step_breakpoints.pop(number, None)
+
+        await self._command(delete)
