@@ -34,6 +34,15 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
+def only_table(folder: Path, version: str) -> Path:
+    """Have the copy know PyTorch 2.13 as this version, and no other."""
+    path = (folder / TABLE).rename(folder / TABLE.with_name(f"torch-{version}.json"))
+    for other in path.parent.glob("*.json"):
+        if other != path:
+            other.unlink()
+    return path
+
+
 def change(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
     path = folder / TABLE
     table = json.loads(path.read_text())
@@ -92,8 +101,34 @@ def test_the_true_table_is_believed(copy: Path, tmp_path: Path) -> None:
     assert "refused" not in outcome.output(1)
 
 
+WHY_REFUSED = """
+import json
+from dualdbg_helpers import context
+from dualdbg_helpers.layout import choose, selfcheck
+
+target = context.current()
+make = lambda chain: type(target)(
+    target.memory, target.mappings, chain, target.demangle, target.installation, target.limits
+)
+names = sorted(path.name for path in choose.TABLES.glob("*.json"))
+print(json.dumps({name: selfcheck.problem_of(choose.read(name, "tried"), [], make) for name in names}))
+"""
+
+
+def test_the_tables_of_other_versions_are_refused(tmp_path: Path) -> None:
+    """The checks tell each release that has a table from this one, by what lies in the running library."""
+    script = tmp_path / "why_refused.py"
+    script.write_text(WHY_REFUSED)
+    outcome = run_gdb(PROGRAM, [f"source {script}"], tmp_path)
+    problems = json.loads(outcome.output(0).splitlines()[-1])
+    assert len(problems) > 5
+    assert problems.pop(TABLE.name) is None
+    for name, problem in problems.items():
+        assert problem is not None and "does not fit" in problem, name
+
+
 def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> None:
-    (copy / TABLE).rename(copy / TABLE.with_name("torch-1.0.0.json"))
+    only_table(copy, "1.0.0")
     commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
     outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
     assert "no compiler 'no-such-compiler'" in outcome.error(1)
@@ -103,7 +138,7 @@ def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> No
 
 def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: Path) -> None:
     """On a machine without a compiler: it must fit what can be checked, and every answer says what it is."""
-    (copy / TABLE).rename(copy / TABLE.with_name("torch-2.12.0.json"))
+    only_table(copy, "2.12.0")
     (copy / TABLE.with_name("torch-2.20.0.json")).write_text(
         '{"torch": "2.20.0", "records": {}, "enums": {}}'
     )
@@ -122,7 +157,7 @@ def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: P
 
 
 def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path, tmp_path: Path) -> None:
-    path = (copy / TABLE).rename(copy / TABLE.with_name("torch-2.12.0.json"))
+    path = only_table(copy, "2.12.0")
     table = json.loads(path.read_text())
     table["records"]["c10::TensorImpl"][1]["numel_"][0] += 8
     path.write_text(json.dumps(table))
@@ -134,7 +169,7 @@ def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Pa
 
 @pytest.mark.slow
 def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path, cache: dict[str, str]) -> None:
-    (copy / TABLE).rename(copy / TABLE.with_name("torch-1.0.0.json"))
+    only_table(copy, "1.0.0")
     commands = ["dualdbg-json tensor {tensor} --data"]
     is_new = not any(Path(cache["XDG_CACHE_HOME"]).iterdir())
     for compiles in (is_new, False):

@@ -28,7 +28,7 @@ def table(version):
     minor = ".".join(version.split(".")[:2])
     for name in [f"torch-{version}.json"] + [n for n in names if n.startswith(f"torch-{minor}.")]:
         if name in names:
-            return _read(name, "checked against the process")
+            return read(name, "checked against the process")
     return None
 
 
@@ -44,7 +44,7 @@ def nearest_table(version):
     if not near:
         return None
     name = known[min(near, key=lambda one: (abs(one[1] - wanted[1]), one[1]))]
-    return _read(name, f"the nearest to {version}; what could be checked fits the process, the rest may not")
+    return read(name, f"the nearest to {version}; what could be checked fits the process, the rest may not")
 
 
 def _numbers(version):
@@ -53,7 +53,8 @@ def _numbers(version):
     return (int(found[1]), int(found[2])) if found else None
 
 
-def _read(name, belief):
+def read(name, belief):
+    """The table in the file ``name``; ``belief`` says in its source how far it is to be believed."""
     found = json.loads((TABLES / name).read_text(encoding="utf-8"))
     return Layout("table for torch {}, {}".format(found["torch"], belief), found["records"], found["enums"])
 
