@@ -34,7 +34,7 @@ TIDS = {MAIN: PID, WORKER: PID + 1}
 
 @dataclass
 class Point:
-    """A breakpoint of gdb's that the program may meet."""
+    """A breakpoint of gdb that the program may meet."""
 
     cause: StopCause = StopCause.BREAKPOINT
     enabled: bool = True
@@ -61,7 +61,7 @@ class Held:
 class World:
     """The truth. ``held`` is what gdb stopped for, None while it lets the program run.
 
-    ``changes`` counts how often a breakpoint of the user's was removed or switched off: a stop that came before may
+    ``changes`` counts how often a breakpoint of the user was removed or switched off: a stop that came before may
     be for nobody any more. ``wants`` and ``wants_in_python`` say of a breakpoint, by the engine's number, whether the
     user has it, as the session knows, and no condition is looked at before it counts.
     """
