@@ -57,8 +57,8 @@ def _debug(debugpy: Any, editor: socket.socket) -> None:
     debugpy.configure(subProcess=False)  # a child's pydevd would need the adapter's ports
     import pydevd  # type: ignore[import-not-found]  # debugpy's, which has put it on the path
 
-    bootstrap = runpy.run_path(str(_TARGET / "bootstrap" / "sitecustomize.py"), run_name="dualdbg_bootstrap")
-    os.register_at_fork(after_in_child=bootstrap["leave_forked_child"])
+    changes = runpy.run_path(str(_TARGET / "bootstrap" / "dualdbg_pydevd.py"), run_name="dualdbg_pydevd")
+    os.register_at_fork(after_in_child=changes["leave_forked_child"])
     pydevd.start_client = lambda host, port: editor
     debugpy.connect(editor.getsockname())
     debugpy.wait_for_client()
