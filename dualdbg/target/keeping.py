@@ -51,10 +51,11 @@ class KeptProgram:
         self._listening: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    def fork(self) -> None:
+    def fork(self, own_group: bool) -> None:
         """For a child of dualdbg to call before exec, with all signals blocked: it returns in the program.
 
-        The child itself becomes the keeper. Raises OSError when there can be no program.
+        The child itself becomes the keeper. ``own_group``: the program is going to make a process group of its own, in
+        our session. Raises OSError when there can be no program.
         """
         link = self._theirs.fileno()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored the kernel keeps no status
@@ -69,8 +70,14 @@ class KeptProgram:
                 self._ptrace(_PTRACE_TRACEME, 0, None, None)
             return
         try:
-            # In our session: the program's group has a parent there, as job control wants it.
-            os.setpgid(0, 0)
+            # A process group whose members have no parent in another group of their session is orphaned: terminal
+            # stops (SIGTSTP) are discarded there, and when it becomes so with a stopped member the kernel hangs all of
+            # it up (setpgid(2), credentials(7)). A group of the program's own needs the keeper as that parent; our
+            # group, where it stays else, is what it was without us only if the keeper is in another session.
+            if own_group:
+                os.setpgid(0, 0)
+            else:
+                os.setsid()
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
                 signal.signal(number, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])

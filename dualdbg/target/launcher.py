@@ -310,7 +310,7 @@ def _between_fork_and_exec(
     reset = ours | (ignored - IGNORED_AT_START)
 
     def prepare() -> None:
-        kept.fork()
+        kept.fork(own_group=terminal is not None and not own_terminal)
         restore_limit()
         name_us()
         if own_terminal:

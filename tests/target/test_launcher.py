@@ -252,6 +252,30 @@ def test_the_keeper_ends_with_the_target() -> None:
     asyncio.run(run())
 
 
+# A job whose group is orphaned (cron, a service, setsid), with a stopped process in it: whose end makes the group
+# orphaned anew hangs all of it up, the script and us too.
+_SCRIPT = """
+trap 'echo HUP' HUP
+"$0" -c 'import os; os.kill(os.getpid(), 19)' </dev/null >/dev/null 2>&1 &
+other=$!
+while [ "$(cut -d' ' -f3 /proc/$other/stat)" != T ]; do :; done
+"$@"
+echo "status $?"
+kill -9 $other
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["-c"], ["-m", "dualdbg", "run", "--batch", "-c"]], ids=["python", "dualdbg"]
+)
+def test_the_end_of_the_program_hangs_nobody_up(command: list[str]) -> None:
+    done = subprocess.run(
+        ["sh", "-c", _SCRIPT, sys.executable, sys.executable, *command, "print('done')"],
+        start_new_session=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE,
+    )  # fmt: skip
+    assert "done" in done.stdout and done.stdout.endswith("status 0\n") and "HUP" not in done.stdout, done
+
+
 def test_output_to_a_descriptor(tmp_path: Path) -> None:
     async def run() -> None:
         with (tmp_path / "out").open("wb") as file:
