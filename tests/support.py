@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,16 @@ def wait_until(predicate: Callable[[], T], seconds: float = 60.0, what: str = ""
             pytest.fail(f"not within {seconds} s: {what or getattr(predicate, '__name__', predicate)}")
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
+
+
+def keep_output_at_ctrl_c() -> None:
+    """For a child on a terminal of its own: Ctrl-C there throws nothing away of what was printed (termios(3), NOFLSH).
+
+    Without it the kernel flushes what the test has not read yet: whether the answer of a moment ago is lost is chance.
+    """
+    modes = termios.tcgetattr(0)
+    modes[3] |= termios.NOFLSH
+    termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
 def is_running(pid: int) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import pexpect
 import psutil
 
+from tests import support
 from tests.support import ROOT, name_of, wait_until
 
 SECONDS = 180.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
@@ -179,6 +180,7 @@ class Terminal:
             encoding="utf-8",
             timeout=SECONDS,
             dimensions=(40, columns),
+            preexec_fn=support.keep_output_at_ctrl_c,
         )
         self.child.delaybeforesend = None
 

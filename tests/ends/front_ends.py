@@ -14,6 +14,7 @@ from typing import Any
 
 import pexpect
 
+from tests import support
 from tests.cli.driver import DUALDBG, environment
 from tests.dap.client import Client, StdioAdapter
 from tests.dap.test_launch import Terminals
@@ -77,6 +78,7 @@ def on_a_terminal(*options: str) -> Start:
             codec_errors="replace",
             timeout=SECONDS,
             dimensions=(40, 100),
+            preexec_fn=support.keep_output_at_ctrl_c,
         )
 
         log = child.logfile_read = io.StringIO()

@@ -76,6 +76,7 @@ def test_layers_above(
     assert len(missed) <= (1 - REACHED) * len(bound), missed
 
 
+@pytest.mark.exhaustive
 def test_one_stop_a_call(
     table: OperatorTable, torch_directory: Path, calls: list[dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ class Screen:
             encoding="utf-8",
             timeout=30,
             echo=False,
+            preexec_fn=support.keep_output_at_ctrl_c,
         )
         self.tty.expect("target is there")
 

@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from dualdbg.protocol import dap
-from dualdbg.shared.python_versions import NAMES
 from dualdbg.vscode.folder import set_member
 from dualdbg.vscode.jsonc import parse
+from tests import rows
 from tests.dap.client import Client
 from tests.dap.test_admission import NOBODY, as_root, by_nobody, run_by_nobody
 from tests.support import ROOT, other_interpreter, require
@@ -163,7 +163,7 @@ print(work([1, 2]), flush=True)
 """
 
 
-@pytest.mark.parametrize("version", NAMES)
+@pytest.mark.parametrize("version", rows.versions())
 def test_the_python_half(version: str, start: Start) -> None:
     """What an editor asks for: breakpoints, values, steps. Without an adapter it speaks to pydevd itself."""
     waiting = start(PROGRAM, python=other_interpreter(version))
