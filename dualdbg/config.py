@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import errno
-import os
 import shlex
-import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,6 +14,7 @@ from typing import Any
 from .errors import ConfigError, UsageError
 from .folders import expanded
 from .model import STEP_LAYERS, Layer, Notice
+from .source_files import read_regular
 from .trust import objection
 
 if sys.version_info >= (3, 11):
@@ -170,27 +168,15 @@ def _objection_to_folder(folder: Path) -> str | None:
 def _mentions_us(path: Path) -> bool:
     """Whether a file of another user seems to have a section for dualdbg; no more of it is read."""
     try:
-        return path.is_file() and b"dualdbg" in _read(path, _MOST_OF_OTHERS)
+        return path.is_file() and b"dualdbg" in read_regular(path, _MOST_OF_OTHERS)
     except OSError:
         return False
-
-
-def _read(path: Path, most: int = -1) -> bytes:
-    """The content of a regular file. Raises OSError for anything that could make us wait, such as a pipe."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(number, os.strerror(number))
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(most)
 
 
 def _read_section(path: Path, section: tuple[str, ...]) -> dict[str, Any] | None:
     """The table for dualdbg in the file; None without the file or the table."""
     try:
-        data = _read(path)
+        data = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -80,7 +80,11 @@ KNOWN_REQUESTS = frozenset(
 
 @dataclass(frozen=True)
 class DebugpyOptions:
-    """What debugpy is told when it connects. It never stops in ``hidden_files``."""
+    """What debugpy is told when it connects.
+
+    It never stops in ``hidden_files``, whatever ``rules`` the user adds by ``extra``: a rule that names a file comes
+    before those with a pattern in it (pydevd's _convert_rules_to_exclude_filters).
+    """
 
     launched: bool = True
     just_my_code: bool = True
@@ -98,11 +102,14 @@ class DebugpyOptions:
             "redirectOutput": False,
             "subProcess": False,
             "dualdbgLimit": CODE_LIMIT,
-            "rules": [{"path": path, "include": False} for path in self.hidden_files],
             "pathMappings": [
                 {"localRoot": local, "remoteRoot": remote} for local, remote in self.path_mappings
             ],
             **self.extra,
+            "rules": [
+                *({"path": path, "include": False} for path in self.hidden_files),
+                *self.extra.get("rules", ()),
+            ],
         }
 
 

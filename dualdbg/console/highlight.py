@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-import linecache
 
+from ..source_files import source_text
 from ..terminal_text import visible_text
 
 _LARGEST = 400_000  # characters; a longer file is shown without colours rather than late
@@ -12,15 +12,14 @@ _LARGEST = 400_000  # characters; a longer file is shown without colours rather 
 
 def highlight(file: str, first: int, lines: list[str]) -> list[str]:
     """``lines``, which begin at line ``first`` of ``file``, with the terminal's own sixteen colours."""
-    coloured = _coloured(file)
+    coloured = _coloured(file, visible_text(source_text(file) or ""))
     if len(coloured) < first - 1 + len(lines):
         return lines
     return list(coloured[first - 1 : first - 1 + len(lines)])
 
 
 @functools.lru_cache(maxsize=8)
-def _coloured(file: str) -> tuple[str, ...]:
-    text = visible_text("".join(linecache.getlines(file)))
+def _coloured(file: str, text: str) -> tuple[str, ...]:
     if not text or len(text) > _LARGEST:
         return ()
     from pygments import highlight as colour

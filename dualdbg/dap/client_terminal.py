@@ -47,6 +47,10 @@ class ClientTerminal(Streams):
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
         self._token = secrets.token_hex(16)
+        self._copied = wanted.redirect_output
+
+    def launch(self, what: Launch) -> Launch:
+        return replace(what, env={"PYTHONUNBUFFERED": "1", **what.env}) if self._copied else what
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
@@ -78,6 +82,7 @@ class ClientTerminal(Streams):
             "launch": {**asdict(replace(launch, env={})), "env": dict(launch.env)},
             "meeting": asdict(meeting) if meeting else None,
             "tracer": os.getpid(),
+            "copied": self._copied,
         }
         _send(writer, wanted)
         answer = await _receive(reader)
@@ -86,7 +91,7 @@ class ClientTerminal(Streams):
             raise TargetError(
                 str(answer.get("error") or "the terminal was closed"), str(answer.get("hint") or "")
             )
-        return TerminalTarget(int(answer["pid"]), reader, writer)
+        return TerminalTarget(int(answer["pid"]), reader, writer, self._connection)
 
     async def _join(
         self,
@@ -127,8 +132,11 @@ class TerminalTarget:
 
     left = 0  # what it leaves is ended by the helper: nothing is counted here
 
-    def __init__(self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: ClientPort
+    ) -> None:
         self.pid = pid
+        self._connection = connection
         self._reader, self._writer = reader, writer
         self._helper: HeldProcess | None = None
         with contextlib.suppress(ProcessLookupError):  # it has ended, which the connection says too
@@ -140,6 +148,9 @@ class TerminalTarget:
     async def _listen(self) -> None:
         """Hear how the program ends, and others that were asked for, until the helper ends."""
         while row := await _receive(self._reader):
+            if "output" in row:
+                self._connection.output(str(row["stream"]), str(row["output"]))
+                continue
             end = self._others.get(row["pid"]) if "pid" in row else self._end
             if end is not None and not end.done():
                 end.set_result(Exit(row["code"], row["signal"]))

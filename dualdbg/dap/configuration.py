@@ -47,6 +47,7 @@ class Configuration:
     env_file: str | None = None
     console: str = "internalConsole"
     title: str = "dualdbg"
+    redirect_output: bool = False
     stop_on_entry: bool = False
     just_my_code: bool | None = None
     breakpoints: tuple[str, ...] = ()
@@ -94,6 +95,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         env_file=arguments.text("envFile", None),
         console="externalTerminal" if arguments.flag("externalConsole") else console,
         title=arguments.text("consoleTitle", "dualdbg"),
+        redirect_output=arguments.flag("redirectOutput", "RedirectOutput" in flags),
         stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
         just_my_code=_just_my_code(arguments, flags),
         config=arguments.text("config", None),
@@ -107,7 +109,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         follow_by_default="subProcess" not in arguments and "followChildren" not in arguments,
         interrupt_first=arguments.text("onTerminate", "kill") == "KeyboardInterrupt",
         no_debug=arguments.flag("noDebug"),
-        debugpy={name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments},
+        debugpy=_for_debugpy(arguments, flags),
         process_id=_process_id(arguments),
         fix_ptrace=arguments.flag("fixPtrace"),
         core=arguments.text("core", None) or arguments.text("coreDumpPath", None) or None,
@@ -122,6 +124,20 @@ def _just_my_code(arguments: Arguments, flags: set[str]) -> bool | None:
     if "justMyCode" in arguments:
         return arguments.flag("justMyCode")
     return False if "DebugStdLib" in flags else None
+
+
+def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
+    arguments.objects("rules")  # a list of objects, or refused
+    told = {name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments}
+    if arguments.flag("pyramid"):
+        told["jinja"] = True  # the templates of the two are the same for debugpy
+    if flags:
+        told["debugOptions"] = sorted(flags - {"RedirectOutput"})
+    # Of a program that we start, the streams themselves are copied: what native code writes comes too.
+    told["redirectOutput"] = arguments.where == "attach" and arguments.flag(
+        "redirectOutput", "RedirectOutput" in flags
+    )
+    return told
 
 
 def _check_names(arguments: Arguments) -> None:
@@ -224,7 +240,7 @@ def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:
         target = local.get("editorPath") if isinstance(local, dict) else local
         if not isinstance(target, str):
             raise UsageError(f"{arguments.where}.sourceFileMap: {compiled} is not mapped to a path")
-        mappings.append(PathMapping(target, compiled))
+        mappings.append(PathMapping(target, compiled, of_compiler=True))
     return tuple(mapping for mapping in mappings if mapping.local and mapping.remote)
 
 

@@ -213,6 +213,7 @@ OPTIONS = (
     Option("django", _FLAG, "Debug Django templates.", of="debugpy"),
     Option("jinja", _FLAG, "Debug Jinja templates.", of="debugpy"),
     Option("flask", _FLAG, "Debug Flask applications.", of="debugpy", hidden=True),
+    Option("pyramid", _FLAG, "Debug Pyramid applications.", of="debugpy", hidden=True),
     Option("gevent", _FLAG, "Debug code that gevent has patched.", of="debugpy"),
     Option("guiEventLoop", _TEXT, "The GUI event loop to run while stopped.", of="debugpy"),
     Option(
@@ -226,11 +227,47 @@ OPTIONS = (
         "properties, as debugpy does.",
         default="read",
     ),
+    Option(
+        "steppingResumesAllThreads",
+        _FLAG,
+        "Whether a step at a Python stop lets the other threads run too.",
+        of="debugpy",
+        default=True,
+    ),
     Option("autoReload", _OBJECT, "Reload changed Python files.", of="debugpy"),
     Option("maxExceptionStackFrames", {"type": "integer"}, "Frames of an exception's stack.", of="debugpy"),
     Option("debugOptions", _TEXTS, "Options of debugpy as flags.", of="debugpy", hidden=True),
     Option("clientOS", _TEXT, "The editor's operating system.", of="debugpy", hidden=True),
-    Option("redirectOutput", _FLAG, "Output always reaches the editor.", of="debugpy", hidden=True),
+    Option(
+        "redirectOutput",
+        _FLAG,
+        "Output that goes to a terminal is shown in the debug console too. Of a process that was attached to: what its "
+        "Python code prints.",
+        of="debugpy",
+    ),
+    Option(
+        "breakOnSystemExit",
+        {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    {"type": ["integer", "null"]},
+                    {
+                        "type": "object",
+                        "properties": {"from": {"type": "integer"}, "to": {"type": "integer"}},
+                    },
+                ]
+            },
+        },
+        "Codes with which `SystemExit` is an uncaught exception: numbers, null for none, ranges by `from` and `to`.",
+        of="debugpy",
+    ),
+    Option(
+        "breakOnSystemExitZero",
+        _FLAG,
+        "`SystemExit` with the code 0 or none counts as an uncaught exception too.",
+        of="debugpy",
+    ),
     # accepted, and without meaning here
     Option("MIMode", {"type": "string", "enum": ["gdb"]}, "gdb it is.", of="cppdbg", hidden=True),
     Option("symbolLoadInfo", _OBJECT, "See `symbols`.", of="cppdbg", hidden=True),
@@ -253,8 +290,11 @@ FOR_DEBUGPY = (
     "rules",
     "variablePresentation",
     "reprs",
+    "steppingResumesAllThreads",
     "autoReload",
     "maxExceptionStackFrames",
+    "breakOnSystemExit",
+    "breakOnSystemExitZero",
     "debugOptions",
     "clientOS",
 )

@@ -61,7 +61,7 @@ async def start(
         if group is not None:
             group.lead(session)
             session.at_end.append(group.close)
-        adapter.debuggee.name = what.script or (f"-m {what.module}" if what.module else "-c")
+        adapter.debuggee.name = _title(what)
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
         session.interrupt_pauses = False  # Ctrl-C goes to the program, as without a debugger
@@ -164,11 +164,14 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     """Run the program without a debugger in it (``noDebug``); its end is told when it comes."""
     try:
         what, _, _ = await in_thread(prepare, wanted, None)
-        target = await streams.start_target(streams.launch(what), None, terminal=streams.terminal)
+        what = streams.launch(what)
+        target = await streams.start_target(what, None, terminal=streams.terminal)
     except BaseException:
         streams.close()
         raise
     streams.begun()
+    adapter.debuggee.name = _title(what)
+    adapter.pump.process_began(target.pid)
 
     async def end() -> None:
         if adapter.plain is not None:  # else it was let go of
@@ -224,6 +227,10 @@ def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
         debugpy=wanted.debugpy,
     )
     return configured.session_options(configuration(named, folder), asked)
+
+
+def _title(what: Launch) -> str:
+    return what.script or (f"-m {what.module}" if what.module else "-c")
 
 
 def _name_of(pid: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -109,15 +110,16 @@ class Interrupt:
 
 @dataclass(frozen=True)
 class Post:
-    """A request to debugpy whose answer nobody waits for.
+    """A request to debugpy whose answer no transition waits for.
 
     ``departure`` is the epoch that a refusal would take back. ``pause``: a refusal concerns the pause that the user
-    wants.
+    wants. ``answered`` is told what debugpy says, where a command wants to know.
     """
 
     request: PythonRequest[Any]
     departure: int | None = None
     pause: bool = False
+    answered: asyncio.Future[None] | None = None
 
 
 @dataclass(frozen=True)

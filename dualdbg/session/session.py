@@ -298,7 +298,7 @@ class Session:
         assert self.python is not None
         heard = partial(self._refused, what) if what.pause or what.departure is not None else None
         try:
-            self.python.post(what.request, heard)
+            self.python.post(what.request, heard, partial(_accepted, what))
         except DualdbgError as error:  # the connection is gone, which is reported by itself
             self.log(f"{what.request.command} was not sent: {error.message}")
 
@@ -307,6 +307,8 @@ class Session:
             self.loop.put(pause_refused, error)
         elif what.departure is not None:
             self.loop.put(python_refused, what.departure, what.request.command, error)
+        if what.answered is not None and not what.answered.done():
+            what.answered.set_exception(error)
 
     def _look_later(self, what: effect.LookLater) -> None:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
@@ -502,6 +504,11 @@ class Session:
         await self.loop.end_tasks()
         for release in self.at_close:
             release()
+
+
+def _accepted(what: effect.Post, answer: object) -> None:
+    if what.answered is not None and not what.answered.done():
+        what.answered.set_result(None)
 
 
 def _signal_number(name: str | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..known.cython_source import Function, functions_of
+from ..source_files import read_regular
 
 _LARGEST = 10_000_000  # bytes
 
@@ -23,7 +24,7 @@ def functions_in(path: str | None) -> list[Function] | None:
             return known[1]
         if status.st_size > _LARGEST:
             return None
-        functions = functions_of(Path(path).read_text(encoding="utf-8", errors="replace").splitlines())
+        functions = functions_of(read_regular(path).decode("utf-8", "replace").splitlines())
     except OSError:
         return None
     _read[path] = state, functions

@@ -4,8 +4,9 @@
 session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
 and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
 
-    > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID}
+    > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID, "copied": …}
     > {"pid": …} or {"error": …}      < {"order": "kill" or "detach"}, {"order": "spare", "keep" or "how", "pid": PID}
+    > {"stream": …, "output": …}, where output is to be copied: what the program writes, which is shown here too
     > {"code": …, "signal": …}, of the program; with "pid" the answer to "how"
 
 It ends when the program has ended and nothing descends from it any more, or the session has gone.
@@ -16,6 +17,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ if __name__ == "__main__":  # run by its path: dualdbg need not be importable th
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from dualdbg.errors import DualdbgError
+from dualdbg.target.copied_output import CopiedOutput
 from dualdbg.target.launcher import Launch, Meeting, Target, spawn
 from dualdbg.target.terminal import Terminal
 from dualdbg.terminal_text import visible_text
@@ -43,9 +47,13 @@ async def run(path: str, token: str) -> int:
         print("dualdbg: the debug session is over", file=sys.stderr)
         return _TROUBLE_STATUS
     terminal = Terminal.open()
+    launch = Launch(**{**wanted["launch"], "args": tuple(wanted["launch"]["args"])})
+    copied = CopiedOutput(partial(_tell, writer), writer.drain) if wanted["copied"] else None
+    if copied is not None:
+        launch = replace(launch, stdout=copied.write_ends["stdout"], stderr=copied.write_ends["stderr"])
     try:
         target = await spawn(
-            Launch(**{**wanted["launch"], "args": tuple(wanted["launch"]["args"])}),
+            launch,
             Meeting(**wanted["meeting"]) if wanted["meeting"] else None,
             terminal=terminal,
             tracer=wanted["tracer"],
@@ -54,9 +62,13 @@ async def run(path: str, token: str) -> int:
         _send(writer, {"error": error.message, "hint": error.hint})
         print(f"dualdbg: {visible_text(str(error))}", file=sys.stderr)
         return _TROUBLE_STATUS
+    if copied is not None:
+        copied.begin()
     _send(writer, {"pid": target.pid})
     obeying = asyncio.create_task(_obey(reader, writer, target))
     exit = await target.wait()
+    if copied is not None:
+        copied.finish()
     _send(writer, {"code": exit.code, "signal": exit.signal})
     try:
         await writer.drain()
@@ -97,6 +109,10 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
         return await reader.readline()
     except OSError:
         return b""
+
+
+def _tell(writer: asyncio.StreamWriter, stream: str, text: str) -> None:
+    _send(writer, {"stream": stream, "output": text})
 
 
 def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from ...errors import CommandError
 from ...folders import expanded, here
 from ...model import Frame
+from ...source_files import source_lines
 from ..reports import SourceReport
 from .registry import command
 
@@ -29,7 +29,7 @@ _COUNT = 11  # lines at a time, the current one in the middle
 async def list_(console: Console, argument: str) -> None:
     frame = await console.frame()
     file, first, last = _range(console, frame, argument)
-    lines = linecache.getlines(file)
+    lines = source_lines(file)
     if not lines:
         raise CommandError(f"the source of {file} cannot be read", "list FILE:LINE shows another file")
     if first > len(lines):
@@ -37,7 +37,7 @@ async def list_(console: Console, argument: str) -> None:
     first, last = max(first, 1), min(last, len(lines))
     _remember(console, file, first, last)
     current = frame.line if frame.file == file else None
-    shown = tuple(line.rstrip("\n") for line in lines[first - 1 : last])
+    shown = tuple(lines[first - 1 : last])
     console.show(SourceReport(file, first, shown, current))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from ...errors import CommandError, EvaluationError
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
+from ...source_files import source_text
 from ..parameters import parameter_names
 from ..reports import ValueReport, VariablesReport
 from .registry import command, no_argument
@@ -118,7 +118,7 @@ def _has_debug_info(frame: Frame) -> bool:
 
 async def _argument_names(console: Console, frame: Frame) -> list[str]:
     if isinstance(frame, PythonFrame):
-        source = "".join(linecache.getlines(frame.file)) if frame.file else ""
+        source = (source_text(frame.file) or "") if frame.file else ""
         return parameter_names(source, frame.function, frame.line or 0)
     return re.findall(r"^(\w+) = ", await console.ask_gdb("info args"), re.MULTILINE)
 

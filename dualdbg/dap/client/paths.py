@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote, urlsplit
 
 _WINDOWS = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
@@ -11,10 +12,14 @@ _WINDOWS = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 
 @dataclass(frozen=True)
 class Mapping:
-    """``local`` is a folder of the client, ``remote`` the same folder as the target names it."""
+    """``local`` is a folder of the client, ``remote`` the same folder as the target names it.
+
+    ``of_compiler``: ``remote`` is rather how the debug information names it (``sourceFileMap``).
+    """
 
     local: str
     remote: str
+    of_compiler: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,17 @@ class PathMap:
 
     mappings: tuple[Mapping, ...] = ()
     uris: bool = False
+
+    def inside(self, folder: str) -> PathMap:
+        """The same, where the target runs in ``folder``: that is what ``"remoteRoot": "."`` means."""
+        return replace(
+            self, mappings=tuple(replace(one, remote=_resolved(one.remote, folder)) for one in self.mappings)
+        )
+
+    def lacks(self, file: str) -> bool:
+        """Whether the client may have no such file: its folders have other names than the target's, and none fits."""
+        elsewhere = any(not one.of_compiler for one in self.mappings)
+        return elsewhere and all(_below(file, one.remote) is None for one in self.mappings)
 
     def to_target(self, path: str) -> str:
         """The target's name of a file that the client names by a path or a URI."""
@@ -42,6 +58,10 @@ class PathMap:
                 path = _joined(mapping.local, rest)
                 break
         return _to_uri(path) if self.uris else path
+
+
+def _resolved(remote: str, folder: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, remote)) if remote.partition("/")[0] == "." else remote
 
 
 def _below(path: str, folder: str) -> str | None:

@@ -101,17 +101,21 @@ class Pump:
     # -- one function an event --------------------------------------------------------------------
 
     async def _started(self, event: SessionStarted) -> None:
+        self.process_began(event.pid)
+        self.threads_are({event.pid})
+
+    def process_began(self, pid: int) -> None:
+        """Tell which process it is."""
         self._connection.event(
             "process",
             {
                 "name": self._debuggee.name,
-                "systemProcessId": event.pid,
+                "systemProcessId": pid,
                 "isLocalProcess": True,
                 "startMethod": self._debuggee.start_method,
                 "pointerSize": 64,
             },
         )
-        self.threads_are({event.pid})
 
     async def _stopped(self, event: Stopped) -> None:
         if self.first_stop_is_ours:

@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePath
 
 from ...errors import UsageError
+from ...in_thread import in_thread
 from ...model import Frame, NativeFrame, PythonFrame
 from ...protocol.dap_types import Source
+from ...source_files import source_text
 from ..client.conventions import Client
 from ..debuggee import Debuggee
 
@@ -36,9 +38,12 @@ class SourceBook:
         return theirs
 
     def of_file(self, file: str) -> Source:
-        """A file of the target."""
-        path = self._given.get(os.path.realpath(file)) or self._client.paths.to_client(file)
-        return {"name": PurePath(file).name, "path": path}
+        """A file of the target; with a number for its text where the client may not have the file."""
+        given = self._given.get(os.path.realpath(file))
+        source: Source = {"name": PurePath(file).name, "path": given or self._client.paths.to_client(file)}
+        if given is None and self._client.paths.lacks(file):
+            source["sourceReference"] = self.number(("file", file), lambda: self._file_text(file))
+        return source
 
     def of_frame(self, frame: Frame, reference: int | None = None) -> tuple[Source | None, int | None]:
         """A frame's source and line; ``reference`` is debugpy's own number for code without a file."""
@@ -94,6 +99,13 @@ class SourceBook:
         if number not in self._texts:
             raise UsageError(f"there is no source {number}")
         return await self._texts[number]()
+
+    async def _file_text(self, file: str) -> str:
+        inside = Path(f"/proc/{self._debuggee.session.pid}/root", file.lstrip("/"))
+        text = await in_thread(source_text, inside)
+        if text is None:
+            raise UsageError(f"{file} cannot be read", "pathMappings says which folder of yours it is in")
+        return text
 
     async def _python_text(self, reference: int, file: str | None) -> str:
         answer = await self._debuggee.session.inspector.relay(

@@ -27,7 +27,7 @@ _MOST = 200  # completions are for people
 @request("evaluate", aside=True)
 async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateResponseBody:
     expression = arguments.text("expression")
-    context = arguments.text("context", "repl")
+    context = arguments.text("context", None)
     handle = await _frame(adapter, arguments)
     command = command_of(expression) if context == "repl" else None
     if command is not None:
@@ -58,7 +58,7 @@ async def _frame(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
 
 
 async def _in_python(
-    adapter: Adapter, engine_id: int, expression: str, context: str, arguments: Arguments
+    adapter: Adapter, engine_id: int, expression: str, context: str | None, arguments: Arguments
 ) -> dap.EvaluateResponseBody:
     asked: dict[str, Any] = {"expression": expression, "frameId": engine_id, "context": context}
     if "format" in arguments:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 from ...errors import CommandError, TargetError, UsageError, WrongState
 from ...session.session import Session
@@ -156,6 +158,8 @@ def _streams(adapter: Adapter, wanted: StartedFrom) -> Streams:
 
 async def _configure(adapter: Adapter, session: Session) -> None:
     """Before the first line of the program runs: the client sets its breakpoints."""
+    with suppress(OSError):  # it has ended
+        adapter.client.paths = adapter.client.paths.inside(str(Path(f"/proc/{session.pid}/cwd").readlink()))
     if adapter.configured.is_set():  # started again: the breakpoints are known
         await adapter.breakpoints.set_again()
         return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from ...backends.native import Move
 from ...errors import CommandError, DualdbgError, WrongState
-from ...waiting import to_its_end
+from ...waiting import first_of, to_its_end
 from ..engines import Running
 from ..loop import Loop
 from ..transitions.going_on import departed, leave_in_python, leave_natively, native_refused
@@ -135,4 +136,10 @@ class PythonDeparture:
             await self._breakpoints.set(places, step.gdb_thread, momentary)
 
     async def _leave(self, plan: PythonPlan) -> None:
-        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step)
+        answered = asyncio.get_running_loop().create_future() if plan.may_be_refused else None
+        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step, answered)
+        if answered is None:
+            return
+        await first_of(answered, self._loop.native_held.wait(), self._loop.ended.wait())
+        if not answered.cancelled():
+            answered.result()

@@ -128,7 +128,7 @@ class PythonPlan:
 
     ``places``: breakpoints that gdb sets for the step. ``watch``: with ``BEGIN`` the current line of ``hold`` is
     watched, and what the watch asks for is set too. ``request`` goes to debugpy about its thread number ``thread``;
-    ``target`` is a number that debugpy gave.
+    ``target`` is a number that debugpy gave. ``may_be_refused``: what debugpy says to it is waited for.
     """
 
     places: StopPoints = NOWHERE
@@ -138,6 +138,7 @@ class PythonPlan:
     thread: int | None = None
     target: int | None = None
     step: Step | None = None
+    may_be_refused: bool = False
 
 
 # -- from a native stop ---------------------------------------------------------------------------
@@ -306,5 +307,8 @@ def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> Pyt
 
 
 def plan_goto(target: int | None) -> PythonPlan:
-    """The point of execution moves to a place that debugpy gave (``gotoTargets``). That is no step."""
-    return PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=target)
+    """The point of execution moves to a place that debugpy gave (``gotoTargets``). That is no step.
+
+    The interpreter refuses places that cannot be reached from where it stands: into a loop, out of an except block.
+    """
+    return PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=target, may_be_refused=True)

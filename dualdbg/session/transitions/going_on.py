@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ...backends import python as debugpy
 from ...errors import CommandError, WrongState
 from ...model import Notice, Resumed, State
@@ -59,9 +61,11 @@ def leave_in_python(
     thread: int | None = None,
     target: int | None = None,
     step: Step | None = None,
+    answered: asyncio.Future[None] | None = None,
 ) -> Effects:
     """The user goes on from a Python stop. ``command`` is debugpy's request, ``thread`` and ``target`` its arguments.
 
+    ``answered`` is told whether debugpy does it.
     Raises WrongState when a native stop came first.
     """
     state.require(State.PYTHON_STOPPED)
@@ -78,7 +82,7 @@ def leave_in_python(
     state.step, state.gdb_steps = step, False
     if step is not None:
         state.debugpy_step = step
-    post = Post(debugpy.move(command, thread, target), state.epoch)
+    post = Post(debugpy.move(command, thread, target), state.epoch, answered=answered)
     return [BeforeRun(), Forget(), Tell(Resumed(state.epoch)), post]
 
 

@@ -11,6 +11,7 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
+from ...source_files import source_text
 from .looks import Part
 
 _LARGEST = 2_000_000  # characters; a longer file is shown without colours
@@ -43,9 +44,8 @@ def stamp(path: str) -> float | None:
 
 def read(path: str) -> SourceText | None:
     """The file without colours; None when it cannot be read."""
-    try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
+    text = source_text(path)
+    if text is None:
         return None
     lines = tuple(line.expandtabs(_TAB) for line in _split(text))
     return SourceText(path, lines, max(map(len, lines), default=0))
@@ -65,7 +65,7 @@ def coloured(source: SourceText) -> SourceText:
 
 def _split(text: str) -> list[str]:
     """As editors and compilers count lines: only line feeds end one."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = text.split("\n")
     if lines and lines[-1] == "":
         lines.pop()
     return lines

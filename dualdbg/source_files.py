@@ -1,0 +1,58 @@
+"""Source files, whose names come from the target: what could make us wait, such as a pipe or a device, is not read."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import io
+import os
+import stat
+import tokenize
+from pathlib import Path
+
+_MOST = 64 * 1024 * 1024  # bytes; generated sources reach some ten million
+
+
+def read_regular(path: str | Path, most: int = -1) -> bytes:
+    """The content of a regular file, or its first ``most`` bytes. Raises OSError for every other kind of file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(number, os.strerror(number))
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(most)
+
+
+def source_text(path: str | Path) -> str | None:
+    """The text of a source file, with line feeds alone; None when it cannot be read.
+
+    A Python file is decoded as it says itself (PEP 263), every other one from UTF-8; what cannot be is replaced.
+    """
+    try:
+        about = Path(path).stat()
+        return _text(os.fspath(path), about.st_mtime_ns, about.st_size, about.st_ino)
+    except (OSError, ValueError):  # ValueError: a null byte in the name
+        return None
+
+
+def source_lines(path: str | Path) -> list[str]:
+    """The lines of a source file, without their line feeds; none when it cannot be read."""
+    lines = (source_text(path) or "").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+@functools.lru_cache(maxsize=32)
+def _text(path: str, modified: int, size: int, inode: int) -> str:
+    """The rest of the arguments changes with the content."""
+    if size > _MOST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    data = read_regular(path, _MOST)
+    encoding = "utf-8"
+    if path.endswith((".py", ".pyw", ".pyi")):
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        except SyntaxError:  # an encoding that there is not
+            pass
+    return data.decode(encoding, "replace").replace("\r\n", "\n")

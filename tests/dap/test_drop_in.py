@@ -1,0 +1,174 @@
+"""What debugpy's users rely on and may not lose: each of these is what debugpy's own adapter does."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.dap.client import Client, Refused
+
+from tests.dap.test_launch import Terminals, finish, terminals
+
+__all__ = ["terminals"]
+
+Write = Callable[..., Path]
+
+EXITS = "import sys\nsys.exit({})\n"
+
+
+def test_without_debugging_the_process_is_told(client: Client, program: Write) -> None:
+    path = program("import os\nprint(os.getpid(), flush=True)\n")
+    client.initialize()
+    client.request("launch", {"program": str(path), "noDebug": True})
+    body = client.event("process")
+    assert (body["name"], body["startMethod"], body["isLocalProcess"]) == (str(path), "launch", True)
+    assert client.wait_output(r"^(\d+)\n")[1] == str(body["systemProcessId"])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "stops"),
+    [
+        ({}, 0, False),
+        ({}, 3, True),
+        ({"breakOnSystemExitZero": True}, 0, True),
+        ({"breakOnSystemExit": [0, {"from": 5, "to": 7}]}, 0, True),
+        ({"breakOnSystemExit": [0, {"from": 5, "to": 7}]}, 6, True),
+        ({"breakOnSystemExit": [0, {"from": 5, "to": 7}]}, 3, False),
+    ],
+)
+def test_exits_that_stop(
+    client: Client, program: Write, options: dict[str, object], code: int, stops: bool
+) -> None:
+    path = program(EXITS.format(code))
+    client.initialize()
+    launched = client.send("launch", {"program": str(path), **options})
+    client.initialized(launched)
+    client.request("setExceptionBreakpoints", {"filters": ["uncaught"]})
+    client.request("configurationDone")
+    if stops:
+        client.go("continue", client.stopped(reason="exception")["threadId"])
+    assert client.event("exited")["exitCode"] == code
+    assert "is not known" not in client.output
+
+
+def test_a_refused_jump_is_refused(client: Client, program: Write) -> None:
+    path = program("def f():\n    x = 1\n    for x in range(3):\n        x = 2\n    return x\n\nprint(f())\n")
+    client.start({"program": str(path)}, lines={path: [2]})
+    thread = client.stopped()["threadId"]
+    targets = client.request("gotoTargets", {"source": {"path": str(path)}, "line": 4})["targets"]
+    with pytest.raises(Refused, match="can't jump into"):
+        client.request("goto", {"threadId": thread, "targetId": targets[0]["id"]})
+    client.stopped()
+    assert client.stack(thread)[0]["line"] == 2
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
+def test_an_expression_without_a_context_is_no_statement(client: Client, program: Write) -> None:
+    path = program("n = 1\nprint(n)\n")
+    client.start({"program": str(path)}, lines={path: [2]})
+    frame = client.stack(client.stopped()["threadId"])[0]
+    asked = {"frameId": frame["id"]}
+    assert client.request("evaluate", {**asked, "expression": "n + 1"})["result"] == "2"
+    with pytest.raises(Refused, match="SyntaxError"):
+        client.request("evaluate", {**asked, "expression": "n = 5"})
+    with pytest.raises(Refused):
+        client.request("evaluate", {**asked, "expression": "`info threads"})
+    assert client.request("evaluate", {**asked, "expression": "n"})["result"] == "1"
+
+
+def test_rules_of_the_user_leave_our_own_out(client: Client, program: Write, tmp_path: Path) -> None:
+    """`rules` that include everything do not make the debugger's bootstrap the user's code."""
+    path = program("import os\nos.getpid()\n")
+    rules = [{"path": "**", "include": True}, {"path": str(tmp_path), "include": True}]
+    client.initialize()
+    launched = client.send("launch", {"program": str(path), "rules": rules, "stopOnEntry": True})
+    client.initialized(launched)
+    client.request("configurationDone")
+    stop = client.stopped(reason="entry")
+    frame = client.stack(stop["threadId"])[0]
+    assert (frame["source"]["path"], frame["line"]) == (str(path), 1)
+
+
+def test_rules_leave_files_out(client: Client, program: Write) -> None:
+    other = program("def f():\n    return 1\n", "other.py")
+    path = program("import other\nother.f()\nprint('end')\n")
+    rules = [{"path": str(other), "include": False}]
+    client.start({"program": str(path), "rules": rules}, lines={path: [2]})
+    thread = client.stopped()["threadId"]
+    client.go("stepIn", thread)
+    client.stopped(reason="step")
+    assert client.stack(thread)[0]["line"] == 3
+
+
+def test_the_remote_root_may_be_where_the_program_runs(
+    client: Client, program: Write, tmp_path: Path
+) -> None:
+    path = program("import os\nprint(os.getcwd())\n")
+    mapping = {"localRoot": "/the/editors/folder", "remoteRoot": "."}
+    theirs = f"/the/editors/folder/{path.name}"
+    asked = {"program": str(path), "cwd": str(tmp_path), "pathMappings": [mapping]}
+    answer = client.start(asked, lines={theirs: [2]})[theirs]
+    assert answer[0]["verified"] and answer[0]["source"]["path"] == theirs
+    source = client.stack(client.stopped()["threadId"])[0]["source"]
+    assert source["path"] == theirs and not source.get("sourceReference")
+
+
+def test_a_file_outside_of_all_mappings_has_its_text(client: Client, program: Write, tmp_path: Path) -> None:
+    other = program("# Zoë\ndef f(call):\n    return call()\n", "library/other.py")
+    path = program(
+        "import sys\nsys.path.append('library')\nimport other\n\n\ndef inner():\n    return 1\n\n\nother.f(inner)\n",
+        "mine/program.py",
+    )
+    mapping = {"localRoot": "/the/editors/folder", "remoteRoot": str(path.parent)}
+    theirs = f"/the/editors/folder/{path.name}"
+    asked = {"program": str(path), "cwd": str(tmp_path), "pathMappings": [mapping], "justMyCode": False}
+    client.start(asked, lines={theirs: [7]})
+    mine, library, main = client.stack(client.stopped()["threadId"])
+    assert [bool(row["source"].get("sourceReference")) for row in (mine, library, main)] == [
+        False,
+        True,
+        False,
+    ]
+    number = library["source"]["sourceReference"]
+    asked = {"sourceReference": number, "source": library["source"]}
+    assert client.request("source", asked)["content"] == other.read_text()
+    other.unlink()
+    os.mkfifo(other)  # nothing is waited for
+    with pytest.raises(Refused, match="cannot be read"):
+        client.request("source", asked)
+
+
+def test_output_of_a_terminal_comes_to_the_editor_too(
+    client: Client, program: Write, terminals: Terminals
+) -> None:
+    path = program(
+        "import os, sys\n"
+        "print('from Python', flush=True)\n"
+        "os.write(1, 'from C: ë\\n'.encode())\n"
+        "print('to stderr', file=sys.stderr)\n"
+    )
+    asked = {"program": str(path), "console": "integratedTerminal", "redirectOutput": True}
+    client.start(asked)
+    client.wait_output("from C: ë\n")
+    client.wait_output("to stderr\n")
+    terminals.read_until(b"to stderr")
+    assert finish(client) == 0
+    said = {
+        category: "".join(row["output"] for row in client.events("output") if row["category"] == category)
+        for category in ("stdout", "stderr")
+    }
+    assert said == {"stdout": "from Python\nfrom C: ë\n", "stderr": "to stderr\n"}
+    shown = terminals.text.replace(b"\r\n", b"\n").decode()
+    assert re.search("from Python\nfrom C: ë\n", shown)
+
+
+def test_output_of_a_debug_console_comes_once(client: Client, program: Write) -> None:
+    path = program("import os\nprint('from Python', flush=True)\nos.write(1, b'from C\\n')\n")
+    client.start({"program": str(path), "redirectOutput": True, "debugOptions": ["RedirectOutput"]})
+    assert finish(client) == 0
+    assert client.output == "from Python\nfrom C\n"
