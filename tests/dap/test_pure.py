@@ -77,7 +77,11 @@ def test_names_of_debugpy_and_cppdbg() -> None:
     assert read.env == {"A": "1", "B": "2", "C": None, "GEVENT_SUPPORT": "True"}
     assert read.stop_on_entry and read.console == "externalTerminal" and read.gdb == "/opt/gdb"
     assert read.gdb_commands == ("-enable-pretty-printing", "-gdb-set a b", '-x "y"')
-    assert read.mappings == (Mapping("/l", "/r"), Mapping("/src", "/build"), Mapping("/s2", "/b2"))
+    assert read.mappings == (
+        Mapping("/l", "/r"),
+        Mapping("/src", "/build", of_compiler=True),
+        Mapping("/s2", "/b2", of_compiler=True),
+    )
     assert read.debugpy == {"django": True} and not read.just_my_code and read.interrupt_first
     assert read.notes == ()
 
@@ -179,7 +183,9 @@ def test_hints_are_in_an_editors_words() -> None:
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
                     words = re.findall(
-                        r"--(?:python|gdb|all-code|fix-ptrace)\b|Ctrl-C", for_an_editor(node.value)
+                        r"--(?:python|gdb|all-code|fix-ptrace)\b|Ctrl-C"
+                        r"|\btype (?:continue|quit|pause|detach)\b|^(?:info |threads lists|py |up and )",
+                        for_an_editor(node.value),
                     )
                     left += [(file.name, word) for word in words]
     assert left == []
