@@ -91,6 +91,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self.keeps_target = False  # a target that is let go of still ends with us
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._gdbs_word = Exit()  # how the target has ended, as gdb tells it
         self._command = CommandLock()
@@ -435,7 +436,7 @@ class Session:
             raise
         if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
             self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
-        if self.target is not None:
+        if self.target is not None and not self.keeps_target:
             self.target.detach()  # it runs on after us
         await self.loop.ask(detached)
 

@@ -210,6 +210,8 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
     import pydevd_tracing
 
     debugger = pydevd.get_global_debugger()
+    if debugger is None:  # the session let the program run and has hung up already
+        return
     program = sys.modules["__main__"].__dict__
 
     def begin(frame: Any, event: str, arg: Any) -> Any:
