@@ -82,7 +82,8 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
         return
     adapter.ending = True
     await _kill(adapter, session)
-    return
+    if adapter.children is not None:
+        await adapter.children.end(kill=True)
 
 
 async def _kill(adapter: Adapter, session: Session) -> None:
