@@ -217,3 +217,16 @@ def test_a_function_breakpoint_on_a_bare_python_name(client: Client, program: Wr
     assert "library" not in answer.get("message", "")
     client.go("continue", stop["threadId"])
     assert finish(client) == 0
+
+
+@pytest.mark.parametrize("reprs", ["read", "run"])
+def test_a_slow_machine_is_no_news(client: Client, program: Write, reprs: str) -> None:
+    """pydevd warns of values whose text took it long (here: any time at all). Only code of the program is to blame."""
+    path = program("values = {'a': [1, 2], 'b': object()}\nprint('end')\n")
+    asked = {"program": str(path), "reprs": reprs, "env": {"PYDEVD_WARN_SLOW_RESOLVE_TIMEOUT": "0"}}
+    client.start(asked, lines={path: [2]})
+    frame = client.stack(client.stopped()["threadId"])[0]
+    client.children(client.scope(frame)["values"])
+    client.go("continue", client.request("threads")["threads"][0]["id"])
+    assert finish(client) == 0
+    assert ("pydevd warning" in "".join(row["output"] for row in client.events("output"))) == (reprs == "run")
