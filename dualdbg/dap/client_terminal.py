@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import secrets
+import shlex
 import signal
 import sys
 from dataclasses import asdict, replace
@@ -18,7 +19,7 @@ from ..model import Exit
 from ..patience import patient
 from ..process_end import HeldProcess
 from ..protocol.dap_types import RunInTerminalRequestArguments
-from ..target import in_terminal, peers
+from ..target import become, in_terminal, peers
 from ..target.calls import ListeningSocket
 from ..target.launcher import Launch, Meeting
 from ..target.terminal import Terminal
@@ -48,6 +49,10 @@ class ClientTerminal(Streams):
         self._title = wanted.title
         self._token = secrets.token_hex(16)
         self._copied = wanted.redirect_output
+        program = wanted.program
+        # Text that is the shell's to split and to expand; without such an editor it is split as a shell would.
+        can_expand = "ArgsCanBeInterpretedByShell" in client.supports
+        self._shell_arguments = program.shell_arguments if program is not None and can_expand else None
 
     def launch(self, what: Launch) -> Launch:
         return replace(what, env={"PYTHONUNBUFFERED": "1", **what.env}) if self._copied else what
@@ -83,6 +88,7 @@ class ClientTerminal(Streams):
             "meeting": asdict(meeting) if meeting else None,
             "tracer": os.getpid(),
             "copied": self._copied,
+            "words": len(_program(launch)),
         }
         _send(writer, wanted)
         answer = await _receive(reader)
@@ -93,18 +99,35 @@ class ClientTerminal(Streams):
             )
         return TerminalTarget(int(answer["pid"]), reader, writer, self._connection)
 
+    def _command(self, launch: Launch, path: str) -> tuple[list[str], bool]:
+        """The command line of the helper, and whether a shell is to read it.
+
+        It shows what is run: the interpreter, the program and its arguments.
+        """
+        starter = [launch.python, "-I", "-S", become.__file__] if launch.native is None else []
+        helper = [sys.executable, "-I", in_terminal.__file__, path, self._token, "--"]
+        words = [*starter, *helper, *_program(launch)]
+        if self._shell_arguments is None:
+            return [*words, *launch.args], False
+        # What is given to a shell as it is has to be quoted here, but for what it is to expand.
+        expanded = [self._shell_arguments] if self._shell_arguments else []
+        return [*map(shlex.quote, words), *expanded], True
+
     async def _join(
         self,
         joined: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]],
         launch: Launch,
         path: str,
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        words, for_a_shell = self._command(launch, path)
         arguments: RunInTerminalRequestArguments = {
             "kind": self._kind,
             "title": self._title,
             "cwd": launch.cwd or str(here()),
-            "args": [sys.executable, "-I", in_terminal.__file__, path, self._token],
+            "args": words,
         }
+        if for_a_shell:
+            arguments["argsCanBeInterpretedByShell"] = True
         # The answer may come at once, or only when the command has ended. So only a refusal counts.
         asked = asyncio.ensure_future(self._connection.ask("runInTerminal", arguments, _START_DEADLINE))
         try:
@@ -125,6 +148,12 @@ class ClientTerminal(Streams):
             asked.cancel()
             with contextlib.suppress(asyncio.CancelledError, EngineLost):
                 await asked
+
+
+def _program(launch: Launch) -> list[str]:
+    """What is run, without its interpreter and its arguments."""
+    words = replace(launch, args=()).command()
+    return words if launch.native is not None else words[1 + len(launch.flags) :]
 
 
 class TerminalTarget:

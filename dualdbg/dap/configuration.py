@@ -26,6 +26,7 @@ class Program:
     module: str | None = None
     code: str | None = None
     args: tuple[str, ...] = ()
+    shell_arguments: str | None = None
     python: str | None = None
     flags: tuple[str, ...] = ()
 
@@ -157,6 +158,8 @@ def _notes(arguments: Arguments) -> tuple[str, ...]:
 
 def _program(arguments: Arguments) -> Program | None:
     args = _words(arguments, "args")
+    as_text = arguments.values.get("args")
+    shell = as_text if isinstance(as_text, str) else None
     python, flags = _interpreter(arguments)
     given = [name for name in ("program", "module", "code") if arguments.values.get(name)]
     if not given:
@@ -164,14 +167,16 @@ def _program(arguments: Arguments) -> Program | None:
     if len(given) > 1:
         raise UsageError(f"{arguments.where}: {' and '.join(given)} are given", "give one of them")
     if given == ["module"]:
-        return Program(module=arguments.text("module"), args=args, python=python, flags=flags)
+        return Program(
+            module=arguments.text("module"), args=args, shell_arguments=shell, python=python, flags=flags
+        )
     if given == ["code"]:
         code = "\n".join(_lines(arguments, "code"))
-        return Program(code=code, args=args, python=python, flags=flags)
+        return Program(code=code, args=args, shell_arguments=shell, python=python, flags=flags)
     program = arguments.text("program")
     if python is None and PurePath(program).name.startswith(_INTERPRETER_NAMES) and args:
         return _as_typed(program, args)
-    return Program(script=program, args=args, python=python, flags=flags)
+    return Program(script=program, args=args, shell_arguments=shell, python=python, flags=flags)
 
 
 def _as_typed(python: str, words: tuple[str, ...]) -> Program:

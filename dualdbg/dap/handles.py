@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -22,10 +22,20 @@ class Handles(Generic[Item]):
     def __init__(self, what: str) -> None:
         self._what = what
         self._items: dict[int, Item] = {}
+        self._numbers: dict[Hashable, int] = {}
         self._last = 0
 
-    def add(self, item: Item) -> int:
-        """A new number for ``item``."""
+    def add(self, item: Item, key: Hashable = None) -> int:
+        """A number for ``item``: a new one, or that which an equal item got under the same ``key`` in this stop."""
+        known = self._numbers.get(key) if key is not None else None
+        if known is not None and self._items[known] == item:
+            return known
+        number = self._new(item)
+        if key is not None:
+            self._numbers[key] = number
+        return number
+
+    def _new(self, item: Item) -> int:
         self._last = self._last % _MAXIMUM + 1
         self._items[self._last] = item
         return self._last
@@ -41,6 +51,7 @@ class Handles(Generic[Item]):
     def clear(self) -> None:
         """The target runs: every number so far is void, and stays so."""
         self._items.clear()
+        self._numbers.clear()
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 ``python -I in_terminal.py SOCKET TOKEN``. An editor runs this in its terminal for us (DAP's runInTerminal). It asks the
 session at the other end of the socket what to run, with one line of JSON, starts it as the launcher does everywhere,
-and stays its parent: the terminal's shell waits for it. One JSON object a line, both ways:
+and stays its parent: the terminal's shell waits for it. The program's arguments are those of its own command line
+(``PATH TOKEN -- PROGRAM ARGUMENT…``), where the shell has expanded them. One JSON object a line, both ways:
 
-    > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID, "copied": …}
+    > {"token": …}                    < {"launch": …, "meeting": … (null: no debugger), "tracer": PID, "copied": …,
+                                                "words": how many of PROGRAM are no arguments}
     > {"pid": …} or {"error": …}      < {"order": "kill" or "detach"}, {"order": "spare", "keep" or "how", "pid": PID}
     > {"stream": …, "output": …}, where output is to be copied: what the program writes, which is shown here too
     > {"code": …, "signal": …}, of the program; with "pid" the answer to "how"
@@ -35,8 +37,11 @@ _TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128
 
 
-async def run(path: str, token: str) -> int:
-    """Start what the session wants; returns the exit status that the shell is to see."""
+async def run(path: str, token: str, words: list[str]) -> int:
+    """Start what the session wants; returns the exit status that the shell is to see.
+
+    ``words`` are the program and its arguments as the terminal's shell has expanded them.
+    """
     try:
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
         _send(writer, {"token": token})
@@ -47,7 +52,7 @@ async def run(path: str, token: str) -> int:
         print("dualdbg: the debug session is over", file=sys.stderr)
         return _TROUBLE_STATUS
     terminal = Terminal.open()
-    launch = Launch(**{**wanted["launch"], "args": tuple(wanted["launch"]["args"])})
+    launch = Launch(**{**wanted["launch"], "args": tuple(words[wanted["words"] :])})
     copied = CopiedOutput(partial(_tell, writer), writer.drain) if wanted["copied"] else None
     if copied is not None:
         launch = replace(launch, stdout=copied.write_ends["stdout"], stderr=copied.write_ends["stderr"])
@@ -120,4 +125,4 @@ def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(sys.argv[1], sys.argv[2])))
+    sys.exit(asyncio.run(run(sys.argv[1], sys.argv[2], sys.argv[4:])))

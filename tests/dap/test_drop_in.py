@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -230,3 +232,75 @@ def test_a_slow_machine_is_no_news(client: Client, program: Write, reprs: str) -
     client.go("continue", client.request("threads")["threads"][0]["id"])
     assert finish(client) == 0
     assert ("pydevd warning" in "".join(row["output"] for row in client.events("output"))) == (reprs == "run")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_breakpoint_on_the_line_of_entry_is_a_breakpoint(
+    client: Client, program: Write, first: bool
+) -> None:
+    path = program("x = 1\ny = 2\n")
+    answer = client.start({"program": str(path), "stopOnEntry": True}, lines={path: [1 if first else 2]})
+    stop = client.stopped(reason="breakpoint" if first else "entry")
+    assert stop.get("hitBreakpointIds", []) == ([answer[str(path)][0]["id"]] if first else [])
+    client.go("continue", stop["threadId"])
+    if not first:
+        client.go("continue", client.stopped(reason="breakpoint")["threadId"])
+    assert finish(client) == 0
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_arguments_that_the_terminals_shell_expands(
+    client: Client, program: Write, terminals: Terminals, as_text: bool
+) -> None:
+    """`args` as one text is given to the shell of the terminal as it is, as a list to the program as it is."""
+    path = program("import json, sys\nprint(json.dumps([sys.argv, sys.executable]), flush=True)\n", "a b.py")
+    client.supports["supportsArgsCanBeInterpretedByShell"] = True
+    args = "'a  b' $((1 + 2))" if as_text else ["a  b", "$((1 + 2))"]
+    client.start({"program": str(path), "args": args, "console": "integratedTerminal"})
+    terminals.read_until(b'"]')
+    argv, python = json.loads(re.search(rb'\[\[.*"\]', terminals.text)[0])
+    assert argv == [str(path), "a  b", "3" if as_text else "$((1 + 2))"]
+    words = terminals.asked[0]["args"]
+    assert words[0] == python
+    assert any("a b.py" in word for word in words)
+    assert terminals.asked[0].get("argsCanBeInterpretedByShell", False) is as_text
+    assert finish(client) == 0
+
+
+def test_a_frame_keeps_its_number_while_the_stop_lasts(client: Client, program: Write) -> None:
+    path = program("def down(n):\n    if n:\n        return down(n - 1)\n    return 0\n\ndown(30)\n")
+    client.start({"program": str(path)}, lines={path: [4]})
+    thread = client.stopped()["threadId"]
+    whole = client.stack(thread)
+    assert len(whole) == len({row["id"] for row in whole}) == 32
+    assert whole == [*client.stack(thread, startFrame=0, levels=20), *client.stack(thread, startFrame=20)]
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
+def test_modules_of_python_are_told(client: Client, program: Write) -> None:
+    helpers = program("def far():\n    return 1\n", "helpers.py")
+    path = program("import helpers\nhelpers.far()\n")
+    client.start({"program": str(path)}, lines={helpers: [2]})
+    thread = client.stopped()["threadId"]
+    client.stack(thread)
+    for file, name in ((path, "__main__"), (helpers, "helpers")):
+        told = client.event("module", reason="new")["module"]
+        assert (told["name"], told["path"]) in {("__main__", str(path)), ("helpers", str(helpers))}, (
+            file,
+            name,
+        )
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
+def test_the_columns_of_what_raised(client: Client, program: Write) -> None:
+    """As debugpy tells them of an uncaught exception, with a Python that knows them (3.11 and later)."""
+    line = "x = 0; y = 3 + 1 / x"
+    client.start({"program": str(program(f"{line}\n"))}, exceptions=["uncaught"])
+    thread = client.stopped()["threadId"]
+    frame = client.stack(thread)[0]
+    assert frame["line"] == 1
+    if sys.version_info >= (3, 11):
+        assert line[frame["column"] - 1 : frame["endColumn"] - 1] == "1 / x"
+    client.request("disconnect", {"terminateDebuggee": True})

@@ -173,8 +173,10 @@ class Terminals:
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
+        words = arguments["args"]
         started = subprocess.Popen(
-            arguments["args"],
+            " ".join(words) if arguments.get("argsCanBeInterpretedByShell") else words,
+            shell=arguments.get("argsCanBeInterpretedByShell", False),
             cwd=arguments["cwd"],
             stdin=self._slave,
             stdout=self._slave,

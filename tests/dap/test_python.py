@@ -430,7 +430,7 @@ def test_stack_frames_by_the_page(client: Client, program: Write) -> None:
     ids = [frame["id"] for frame in page["stackFrames"] + rest["stackFrames"]]
     assert len(set(ids)) == 32
     with_line = client.stack(thread, levels=1, format={"line": True})
-    assert with_line[0]["name"] == "down Line 4"
+    assert with_line[0]["name"] == "down : 4"
 
 
 def test_the_frames_of_another_python_thread(client: Client, program: Write) -> None:

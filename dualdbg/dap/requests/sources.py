@@ -70,8 +70,9 @@ async def _python_modules(adapter: Adapter) -> list[dap.Module]:
     if adapter.session.state is not State.PYTHON_STOPPED:
         return []
     answer = await adapter.session.inspector.relay("modules", {})
-    rows: list[dap.Module] = [{**row, "id": f"python:{row['id']}"} for row in answer.get("modules", [])]
+    rows: list[dap.Module] = answer.get("modules", [])
     for row in rows:
+        row["id"] = f"python:{row['id']}"
         if row.get("path"):
             row["path"] = adapter.client.paths.to_client(row["path"])
     return rows

@@ -45,7 +45,9 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     wanted = arguments.object("format").values
     adapter.background(tell_python_modules(adapter))
     return {
-        "stackFrames": [_body(adapter, tid, row, references, wanted) for row in page],
+        "stackFrames": [
+            _body(adapter, tid, number, row, references, wanted) for number, row in enumerate(page, start)
+        ],
         "totalFrames": len(rows),
     }
 
@@ -68,10 +70,15 @@ def with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | Boundary]:
 
 
 def _body(
-    adapter: Adapter, tid: int, row: Frame | Boundary, references: dict[int, int], wanted: dict[str, Any]
+    adapter: Adapter,
+    tid: int,
+    number: int,
+    row: Frame | Boundary,
+    references: dict[int, int],
+    wanted: dict[str, Any],
 ) -> dap.StackFrame:
     frame = row.below if isinstance(row, Boundary) else row
-    id = adapter.debuggee.handles.frames.add(FrameHandle(tid, frame, adapter.session.epoch))
+    id = adapter.debuggee.handles.frames.add(FrameHandle(tid, frame, adapter.session.epoch), (tid, number))
     if isinstance(row, Boundary):
         return bodies.boundary(id, row.above, row.below)
     reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None

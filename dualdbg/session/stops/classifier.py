@@ -174,7 +174,7 @@ def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
     if stepped and _repeats(hold, now.step):
         return GoOn("next")
     reason = Reason.ENTRY
-    if not now.entry_expected:
+    if not now.entry_expected or hold.event.cause is PythonCause.BREAKPOINT:
         if hold.event.cause is PythonCause.PAUSED and now.pause_owed and not now.paused_in_python:
             return GoOn("continue")  # another stop has served the user's pause
         if hold.removed or (stepped and not now.debugpy_steps):

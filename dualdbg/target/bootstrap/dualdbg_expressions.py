@@ -182,11 +182,13 @@ def completing(presentation: Any, original: Any) -> Callable[..., Any]:
         if presentation.runs or frame is None:
             return original(frame, path)
         inside, reader = presentation.inside, presentation.reader()
-        kinds = {"function variables": tipper.TYPE_FUNCTION, "class variables": tipper.TYPE_CLASS}
-        return [
-            (name, "", "", kinds.get(inside.group(reader, "a", value), tipper.TYPE_ATTR))
-            for name, value in inside.completions(reader, frame, path)
-        ]
+
+        def kind(value: Any) -> Any:
+            if reader.is_callable_of_python(value):
+                return tipper.TYPE_FUNCTION
+            return tipper.TYPE_CLASS if reader.kind(value).has(type) else tipper.TYPE_ATTR
+
+        return [(name, "", "", kind(value)) for name, value in inside.completions(reader, frame, path)]
 
     return generate
 

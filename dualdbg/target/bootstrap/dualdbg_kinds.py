@@ -58,6 +58,7 @@ def is_class(value: Any) -> bool:
 
 LEAVES = ids(type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
 FUNCTIONS = ids(types.FunctionType, types.BuiltinFunctionType, types.MethodType, classmethod, staticmethod)
+METHODS_IN_C = ids(types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
 DESCRIPTORS = ids(types.MemberDescriptorType, types.GetSetDescriptorType)
 
 

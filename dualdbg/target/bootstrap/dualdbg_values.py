@@ -136,6 +136,10 @@ class Reader:
         """Whether a value is a function or a method of one of Python's own kinds."""
         return kinds.is_of(value, kinds.FUNCTIONS)
 
+    def is_callable_of_python(self, value: Any) -> bool:
+        """Whether a value is a function or a method, also one of a class that is written in C."""
+        return self.is_function(value) or kinds.is_of(value, kinds.METHODS_IN_C)
+
     def is_descriptor(self, value: Any) -> bool:
         """Whether it is the place of a slot or a C attribute in a class."""
         return kinds.is_of(value, kinds.DESCRIPTORS)
