@@ -168,6 +168,13 @@ class TerminalTarget:
         """How the program ended, when it has. May be awaited many times."""
         return await asyncio.shield(self._end)
 
+    def let_go(self) -> None:
+        """A native program is to run when gdb lets it. It cannot have ended unseen while it was held."""
+        with contextlib.suppress(ProcessLookupError):
+            held = HeldProcess(self.pid)
+            held.send(signal.SIGCONT)
+            held.close()
+
     def kill(self) -> None:
         """End the program and all that descends from it; the helper does it."""
         self._order("kill")

@@ -45,6 +45,7 @@ CAPABILITIES: Capabilities = {
     "supportsLogPoints": True,
     "supportsInstructionBreakpoints": True,
     "supportsDataBreakpoints": True,
+    "supportsDataBreakpointBytes": True,
     "supportsExceptionFilterOptions": True,
     "supportsExceptionOptions": True,
     "supportsExceptionInfoRequest": True,

@@ -14,6 +14,7 @@ from ..client.arguments import Arguments
 from ..presentation.breakpoints import Wanted, line_spec, with_suffixes
 from ..registry import request
 from ..stages import CONFIGURABLE
+from .frames import some_frame
 
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 
@@ -104,7 +105,7 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
         return await adapter.debuggee.handles.variables.get(arguments.number("variablesReference")).place(
             name
         )
-    handle = adapter.debuggee.frame(arguments.number("frameId"))
+    handle = await some_frame(adapter, arguments)
     return await adapter.values.place_of_expression(handle, name)
 
 
