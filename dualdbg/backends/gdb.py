@@ -31,7 +31,7 @@ from .events import (
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
-from .gdb_settings import in_gdbs_words, refusal, source_map_commands
+from .gdb_settings import check_command, in_gdbs_words, refusal, source_map_commands
 from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -141,7 +141,11 @@ class GdbEngine(GdbHelpers):
                     raise refusal(command, error.message) from error
 
     async def user_command(self, text: str) -> str:
-        """Run a command that the user typed for gdb itself, of MI too, and return what gdb printed."""
+        """Run a command that the user typed for gdb itself, of MI too, and return what gdb printed.
+
+        Raises CommandError too for one of MI that would move the target unseen.
+        """
+        check_command(text)
         return await self._process.console(in_gdbs_words(text))
 
     async def select(self, gdb_thread: int, level: int | None) -> None:

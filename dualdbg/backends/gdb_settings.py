@@ -8,6 +8,8 @@ from ..errors import CommandError
 from ..model import GdbCommand
 
 _SET = "-gdb-set "
+# What lets the target run, ends it, or takes away what others have set (gdb, "GDB/MI Program Execution").
+_MOVING = ("-exec-", "-target-", "-file-exec", "-gdb-exit", "-break-delete")
 
 
 def source_map_commands(source_maps: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -26,6 +28,15 @@ def in_gdbs_words(command: str) -> str:
     if command.startswith(_SET):
         return "set " + command.removeprefix(_SET)
     return f"interpreter-exec mi {_quoted(command)}" if command.startswith("-") else command
+
+
+def check_command(text: str) -> None:
+    """Raises CommandError for a command of MI that would change the target behind the session's back."""
+    if text.startswith(_MOVING):
+        raise CommandError(
+            f"gdb's {text.split()[0]} would change the target behind the session's back",
+            "help lists our own commands",
+        )
 
 
 def refusal(command: GdbCommand, why: str) -> CommandError:

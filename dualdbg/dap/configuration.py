@@ -154,7 +154,7 @@ def _check_names(arguments: Arguments) -> None:
 def _notes(arguments: Arguments) -> tuple[str, ...]:
     notes = []
     for name in arguments.values:
-        if name in BY_NAME or name in OF_EDITORS or name.startswith("_"):
+        if name in BY_NAME or name in OF_EDITORS or name in UNSUPPORTED or name.startswith("_"):
             continue
         near = difflib.get_close_matches(name, BY_NAME, 1)
         notes.append(f"the option {name!r} is not known{f'; did you mean {near[0]!r}?' if near else ''}")

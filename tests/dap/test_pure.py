@@ -81,7 +81,8 @@ def test_names_of_debugpy_and_cppdbg() -> None:
         "-gdb-set a b",
         '-x "y"',
     ]
-    assert read.mappings == (Mapping("/l", "/r"), Mapping("/src", "/build"), Mapping("/s2", "/b2"))
+    compiled = (Mapping("/src", "/build", of_compiler=True), Mapping("/s2", "/b2", of_compiler=True))
+    assert read.mappings == (Mapping("/l", "/r"), *compiled)
     assert read.debugpy == {"django": True} and not read.just_my_code and read.interrupt_first
     assert read.notes == ()
 

@@ -27,9 +27,6 @@ _INSTEAD = {
     "si": "", "nexti": "", "ni": "", "interrupt": "pause",
 }  # fmt: skip
 
-# The same in MI (gdb, "GDB/MI Program Execution").
-_MOVING = ("-exec-", "-target-", "-file-exec", "-gdb-exit", "-break-delete")
-
 # Commands that read on until a line says end, unless one line has all: name, least length, whether one line may do.
 _MULTILINE = (
     ("python", 2, True), ("python-interactive", 7, True), ("pi", 2, True), ("guile", 2, True), ("gu", 2, True),
@@ -60,10 +57,6 @@ async def gdb(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("gdb wants a command", "for example: gdb info registers")
     verb = argument.split()[0].partition("/")[0]
-    if verb.startswith(_MOVING):
-        raise CommandError(
-            f"gdb's {verb} would change the target behind the session's back", "help lists our own commands"
-        )
     if verb in _INSTEAD and not _deletes_gdbs_own(console, verb, argument):
         instead = _INSTEAD[verb]
         raise CommandError(

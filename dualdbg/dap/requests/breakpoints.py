@@ -10,11 +10,11 @@ from ...model import BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
 from ...target.watch_registers import LARGEST, watching
 from ..adapter import Adapter
+from ..asked_frame import some_frame
 from ..client.arguments import Arguments
 from ..presentation.breakpoints import Wanted, line_spec, with_suffixes
 from ..registry import request
 from ..stages import CONFIGURABLE
-from .frames import some_frame
 
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 

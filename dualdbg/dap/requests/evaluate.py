@@ -12,13 +12,13 @@ from ...protocol import dap_types as dap
 from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import deferred
 from ..adapter import Adapter
+from ..asked_frame import frame_or_innermost as _frame
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
 from ..presentation.formats import style_of, without_specifier
 from ..presentation.prompt import PREFIXES, command_of
 from ..presentation.values import as_evaluation
 from ..registry import request
-from .frames import frame_or_innermost as _frame
 
 # Seconds; an expression may run as long as the user has patience, and can be cancelled.
 _DEADLINE = patient(3600.0)

@@ -8,10 +8,10 @@ from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, State
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
+from ..asked_frame import some_frame
 from ..client.arguments import Arguments
 from ..presentation.values import as_evaluation
 from ..registry import request
-from .frames import some_frame
 
 
 @request("variables")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...errors import EvaluationError
-from ..adapter import Adapter
-from ..client.arguments import Arguments
-from ..handles import FrameHandle
+from ..errors import EvaluationError
+from .adapter import Adapter
+from .client.arguments import Arguments
+from .handles import FrameHandle
 
 
 async def frame_or_innermost(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
