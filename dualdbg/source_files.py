@@ -43,6 +43,12 @@ def source_lines(path: str | Path) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
+def source_line(path: str | Path, line: int) -> str | None:
+    """One line of a source file, counted from 1; None when there is none."""
+    lines = source_lines(path)
+    return lines[line - 1] if 0 < line <= len(lines) else None
+
+
 @functools.lru_cache(maxsize=32)
 def _text(path: str, modified: int, size: int, inode: int) -> str:
     """The rest of the arguments changes with the content."""

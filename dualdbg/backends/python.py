@@ -5,6 +5,7 @@ A request knows how to read its answer; bodies of DAP messages do not leave the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -15,6 +16,12 @@ Answer = TypeVar("Answer")
 
 OURS = "dualdbg"  # the key of a row with what target/bootstrap/dualdbg_presentation.py tells besides DAP's
 FAILED = "<error>"  # the type of a row whose code was run and failed; its text says how
+
+
+# What pydevd adds where a traceback has more than the stack: to the type's name, and to the function that is paused
+# (pydevd_comm.py, build_exception_info_response).
+_NOTE = re.compile(r" {7}\(note: full exception trace is shown but execution is paused at: .*\)$", re.DOTALL)
+_MARK = re.compile(r" \(Current frame\)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -151,8 +158,8 @@ def disconnect() -> PythonRequest[None]:
 
 
 def as_it_is(command: str, arguments: dict[str, Any]) -> PythonRequest[dict[str, Any]]:
-    """A request of an editor, which gets the answer unchanged."""
-    return PythonRequest(command, arguments, lambda body: body)
+    """A request of an editor, which gets the answer unchanged, but for what pydevd writes into names."""
+    return PythonRequest(command, arguments, _without_notes if command == "exceptionInfo" else _unchanged)
 
 
 # -- how the answers are read -----------------------------------------------------------------
@@ -162,6 +169,21 @@ def _nothing(body: dict[str, Any]) -> None:
     return None
 
 
+def _unchanged(body: dict[str, Any]) -> dict[str, Any]:
+    return body
+
+
+def _without_notes(body: dict[str, Any]) -> dict[str, Any]:
+    """What pydevd adds to the type's name and to a function's, where it stopped in another frame than the innermost."""
+    details = dict(body.get("details") or {})
+    for row, key in ((body, "exceptionId"), (details, "typeName")):
+        if key in row:
+            row[key] = _NOTE.sub("", str(row[key]))
+    if "stackTrace" in details:
+        details["stackTrace"] = _MARK.sub("", str(details["stackTrace"]))
+    return {**body, "details": details}
+
+
 def _stack_trace(body: dict[str, Any]) -> StackTrace:
     frames = tuple(_stack_frame(row) for row in body.get("stackFrames") or ())
     return StackTrace(frames, int(body.get("totalFrames") or len(frames)))
@@ -169,7 +191,7 @@ def _stack_trace(body: dict[str, Any]) -> StackTrace:
 
 def _stack_frame(row: dict[str, Any]) -> StackFrame:
     source = row.get("source") or {}
-    name = str(row["name"]).removesuffix(" (Current frame)")  # debugpy's mark in a traceback
+    name = _MARK.sub("", str(row["name"]))
     return StackFrame(int(row["id"]), name, source.get("path"), row.get("line"))
 
 

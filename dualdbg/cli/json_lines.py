@@ -130,7 +130,7 @@ def _breakpoint(breakpoint_: Breakpoint) -> Json:
     return {
         "id": breakpoint_.id,
         "spec": breakpoint_.spec.text,
-        "language": breakpoint_.spec.language.value,
+        "language": breakpoint_.language.value,
         "state": breakpoint_.state.value,
         "message": breakpoint_.message,
         "locations": [_location(location) for location in breakpoint_.locations],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import linecache
 import sys
 from collections.abc import Callable
 
@@ -48,6 +47,7 @@ def _json() -> Callable[[Report], str]:
 def _text() -> Callable[[Report], str]:
     from ..console.printer import Printer
     from ..console.style import Style
+    from ..source_files import source_line
 
     style = Style.of(sys.stdout)
 
@@ -56,4 +56,4 @@ def _text() -> Callable[[Report], str]:
 
         return highlight(file, first, lines) if style.colour else lines
 
-    return Printer(style, lambda file, line: linecache.getline(file, line) or None, coloured).render
+    return Printer(style, source_line, coloured).render

@@ -321,7 +321,8 @@ def _binding(row: Breakpoint) -> str:
     if row.state is BreakpointState.REJECTED or (row.message and not row.locations):
         return f"{row.state.value}: {row.message}"
     if len(row.locations) > 1:
-        places = {file_name(location.library or location.file) for location in row.locations}
+        named = [location.library or location.file for location in row.locations]
+        places = {file_name(name) if name is not None else "Python" for name in named}
         inlined = sum(location.inlined_in is not None for location in row.locations)
         note = f", {inlined} of them inlined" if inlined else ""
         note += f" ({row.message})" if row.message else ""

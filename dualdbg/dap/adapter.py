@@ -10,6 +10,7 @@ from ..errors import DualdbgError
 from ..model import Event, Exit
 from ..session.session import Session
 from ..session.start import StartedTarget
+from ..session.state import OVER
 from .client.conventions import Client
 from .client.port import ClientPort
 from .configuration import Configuration
@@ -119,6 +120,12 @@ class Adapter:
         if self.debuggee.stage is not Stage.ENDED:
             self.debuggee.stage = Stage.ENDED
             self.connection.event("terminated")
+
+    async def let_go(self) -> None:
+        """The target runs on, where there is one; what else belongs to it is dealt with by :meth:`end`."""
+        session = self.debuggee.session_or_none
+        if session is not None and session.state not in OVER:
+            await session.detach()
 
     async def end(self, *, tell: bool = True) -> None:
         """Let go of the target: a launched program ends, an attached one runs on. ``tell``: tell the client of it."""

@@ -139,9 +139,8 @@ def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
     if flags:
         told["debugOptions"] = sorted(flags - {"RedirectOutput"})
     # Of a program that we start, the streams themselves are copied: what native code writes comes too.
-    told["redirectOutput"] = arguments.where == "attach" and arguments.flag(
-        "redirectOutput", "RedirectOutput" in flags
-    )
+    if arguments.where == "attach" and arguments.flag("redirectOutput", "RedirectOutput" in flags):
+        told["redirectOutput"] = True
     return told
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import WrongState
+from ..target.launcher import Target
 from .configuration import Configuration
 from .connection import Connection
 from .subprocesses.child import Child
@@ -18,13 +19,15 @@ class Offer:
     """Shared by the clients of one server.
 
     ``program`` was given on the server's command line; it is started when a client attaches, on the server's own
-    terminal. ``program_done``: it ended, or the client let go of it; ``exit_code`` is how it ended. ``log_dir`` keeps
-    every message. ``address`` is where the server listens, if it does. ``children`` wait for their clients, by the
-    token that the client has to know. ``only_children``: clients may come only for children. ``secret`` is what a
+    terminal. ``running`` is that program once a client has let go of it: it runs on, others may attach to it, and it
+    ends with the server. ``program_done``: it has ended; ``exit_code`` is how. ``log_dir`` keeps every message.
+    ``address`` is where the server listens, if it does. ``children`` wait for their clients, by the token that the
+    client has to know. ``only_children``: clients may come only for children. ``secret`` is what a
     client at a port has to show; without a secret, the client has to be a program of the same user.
     """
 
     program: Configuration | None = None
+    running: Target | None = None
     log_dir: Path | None = None
     exit_code: int | None = None
     taken: bool = False
@@ -33,6 +36,7 @@ class Offer:
     address: tuple[str, int] | None = None
     children: dict[str, Child] = field(default_factory=dict)
     only_children: bool = False
+    closing: bool = False  # the server was told to end, and its program ends with it
     secret: str | None = None
     strangers: list[Connection] = field(default_factory=list)  # clients that have shown nothing yet
 

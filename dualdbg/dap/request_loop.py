@@ -63,10 +63,14 @@ class RequestLoop:
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, adapter.stop_background(), return_exceptions=True)
+        if adapter.took_program and not adapter.offer.closing:
+            await adapter.guarded(adapter.let_go())
         await adapter.end()
         await self._connection.close()
         if adapter.took_program:
-            adapter.offer.program_done = True
+            offer = adapter.offer
+            offer.taken = False
+            offer.program_done = offer.running is None or offer.running.exit is not None
 
     # -- in order -------------------------------------------------------------------------------
 

@@ -16,10 +16,12 @@ from typing import Any
 from .. import afterwards
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
+from ..target.launcher import Target
 from ..target.peers import PeerGone, is_loopback
 from .admission import Gate, trouble_with_peer
 from .connection import Connection
 from .offer import Offer
+from .presentation.bodies import exit_code
 from .request_loop import RequestLoop
 
 LOOPBACK = "127.0.0.1"
@@ -85,6 +87,15 @@ async def serve_socket(
         await serve(reader, writer, offer)
         if offer.program_done:
             over.set()
+        elif offer.running is not None and not offer.taken:
+            await let_run(offer.running)
+
+    async def let_run(program: Target) -> None:
+        """Nobody debugs the program; wait for its end, unless it is attached to again: then that client sees it."""
+        exit = await program.wait()
+        if not offer.taken:
+            offer.exit_code = exit_code(exit.code, exit.signal)
+            over.set()
 
     def arrived(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Our own task: the one that asyncio makes would print a traceback when it is cancelled (3.11, streams.py).
@@ -106,11 +117,14 @@ async def serve_socket(
     try:
         return await _until_signalled(over.wait())
     finally:
+        offer.closing = True
         server.close()
         ending = list(tasks)
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
+        if offer.running is not None:
+            offer.running.kill()
 
 
 def _why_not_listening(host: str, port: int, error: Exception) -> str:

@@ -43,6 +43,7 @@ async def start(
         streams.close()
         raise
 
+    lets_run = adapter.took_program
     children = adapter.followed(wanted)
     group = None
     what = streams.launch(what)
@@ -69,6 +70,7 @@ async def start(
         adapter.begin(session)
         adapter.pump.drain_output = streams.drain
         session.interrupt_pauses = False  # Ctrl-C goes to the program, as without a debugger
+        session.keeps_target = lets_run
         streams.begun()
 
     try:
@@ -98,7 +100,10 @@ async def start(
             await session.close()
             await adapter.caught_up()
         finally:
-            streams.close()
+            if lets_run and session.state is State.DETACHED:
+                adapter.offer.running = session.target  # with the terminal, while it lives
+            else:
+                streams.close()
 
     adapter.end_session = end
     if session.exit is not None and not adapter.configured.is_set():

@@ -112,3 +112,10 @@ class Breakpoint:
     enabled: bool = True
     hit_count: int = 0
     message: str | None = None
+
+    @property
+    def language(self) -> Language:
+        """The language of the places where it is bound; where they are of both, or none, that of its spec."""
+        if self.locations and all(place.address is None for place in self.locations):
+            return Language.PYTHON
+        return self.spec.language

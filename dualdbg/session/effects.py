@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Union
 
 from ..backends.native import Move
 from ..backends.python import PythonRequest
-from ..errors import DualdbgError
+from ..errors import CommandError, DualdbgError
 from ..model import Event
 from .stepping.step import Step
 from .stops.facts import NativeFacts, NativeHold, Need, PythonHold, Show
+
+Answered = Callable[[Union[CommandError, None]], None]
 
 
 class Halt:
@@ -113,13 +115,13 @@ class Post:
     """A request to debugpy whose answer no transition waits for.
 
     ``departure`` is the epoch that a refusal would take back. ``pause``: a refusal concerns the pause that the user
-    wants. ``answered`` is told what debugpy says, where a command wants to know.
+    wants. ``answered`` is called with what debugpy says against it, or None, where a command wants to know.
     """
 
     request: PythonRequest[Any]
     departure: int | None = None
     pause: bool = False
-    answered: asyncio.Future[None] | None = None
+    answered: Answered | None = None
 
 
 @dataclass(frozen=True)

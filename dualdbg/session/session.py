@@ -91,6 +91,7 @@ class Session:
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
+        self.keeps_target = False  # a target that is let go of still ends with us
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
         self._gdbs_word = Exit()  # how the target has ended, as gdb tells it
         self._command = CommandLock()
@@ -298,17 +299,19 @@ class Session:
         assert self.python is not None
         heard = partial(self._refused, what) if what.pause or what.departure is not None else None
         try:
-            self.python.post(what.request, heard, partial(_accepted, what))
+            settled = partial(_unrefused, what)
+            self.python.post(what.request, heard, lambda answer: settled(), settled)
         except DualdbgError as error:  # the connection is gone, which is reported by itself
             self.log(f"{what.request.command} was not sent: {error.message}")
+            _unrefused(what)
 
     def _refused(self, what: effect.Post, error: CommandError) -> None:
         if what.pause:
             self.loop.put(pause_refused, error)
         elif what.departure is not None:
             self.loop.put(python_refused, what.departure, what.request.command, error)
-        if what.answered is not None and not what.answered.done():
-            what.answered.set_exception(error)
+        if what.answered is not None:
+            what.answered(error)
 
     def _look_later(self, what: effect.LookLater) -> None:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
@@ -433,7 +436,7 @@ class Session:
             raise
         if self.python is not None and not await self.python.hang_up(HANG_UP_DEADLINE):
             self.emit(Notice("info", "what debugpy left in the target goes when it next runs Python"))
-        if self.target is not None:
+        if self.target is not None and not self.keeps_target:
             self.target.detach()  # it runs on after us
         await self.loop.ask(detached)
 
@@ -506,9 +509,10 @@ class Session:
             release()
 
 
-def _accepted(what: effect.Post, answer: object) -> None:
-    if what.answered is not None and not what.answered.done():
-        what.answered.set_result(None)
+def _unrefused(what: effect.Post) -> None:
+    """debugpy does it, or is gone, which is reported by itself."""
+    if what.answered is not None:
+        what.answered(None)
 
 
 def _signal_number(name: str | None) -> int | None:

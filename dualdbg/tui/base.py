@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import linecache
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from ..errors import DualdbgError
 from ..model import Notice, Progress, State
 from ..session.inferiors import Process
 from ..session.session import Session
+from ..source_files import source_line
 from ..terminal_text import visible_text
 from . import settings
 from .model.layout_presets import PRESETS
@@ -178,7 +178,7 @@ class Base(App[None]):
             colour = not self.no_color
             self._printer = Printer(
                 Style(width, colour),
-                lambda file, line: linecache.getline(file, line) or None,
+                source_line,
                 highlight if colour else lambda _file, _first, lines: lines,
             )
         self.say(self._printer.render(report))

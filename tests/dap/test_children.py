@@ -195,6 +195,26 @@ def test_the_end_of_the_program_ends_its_children(
     assert adapter.process.wait(60) == 0
 
 
+def test_the_sessions_of_children_hear_that_the_program_is_terminated(
+    client: Client, program: Write, tmp_path: Path
+) -> None:
+    """Before the client of the program disconnects: an editor closes their windows by that."""
+    asked = follow(client)
+    client.start({"program": str(program(MAKES_A_CHILD)), "args": [str(tmp_path / "go")]})
+    child, configuration = session_of(client, asked)
+    child.start(configuration, command="attach")
+    pids = process_id(client), process_id(child)
+    client.wait_output("begun\nbegun")
+    client.request("terminate")
+    assert child.event("exited")["exitCode"] == 128 + signal.SIGKILL
+    child.event("terminated")
+    child.request("disconnect")
+    child.wait_end()
+    client.event("terminated")
+    for pid in pids:
+        gone(pid)
+
+
 @pytest.mark.parametrize("who", ["child", "program"])
 def test_who_is_let_go_of_runs_on(client: Client, program: Write, tmp_path: Path, who: str) -> None:
     """A client that disconnects from a child, or vanishes, leaves it running; one that leaves the program, both."""
@@ -316,7 +336,7 @@ def test_children_of_a_server_come_to_its_own_port(loader: Callable[[str], Path]
     assert child.event("exited") == {"exitCode": 137}
     child.event("terminated")
     assert is_running(process_id(client))
-    client.request("disconnect")
+    client.request("disconnect", {"terminateDebuggee": True})
     client.wait_end()
-    assert server.process.wait(60) == 0 or server.process.returncode == 137
+    assert server.process.wait(60) == 137
     assert server.close()[1] == ""

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.dap.client import Client, Refused
-
 from tests.dap.test_launch import Terminals, finish, terminals
 
 __all__ = ["terminals"]
@@ -172,3 +171,62 @@ def test_output_of_a_debug_console_comes_once(client: Client, program: Write) ->
     client.start({"program": str(path), "redirectOutput": True, "debugOptions": ["RedirectOutput"]})
     assert finish(client) == 0
     assert client.output == "from Python\nfrom C\n"
+
+
+def test_an_uncaught_exception_is_told_without_notes(client: Client, program: Write) -> None:
+    path = program("class Bad(ValueError):\n    pass\ndef f():\n    raise Bad('no (note: yes)')\nf()\n")
+    client.start({"program": str(path)}, exceptions=["uncaught"])
+    thread = client.stopped(reason="exception")["threadId"]
+    told = client.request("exceptionInfo", {"threadId": thread})
+    assert (told["exceptionId"], told["description"], told["breakMode"]) == (
+        "Bad",
+        "no (note: yes)",
+        "unhandled",
+    )
+    assert told["details"]["typeName"] == "Bad"
+    lines = told["details"]["stackTrace"].splitlines()
+    assert [line.rpartition(" in ")[2] for line in lines if " in " in line] == ["f", "<module>"]
+
+
+def test_evaluation_while_the_program_runs(client: Client, program: Write) -> None:
+    path = program(
+        "import time\nn = 41\nprint('begun', flush=True)\nwhile n:\n    time.sleep(0.01)\nprint('end')\n"
+    )
+    client.start({"program": str(path)})
+    client.wait_output("begun")
+    assert client.request("evaluate", {"expression": "n + 1", "context": "repl"})["result"] == "42"
+    with pytest.raises(Refused, match="ZeroDivisionError"):
+        client.request("evaluate", {"expression": "1 / 0", "context": "repl"})
+    client.request("evaluate", {"expression": "n = 0", "context": "repl"})
+    client.wait_output("end")
+    assert finish(client) == 0
+
+
+@pytest.mark.parametrize("name", ["step", "far", "late"])
+def test_a_function_breakpoint_on_a_bare_python_name(client: Client, program: Write, name: str) -> None:
+    program("def far(n):\n    return n\n", "helpers.py")
+    program("def late(n):\n    return n\n", "plugin.py")
+    path = program(
+        "import helpers, importlib\nclass Model:\n    def step(self, n):\n        return n\n"
+        "Model().step(1)\nhelpers.far(2)\nimportlib.import_module('plugin').late(3)\n"
+    )
+    (answer,) = client.start({"program": str(path)}, functions=[name])["functions"]
+    stop = client.stopped(reason="function breakpoint")
+    assert stop["hitBreakpointIds"] == [answer["id"]]
+    assert client.stack(stop["threadId"])[0]["name"].rpartition(".")[2] == name
+    assert "library" not in answer.get("message", "")
+    client.go("continue", stop["threadId"])
+    assert finish(client) == 0
+
+
+@pytest.mark.parametrize("reprs", ["read", "run"])
+def test_a_slow_machine_is_no_news(client: Client, program: Write, reprs: str) -> None:
+    """pydevd warns of values whose text took it long (here: any time at all). Only code of the program is to blame."""
+    path = program("values = {'a': [1, 2], 'b': object()}\nprint('end')\n")
+    asked = {"program": str(path), "reprs": reprs, "env": {"PYDEVD_WARN_SLOW_RESOLVE_TIMEOUT": "0"}}
+    client.start(asked, lines={path: [2]})
+    frame = client.stack(client.stopped()["threadId"])[0]
+    client.children(client.scope(frame)["values"])
+    client.go("continue", client.request("threads")["threads"][0]["id"])
+    assert finish(client) == 0
+    assert ("pydevd warning" in "".join(row["output"] for row in client.events("output"))) == (reprs == "run")

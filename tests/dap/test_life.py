@@ -16,7 +16,7 @@ import pytest
 from tests import rows
 from tests.support import ROOT, is_running, wait_until
 
-from .client import Client, Refused, StdioAdapter, connect
+from .client import Client, Message, Refused, StdioAdapter, connect
 from .samples import PYBIND, line_of
 
 Write = Callable[..., Path]
@@ -374,6 +374,103 @@ def test_a_client_that_restarts_by_coming_again(program: Write) -> None:
         client.request("disconnect", {"restart": restart})
         client.wait_end()
     server.process.wait(60)
+    server.close()
+
+
+ROUNDS = """\
+import os, time
+print(os.getpid(), flush=True)
+while not os.path.exists({end!r}):
+    time.sleep(0.02)
+    round = 1
+raise SystemExit(5)
+"""
+
+
+def attached(server: Server, lines: dict[str | Path, list[int | Message]]) -> Client:
+    """A client of the server's program, as soon as the one before it is gone."""
+    while True:
+        client = connect(server.port)
+        try:
+            client.start({}, lines=lines, command="attach")
+            return client
+        except Refused as refused:
+            assert "another client" in str(refused)
+            client.close()
+
+
+@pytest.mark.parametrize("vanishes", [False, True])
+@pytest.mark.parametrize("stopped", [False, True])
+def test_the_servers_program_outlives_its_client_and_is_attached_to_again(
+    program: Write, tmp_path: Path, vanishes: bool, stopped: bool
+) -> None:
+    end = tmp_path / "end"
+    path = program(ROUNDS.format(end=str(end)))
+    server = Server(str(path))
+    pids = []
+    for attempt in range(3):
+        client = attached(server, {path: [5]} if stopped or attempt else {})
+        pids.append(process_id(client))
+        if stopped or attempt:
+            assert client.stack(client.stopped()["threadId"])[0]["line"] == 5
+        if attempt == 2:
+            break
+        if not vanishes:
+            client.request("disconnect")
+        client.close()
+    end.touch()
+    client.set_lines(path, [])
+    client.go("continue", client.request("threads")["threads"][0]["id"])
+    assert client.event("exited")["exitCode"] == 5
+    client.event("terminated")
+    client.request("disconnect")
+    assert len(set(pids)) == 1
+    assert server.process.wait(60) == 5
+    assert server.close()[1] == ""
+
+
+def test_a_program_that_nobody_debugs_any_more_ends_the_server_with_itself(
+    program: Write, tmp_path: Path
+) -> None:
+    end = tmp_path / "end"
+    server = Server(str(program(ROUNDS.format(end=str(end)))))
+    client = connect(server.port)
+    client.start({}, command="attach")
+    client.request("disconnect")
+    client.wait_end()
+    assert server.process.poll() is None
+    end.touch()
+    assert server.process.wait(60) == 5
+
+
+def test_a_program_that_nobody_debugs_any_more_ends_with_the_server(program: Write, tmp_path: Path) -> None:
+    server = Server(str(program(ROUNDS.format(end=str(tmp_path / "end")))))
+    client = connect(server.port)
+    client.start({}, command="attach")
+    pid = process_id(client)
+    client.request("disconnect")
+    client.wait_end()
+    assert is_running(pid)
+    assert server.close() == (128 + signal.SIGTERM, "")
+    gone(pid)
+
+
+@pytest.mark.parametrize("how", ["terminate", "disconnect"])
+def test_the_servers_program_is_ended_where_the_client_says_so(
+    program: Write, tmp_path: Path, how: str
+) -> None:
+    server = Server(str(program(ROUNDS.format(end=str(tmp_path / "end")))))
+    client = connect(server.port)
+    client.start({}, command="attach")
+    pid = process_id(client)
+    if how == "terminate":
+        client.request("terminate")
+        client.event("terminated")
+        client.request("disconnect")
+    else:
+        client.request("disconnect", {"terminateDebuggee": True})
+    gone(pid)
+    assert server.process.wait(60) == 128 + signal.SIGKILL
     server.close()
 
 

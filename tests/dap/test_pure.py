@@ -81,8 +81,11 @@ def test_names_of_debugpy_and_cppdbg() -> None:
         "-gdb-set a b",
         '-x "y"',
     ]
-    compiled = (Mapping("/src", "/build", of_compiler=True), Mapping("/s2", "/b2", of_compiler=True))
-    assert read.mappings == (Mapping("/l", "/r"), *compiled)
+    assert read.mappings == (
+        Mapping("/l", "/r"),
+        Mapping("/src", "/build", of_compiler=True),
+        Mapping("/s2", "/b2", of_compiler=True),
+    )
     assert read.debugpy == {"django": True} and not read.just_my_code and read.interrupt_first
     assert read.notes == ()
 
@@ -184,7 +187,9 @@ def test_hints_are_in_an_editors_words() -> None:
             for node in ast.walk(ast.parse(file.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value:
                     words = re.findall(
-                        r"--(?:python|gdb|all-code|fix-ptrace)\b|Ctrl-C", for_an_editor(node.value)
+                        r"--(?:python|gdb|all-code|fix-ptrace)\b|Ctrl-C"
+                        r"|\btype (?:continue|quit|pause|detach)\b|^(?:info |threads lists|py |up and )",
+                        for_an_editor(node.value),
                     )
                     left += [(file.name, word) for word in words]
     assert left == []

@@ -6,6 +6,8 @@ import re
 
 _VALUE = r"(?P<value>[^\s,;)]+?)(?=[.,;)]?(?:\s|$))"
 
+_COMMAND = r"(?:info \w+|threads|thaw \d+|py repr\(EXPRESSION\)|interrupt|break throw)"
+
 # How a hint says it, and how a user of an editor does it: the attributes of a configuration.
 _WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), words)
@@ -19,6 +21,14 @@ _WORDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"--fix-ptrace\b", '"fixPtrace": true'),
         (r": press Ctrl-C, or type pause", ""),
         (r"Ctrl-C", "pause"),
+        (r"\btype (continue|pause)\b", r"\g<1>"),
+        (r"\btype quit\b", "stop debugging"),
+        (r"\btype detach\b", "disconnect"),
+        (r"\bup and down select\b", "select"),
+        (
+            rf"(?:^|(?<=; )){_COMMAND}(?= (?:lists?|lets?|runs?|shows?|stops?)\b)",
+            r"`\g<0> in the debug console",
+        ),
     )
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterable
 from typing import get_args
 
@@ -14,6 +13,7 @@ from ...console.reports import Report
 from ...console.style import Style
 from ...model import Event
 from ...session.session import Session
+from ...source_files import source_line
 from ..handles import FrameHandle
 
 PREFIXES = ("`", "-exec ")
@@ -39,7 +39,7 @@ class Prompt:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._text: list[str] = []
-        self._printer = Printer(Style(), read_line=lambda file, line: linecache.getline(file, line) or None)
+        self._printer = Printer(Style(), read_line=source_line)
         self._console = Console(session, self._show)
 
     def _show(self, report: Report) -> None:

@@ -35,6 +35,8 @@ async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateRespon
     command = command_of(expression) if context == "repl" else None
     if command is not None:
         return {"result": await adapter.prompt.run(command, handle), "variablesReference": 0}
+    if handle is None and adapter.session.state is State.RUNNING:
+        return await _in_python(adapter, None, expression, context, arguments)
     if handle is None:
         adapter.session.require_stopped()
         raise EvaluationError("there is no frame to evaluate in", "select one")
@@ -64,9 +66,13 @@ async def _in_native(
 
 
 async def _in_python(
-    adapter: Adapter, engine_id: int, expression: str, context: str | None, arguments: Arguments
+    adapter: Adapter, engine_id: int | None, expression: str, context: str | None, arguments: Arguments
 ) -> dap.EvaluateResponseBody:
-    asked: dict[str, Any] = {"expression": expression, "frameId": engine_id, "context": context}
+    """By debugpy; without a frame (``engine_id``) in a thread of its own, with the names of the main module."""
+    # Without a context debugpy answers a failure as if it were a value; for a watch it says that it failed.
+    asked: dict[str, Any] = {"expression": expression, "context": context or "watch"}
+    if engine_id is not None:
+        asked["frameId"] = engine_id
     if "format" in arguments:
         asked["format"] = arguments.values["format"]
     try:

@@ -51,11 +51,14 @@ async def attach(adapter: Adapter, arguments: Arguments) -> None:
     if configuration.process_id is not None:
         await _begin(adapter, StartedFrom(configuration))
         return
-    offered = adapter.offer.take_program()
-    adapter.launched = adapter.took_program = True
-    adapter.debuggee.start_method = "launch"
+    wanted = _merged(adapter.offer.take_program(), configuration)
+    adapter.took_program = True
+    if adapter.offer.running is not None:  # an earlier client has let go of it
+        wanted = replace(wanted, process_id=adapter.offer.running.pid)
+    else:
+        adapter.debuggee.start_method = "launch"
     try:
-        await _begin(adapter, StartedFrom(_merged(offered, configuration), own_terminal=True))
+        await _begin(adapter, StartedFrom(wanted, own_terminal=True))
     except BaseException:
         adapter.offer.taken = adapter.took_program = False
         raise

@@ -12,6 +12,7 @@ from ...model import State
 from ...patience import patient
 from ...protocol.dap_types import Capabilities
 from ...session.session import Session
+from ...session.state import OVER
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..client.capabilities import CAPABILITIES
@@ -20,7 +21,6 @@ from ..stages import ANY, Stage
 from ..waits import within
 from .launch import start_again
 
-_ENDED = (State.EXITED, State.DETACHED, State.LOST)
 _GRACE = patient(5.0)  # seconds that a program has to end by itself after an interrupt
 
 
@@ -40,10 +40,14 @@ async def cancel(adapter: Adapter, arguments: Arguments) -> None:
 
 @request("disconnect", ANY, urgent=True)
 async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
-    """Unless the client says it, a program that was launched here ends, and one that was attached to lives on."""
-    ends = arguments.flag("terminateDebuggee", adapter.launched)
+    """Unless the client says it, a program that was launched here ends, and one that was attached to lives on.
+
+    A client that is to come again (``restart``) wants the server's program from its beginning.
+    """
+    again = arguments.flag("restart") and adapter.took_program
+    ends = arguments.flag("terminateDebuggee", adapter.launched or again)
     session = adapter.debuggee.session_or_none
-    if session is not None and session.state not in _ENDED:
+    if session is not None and session.state not in OVER:
         if not ends:
             await session.detach()
         elif not adapter.launched:
@@ -52,7 +56,7 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
         adapter.plain.detach()
         adapter.plain = None
     await adapter.end()
-    if arguments.flag("restart") and adapter.took_program:
+    if again:
         adapter.offer.taken = adapter.took_program = False  # the client comes again
 
 
@@ -60,7 +64,7 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
 async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     """End the program. With ``onTerminate`` set to KeyboardInterrupt it first has some time to end by itself."""
     session = adapter.debuggee.session_or_none
-    if session is None or session.state in _ENDED:
+    if session is None or session.state in OVER:
         if adapter.plain is not None:
             adapter.ending = True
             adapter.plain.kill()
@@ -78,7 +82,8 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
         return
     adapter.ending = True
     await _kill(adapter, session)
-    return
+    if adapter.children is not None:
+        await adapter.children.end(kill=True)
 
 
 async def _kill(adapter: Adapter, session: Session) -> None:

@@ -142,7 +142,7 @@ class Children:
                 await self._changed.wait()
 
     async def end(self, *, kill: bool) -> None:
-        """End the session of every child. With ``kill`` the processes end too, else they run on."""
+        """End the session of every child, and tell its client. With ``kill`` the processes end, else they run on."""
         for child in self._all:
             try:
                 await child.end(kill=kill)
@@ -150,11 +150,13 @@ class Children:
                 self._connection.output("important", f"{error.message}\n")
             if child.client_session is not None:
                 await child.client_session.caught_up()
-                child.client_session.finish()
 
     async def close(self, *, kill: bool) -> None:
         """Do what :meth:`end` does, serve their clients to the end, and accept no others."""
         await self.end(kill=kill)
+        for child in self._all:
+            if child.client_session is not None:
+                child.client_session.finish()
         if self._server is not None:
             self._server.close()
             if self._connections:

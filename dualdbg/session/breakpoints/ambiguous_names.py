@@ -32,8 +32,8 @@ class AmbiguousNames:
     ) -> Notice | None:
         """What to tell of breakpoint ``id``, which is at these locations, when these modules have arrived."""
         if spec.kind is BreakpointKind.FUNCTION:
-            functions = [(parse(one.function).short, one.library) for one in locations if one.function]
-            found = [(name, PurePath(library or "?").name) for name, library in functions]
+            native = [one for one in locations if one.function and one.address is not None]
+            found = [(parse(one.function or "").short, PurePath(one.library or "?").name) for one in native]
         elif spec.kind is BreakpointKind.OPERATOR:
             found = self._found.setdefault(id, [])
             found += self._functions(spec.subject, arrived)
@@ -45,6 +45,19 @@ class AmbiguousNames:
             return None
         told.update(one.spec for one in several)
         return _notice(id, spec, several)
+
+    def in_both_languages(self, id: int, spec: BreakpointSpec, file: str) -> Notice | None:
+        """What to tell once of breakpoint ``id``, which is bound natively and in a Python function of ``file``."""
+        python = f"py:{spec.subject}"
+        told = self._told.setdefault(id, set())
+        if python in told:
+            return None
+        told.add(python)
+        alone = f"aten::{spec.subject}" if spec.kind is BreakpointKind.OPERATOR else f"::{spec.subject}"
+        text = (
+            f"breakpoint {id}: {spec.text} is also a Python function, in {file}, and stops in both languages"
+        )
+        return Notice("info", text, f"to mean one alone: {python}, {alone}")
 
     def _functions(self, name: str, modules: Iterable[Module]) -> list[tuple[str, str]]:
         # In PyTorch's own libraries, a function that has the name of an operator belongs to that operator.

@@ -89,6 +89,10 @@ class NativeBreakpoints:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
         await self._forget_vanished(wanted)
 
+    def has(self, id: int) -> bool:
+        """Whether the breakpoint of this number means something native."""
+        return id in self._wanted
+
     async def remove(self, id: int) -> None:
         """Remove a breakpoint, and what gdb has for it unless another one shares that."""
         wanted = self._wanted.pop(id)

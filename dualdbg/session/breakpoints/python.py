@@ -52,6 +52,9 @@ class _Wanted:
     # All numbers that debugpy has given it: it numbers anew each time, and a stop may have waited its turn since.
     debugpy_ids: set[int] = field(default_factory=set)
     place: FunctionDefinition | None = None  # where the function of a function breakpoint is
+    elsewhere: str | None = (
+        None  # a file that has a function of this bare name, where it is not told which is meant
+    )
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
     known: bool = True  # there is something that it will stop at, once that is called
@@ -117,30 +120,60 @@ class PythonBreakpoints:
                 wanted.message = f"{spec.subject} has {count} lines"
                 wanted.file = None
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
-            await self._place(wanted, spec.subject)
+            self._place(wanted, await in_thread(self._find, spec.subject))
         if self._wanted.get(id) is wanted:
             await self._send(wanted)
 
-    async def _place(self, wanted: _Wanted, name: str) -> None:
-        """Find the function that is meant.
+    async def add_namesake(self, id: int, spec: BreakpointSpec, also_unseen: bool) -> bool:
+        """Let a breakpoint of the native half stop in Python too, in the function of its name that ``spec`` asks for.
+
+        Returns whether there is one. ``also_unseen``: one that is only made at run time counts.
+        """
+        place = await in_thread(self._find, spec.subject)
+        wanted = _Wanted(id, spec, None)
+        self._place(wanted, place)
+        seen = wanted.place is not None or wanted.known
+        if not (seen or (also_unseen and "." not in spec.subject)):
+            return False
+        self._wanted[id] = wanted
+        await self._send(wanted)
+        return True
+
+    def _place(self, wanted: _Wanted, place: FunctionDefinition | NoFunction) -> None:
+        """Note the function that is meant.
 
         debugpy knows functions by their bare names only: which one is meant becomes a part of the condition.
         """
-        place = await in_thread(self._find, name)
         if isinstance(place, FunctionDefinition):
-            wanted.place = place
+            wanted.place, wanted.known = place, True
             if self._just_my_code and is_of_a_library(place.file):
                 wanted.note = _PASSED_OVER
             return
         wanted.may_be_native = place.module is not None
-        if "." in name:
+        # debugpy says of any name that it will stop there.
+        wanted.elsewhere = place.elsewhere
+        wanted.known = place.elsewhere is not None
+        if "." in wanted.spec.subject:
             wanted.message = place.why
             return
-        # debugpy says of any name that it will stop there.
-        wanted.known = place.elsewhere is not None
         wanted.note = (
             f"every function of that name; there is one in {place.elsewhere}" if wanted.known else _UNSEEN
         )
+
+    def has(self, id: int) -> bool:
+        """Whether the breakpoint of this number means something in Python."""
+        return id in self._wanted
+
+    def is_unseen(self, id: int) -> bool:
+        """Whether nothing in Python has the name of the breakpoint, as far as source tells."""
+        return id in self._wanted and not self._wanted[id].known
+
+    def written_in(self, id: int) -> str | None:
+        """The file with the function of the breakpoint's name; None where there is none or it is not known."""
+        wanted = self._wanted.get(id)
+        if wanted is None or not wanted.known:
+            return None
+        return wanted.place.file if wanted.place is not None else wanted.elsewhere
 
     def may_be_native(self, id: int) -> bool:
         """Whether the module of a function breakpoint was found, but no Python code of that name in it."""
@@ -149,7 +182,7 @@ class PythonBreakpoints:
     async def place_again(self, id: int, name: str) -> None:
         """Look for the function by another name, which it has in the module that defines it."""
         wanted = self._wanted[id]
-        await self._place(wanted, name)
+        self._place(wanted, await in_thread(self._find, name))
         if self._wanted.get(id) is wanted:
             await self._send(wanted)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Union
 
 from ...backends import events as engine
 from ...errors import CommandError, SpecError
@@ -31,6 +31,8 @@ from .native import NativeBreakpoints
 from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
 from .throw_origins import ThrowOrigins
+
+_Half = Union[NativeBreakpoints, PythonBreakpoints]
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ def condition_failed(id: int, condition: str, why: str) -> str:
 class BreakpointTable:
     """Breakpoints, by the number that the user sees.
 
+    A spec belongs to the native or to the Python half. A bare name of the native one (``step``, ``Model.step``) may be
+    that of a Python function as well: such a breakpoint is in both halves, and stops in either language.
     A breakpoint may vanish whenever an engine is waited for, also while it is being added: a temporary one is hit, a
     user or an editor deletes it. So behind every ``await`` its row is looked for again.
     """
@@ -150,7 +154,7 @@ class BreakpointTable:
                 self._loop.background(self._look_behind(id, spec.subject))
         else:
             try:
-                await self._native.add(id, spec)
+                await self._add_native(id, spec)
             except SpecError:
                 self._rows.pop(id, None)
                 raise
@@ -166,6 +170,31 @@ class BreakpointTable:
         if same is not None:
             self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
         return self._rows[id]
+
+    async def _add_native(self, id: int, spec: BreakpointSpec) -> None:
+        refused = None
+        try:
+            await self._native.add(id, spec)
+        except SpecError as error:
+            refused = error
+        namesake = python_namesake(spec)
+        if namesake is not None and id in self._rows:
+            bound = refused is not None or self._native.state(id)[0] is BreakpointState.VERIFIED
+            unseen = spec.kind is BreakpointKind.FUNCTION and not bound
+            if await self._python.add_namesake(id, namesake, also_unseen=unseen):
+                if id not in self._rows:
+                    await self._python.remove(id)
+                return
+        if refused is not None:
+            raise refused
+
+    def _halves(self, id: int) -> list[_Half]:
+        halves: tuple[_Half, _Half] = self._python, self._native
+        return [half for half in halves if half.has(id)]
+
+    def in_python(self, id: int) -> bool:
+        """Whether the breakpoint may stop in Python."""
+        return self._python.has(id)
 
     def _tell_near_exceptions(self, id: int, name: str) -> None:
         near = nearest_exceptions(name)
@@ -208,24 +237,21 @@ class BreakpointTable:
 
     async def remove(self, id: int) -> None:
         """Remove a breakpoint. Raises CommandError where there is none of this number."""
-        spec = self.get(id).spec
+        self.get(id)
         del self._rows[id]
         self._told.pop(id, None)
         self._ambiguous.forget(id)
-        if spec.language is Language.PYTHON:
-            await self._python.remove(id)
-            await self._watch_throws()
-        else:
-            await self._native.remove(id)
+        for half in self._halves(id):
+            await half.remove(id)
+        await self._watch_throws()
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off. Raises CommandError where there is none of this number."""
-        row = self._rows[id] = replace(self.get(id), enabled=enabled)
-        if row.spec.language is Language.PYTHON:
-            await self._python.enable(id, enabled)
-            await self._watch_throws()
-        else:
-            await self._native.enable(id, enabled)
+        self._rows[id] = replace(self.get(id), enabled=enabled)
+        for half in self._halves(id):
+            if half.has(id):
+                await half.enable(id, enabled)
+        await self._watch_throws()
         if id in self._rows:
             self._loop.tell(BreakpointChanged(self._rows[id]))
 
@@ -258,6 +284,8 @@ class BreakpointTable:
         changed += await self._native.libraries_arrived(arrived)
         for id in dict.fromkeys(changed):
             if id in self._rows:
+                if self._python.is_unseen(id) and self._native.state(id)[0] is BreakpointState.VERIFIED:
+                    await self._python.remove(id)  # so the name meant this
                 self._settle(id, announce=True)
         for id in self._rows:
             self._tell_meanings(id, arrived)
@@ -286,6 +314,11 @@ class BreakpointTable:
         notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)
         if notice is not None:
             self._loop.tell(notice)
+        file = self._python.written_in(id)
+        if file is not None and any(one.address is not None for one in row.locations):
+            both = self._ambiguous.in_both_languages(id, row.spec, file)
+            if both is not None:
+                self._loop.tell(both)
 
     async def program_replaced(self) -> None:
         """The process runs another program (exec): nothing is bound any more."""
@@ -307,7 +340,7 @@ class BreakpointTable:
         """debugpy takes breakpoints from now on."""
         await self._python.send_all()
         for row in self.all():
-            if row.spec.language is Language.PYTHON:
+            if self._python.has(row.id):
                 self._settle(row.id, announce=True)
 
     def python_comes_later(self) -> None:
@@ -318,7 +351,7 @@ class BreakpointTable:
         """There will be no debugpy: tell that of each breakpoint that waits for it."""
         self._python.out_of_reach(why)
         for row in self.all():
-            if row.spec.language is Language.PYTHON and row.state is BreakpointState.PENDING:
+            if self._python.has(row.id) and row.state is BreakpointState.PENDING:
                 self._settle(row.id, announce=True)
 
     def why_none_stops(self) -> str | None:
@@ -420,13 +453,28 @@ class BreakpointTable:
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
-        half = self._python if row.spec.language is Language.PYTHON else self._native
-        state, locations, message = half.state(id)
+        said = [half.state(id) for half in self._halves(id)]
+        state = next(one for one in _BEST_FIRST if any(one is each for each, _, _ in said))
+        locations = tuple(location for _, here, _ in said for location in here)
+        message = next((text for each, _, text in said if each is state and text), None)
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
         if announce and self._told.get(id) != news:  # what has been said once is no news
             self._told[id] = news
             self._loop.tell(BreakpointChanged(settled))
+
+
+# A breakpoint of both halves is bound when one of them is.
+_BEST_FIRST = (BreakpointState.VERIFIED, BreakpointState.PENDING, BreakpointState.REJECTED)
+
+
+def python_namesake(spec: BreakpointSpec) -> BreakpointSpec | None:
+    """The spec of the Python functions that have the name of a native one. None where the name cannot be of Python."""
+    plain = (spec.namespace, spec.overload, spec.layer) == (None, None, None)
+    named = spec.kind in (BreakpointKind.FUNCTION, BreakpointKind.OPERATOR)
+    if not (named and plain and all(part.isidentifier() for part in spec.subject.split("."))):
+        return None
+    return replace(spec, kind=BreakpointKind.PYTHON_FUNCTION)
 
 
 def _other_kind(spec: BreakpointSpec) -> str:

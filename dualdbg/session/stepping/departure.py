@@ -137,10 +137,15 @@ class PythonDeparture:
             await self._breakpoints.set(places, step.gdb_thread, momentary)
 
     async def _leave(self, plan: PythonPlan) -> None:
-        answered = asyncio.get_running_loop().create_future() if plan.may_be_refused else None
-        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step, answered)
-        if answered is None:
-            return
-        await first_of(answered, self._loop.native_held.wait(), self._loop.ended.wait())
-        if not answered.cancelled():
-            answered.result()
+        answered = asyncio.Event()
+        refused: list[CommandError] = []
+
+        def hear(error: CommandError | None) -> None:
+            refused.extend([error] if error is not None else [])
+            answered.set()
+
+        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step, hear)
+        if plan.may_be_refused:
+            await first_of(answered.wait(), self._loop.native_held.wait(), self._loop.ended.wait())
+        for error in refused:
+            raise error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
 from ...errors import CommandError, WrongState
-from ...model import Language, Location, Notice, PythonFrame
+from ...model import Location, Notice, PythonFrame
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
 from ..transitions.python import (
@@ -75,8 +75,8 @@ class PythonStops:
         places = [
             location
             for row in self.breakpoints.all()
-            if row.enabled and row.spec.language is Language.PYTHON
-            for location in row.locations
+            if row.enabled and self.breakpoints.in_python(row.id)
+            for location in [one for one in row.locations if one.address is None]
             or (Location(file=top.file, line=top.line),)  # its place is not known yet: it may be here
         ]
         return not any(place.line in (top.line, None) for place in places)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from ...backends import python as debugpy
 from ...errors import CommandError, WrongState
 from ...model import Notice, Resumed, State
-from ..effects import AfterStop, BeforeRun, Effects, Forget, Post, Tell
+from ..effects import AfterStop, Answered, BeforeRun, Effects, Forget, Post, Tell
 from ..state import Departure, Grip, Left, TargetState
 from ..stepping.step import Step
 from .grip import answer_halts, depart, interrupt_for_wishes
@@ -61,11 +59,11 @@ def leave_in_python(
     thread: int | None = None,
     target: int | None = None,
     step: Step | None = None,
-    answered: asyncio.Future[None] | None = None,
+    answered: Answered | None = None,
 ) -> Effects:
     """The user goes on from a Python stop. ``command`` is debugpy's request, ``thread`` and ``target`` its arguments.
 
-    ``answered`` is told whether debugpy does it.
+    ``answered`` is called with what debugpy says against it, or None.
     Raises WrongState when a native stop came first.
     """
     state.require(State.PYTHON_STOPPED)

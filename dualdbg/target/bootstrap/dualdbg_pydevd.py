@@ -34,6 +34,7 @@ def quick(pydevd: Any, failed: int) -> type:
 
     ``failed`` is the exit status of a program whose session hangs up before the program may start.
     """
+    from _pydevd_bundle import pydevd_comm  # type: ignore[import-not-found]
 
     class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
         def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
@@ -41,6 +42,11 @@ def quick(pydevd: Any, failed: int) -> type:
             shown.runs = given.get("reprs") == "run"
             shown.limit = given.get("dualdbgLimit", shown.limit)
             return super()._handle_launch_or_attach_request(py_db, request, start_reason)
+
+        def on_evaluate_request(self, py_db: Any, request: Any) -> Any:
+            if request.arguments.frameId is None:
+                pydevd_comm._global_frame = MainModule()
+            return super().on_evaluate_request(py_db, request)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
@@ -94,6 +100,20 @@ def quick(pydevd: Any, failed: int) -> type:
     return Debugger
 
 
+class MainModule:
+    """Stands for a frame of the program's main module, where expressions are evaluated while no frame is stopped.
+
+    pydevd by itself takes a frame of its own, with its own names.
+    """
+
+    @property
+    def f_globals(self) -> Any:
+        """The variables of the module, as they are now."""
+        return sys.modules["__main__"].__dict__
+
+    f_locals = f_globals
+
+
 def without_need_of_threads(tracker: Any) -> type:
     """The class of pydevd's ``tracker``, for a process that may be able to start no thread (RLIMIT_NPROC, seccomp).
 
@@ -125,7 +145,7 @@ def leave_forked_child() -> None:
     import pydevd  # type: ignore[import-not-found]
     import pydevd_tracing  # type: ignore[import-not-found]
     from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
-    from _pydevd_bundle import pydevd_constants  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_constants
 
     debugger = pydevd_constants.get_global_debugger()
     if debugger is None:
@@ -190,6 +210,8 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
     import pydevd_tracing
 
     debugger = pydevd.get_global_debugger()
+    if debugger is None:  # the session let the program run and has hung up already
+        return
     program = sys.modules["__main__"].__dict__
 
     def begin(frame: Any, event: str, arg: Any) -> Any:
