@@ -334,6 +334,10 @@ class GdbHelpers:
         """At the entry of ``__cxa_throw``: what is thrown."""
         return await self._helper(shapes.thrown_object, "thrown-object", gdb_thread)
 
+    async def caught_object(self, gdb_thread: int) -> ThrownObject:
+        """At the entry of ``__cxa_begin_catch``: what is caught."""
+        return await self._helper(shapes.thrown_object, "caught-object", gdb_thread)
+
     async def panic_text(self, gdb_thread: int) -> str | None:
         """At the entry of ``rust_panic``: the message, where it can be read from memory."""
         return await self._helper(shapes.text_or_none, "panic-text", gdb_thread)

@@ -164,6 +164,9 @@ class NativeBreakpointEngine(Protocol):
     async def log_text(self, gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
         """What a log point with these texts and expressions would print in the innermost frame."""
 
+    async def caught_object(self, gdb_thread: int) -> ThrownObject:
+        """At the entry of ``__cxa_begin_catch``: what is caught."""
+
     async def thrown_object(self, gdb_thread: int) -> ThrownObject:
         """What is thrown, at the entry of ``__cxa_throw``."""
 

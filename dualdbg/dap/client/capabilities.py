@@ -35,6 +35,14 @@ NATIVE_FILTERS: tuple[ExceptionBreakpointsFilter, ...] = (
         "supportsCondition": True,
         "conditionDescription": "A part of the type's name, for example std::runtime_error",
     },
+    {
+        "filter": "cpp_catch",
+        "label": "C++: catch",
+        "description": "Stop where a handler takes a C++ exception.",
+        "default": False,
+        "supportsCondition": True,
+        "conditionDescription": "A part of the type's name, for example std::runtime_error",
+    },
 )
 
 CAPABILITIES: Capabilities = {
