@@ -10,6 +10,9 @@ import pytest
 
 from .client import Client, Message
 from .samples import line_of
+from .test_launch import Terminals, terminals
+
+__all__ = ["terminals"]
 
 Write = Callable[..., Path]
 
@@ -28,6 +31,19 @@ int main(int argc, char **argv) {
     }
     std::printf("%s %s %d\\n", who, argv[argc - 1], total);
     return 5;
+}
+"""
+
+
+WAITS = """\
+#include <unistd.h>
+static int tick(int value) {
+    return value + 1;
+}
+int main() {
+    for (int value = 0;; usleep(10000)) {
+        value = tick(value);
+    }
 }
 """
 
@@ -118,6 +134,46 @@ def test_a_program_without_python_is_run_without_debugging(client: Client, confi
     client.request("launch", {**configuration, "noDebug": True})
     assert client.event("exited") == {"exitCode": 5}
     client.wait_output("me word 6")
+
+
+def test_a_program_without_python_in_a_terminal(
+    client: Client, configuration: Message, source: Path, terminals: Terminals
+) -> None:
+    """It is held until gdb has it, also where it becomes the foreground of a terminal meanwhile."""
+    asked = {**configuration, "externalConsole": True}
+    client.start(asked, lines={source: [line_of(source, "value * 2")]})
+    assert rest(client) == ["twice"] * 3
+    terminals.read_until(b"me word 6")
+    assert terminals.asked[0]["kind"] == "external"
+
+
+def test_a_program_without_python_is_started_again(
+    client: Client, configuration: Message, source: Path
+) -> None:
+    client.start(configuration, lines={source: [line_of(source, "value * 2")]})
+    first = client.stopped(reason="breakpoint")["threadId"]
+    client.request("restart")
+    second = client.stopped(reason="breakpoint")["threadId"]
+    assert first != second and client.stack(second)[0]["name"] == "twice"
+
+
+def test_attaching_as_cppdbg_does(client: Client, source: Path) -> None:
+    """With the program's file and the number as a text, as its picker of processes gives it."""
+    program = compiled(source, WAITS)
+    with subprocess.Popen([program]) as process:
+        try:
+            asked = {"program": str(program), "processId": str(process.pid), "MIMode": "gdb"}
+            client.start(asked, lines={source: [line_of(source, "return value")]}, command="attach")
+            thread = client.stopped(reason="breakpoint")["threadId"]
+            frames = client.stack(thread)
+            assert [frame["name"] for frame in frames] == ["tick", "main"]
+            assert int(client.evaluate("value,d", frames[0])["result"]) >= 0
+            client.set_lines(source, [])
+            client.request("disconnect")
+            client.wait_end()
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 def test_a_command_that_fails_says_which(client: Client, configuration: Message) -> None:

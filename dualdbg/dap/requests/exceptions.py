@@ -12,7 +12,6 @@ from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..registry import request
 
-
 # The type, and what follows it: its text, or where it was thrown or caught.
 _TOLD = re.compile(r"(.*?)(?:: (.*)|(?=, (?:thrown|caught) in ).*)?$", re.DOTALL)
 
