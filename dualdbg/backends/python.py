@@ -49,6 +49,9 @@ class StackFrame:
     function: str
     file: str | None
     line: int | None
+    columns: tuple[int, int] | None = (
+        None  # of the code that runs in the line, from 1 on, the end not included
+    )
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,8 @@ def _stack_trace(body: dict[str, Any]) -> StackTrace:
 def _stack_frame(row: dict[str, Any]) -> StackFrame:
     source = row.get("source") or {}
     name = _MARK.sub("", str(row["name"]))
-    return StackFrame(int(row["id"]), name, source.get("path"), row.get("line"))
+    columns = (int(row["column"]), int(row["endColumn"])) if row.get("endColumn") else None
+    return StackFrame(int(row["id"]), name, source.get("path"), row.get("line"), columns)
 
 
 def _evaluated(expression: str, body: dict[str, Any]) -> PythonValue:

@@ -211,12 +211,14 @@ def _mapped(row: Mapped) -> Json:
     return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
 
 
+_STREAMS = {"log": "console"}  # for a script, text of a log point is what dualdbg says
+
 _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     SessionStarted: ("session", lambda e: {"pid": e.pid, "python": e.python, "gdb": e.gdb}),
     BreakpointChanged: ("breakpoint", lambda e: _breakpoint(e.breakpoint)),
     Stopped: ("stopped", _stopped),
     Resumed: ("resumed", lambda e: {"epoch": e.epoch}),
-    Output: ("output", lambda e: {"stream": e.stream, "text": e.text}),
+    Output: ("output", lambda e: {"stream": _STREAMS.get(e.stream, e.stream), "text": e.text}),
     Exited: ("exited", lambda e: {"code": e.exit.code, "signal": e.exit.signal}),
     Detached: ("detached", lambda e: {"pid": e.pid}),
     Notice: ("notice", _notice),

@@ -56,6 +56,8 @@ class Adapter:
         self.launched = False
         self.children: Children | None = None  # the child processes of the program, where they are followed
         self.took_program = False  # the program is the one that the server was started with
+        self.told_modules: set[int | str] = set()
+        self.told_over = False  # the client knows that the target is gone
         self.ending = False  # we end the program, so its end is not reported
         self.started_from: StartedFrom | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
@@ -117,8 +119,9 @@ class Adapter:
 
     def over(self) -> None:
         """The target is gone, or runs on without the debugger."""
-        if self.debuggee.stage is not Stage.ENDED:
-            self.debuggee.stage = Stage.ENDED
+        self.debuggee.stage = Stage.ENDED
+        if not self.told_over:
+            self.told_over = True
             self.connection.event("terminated")
 
     async def let_go(self) -> None:
@@ -137,6 +140,8 @@ class Adapter:
         if end is not None:
             await end()
         self.forget()
+        if tell and end is not None:
+            self.over()
 
     def forget(self) -> None:
         """There is no session any more."""

@@ -73,7 +73,9 @@ class PythonFrame:
     run many Python frames in one C frame; in 3.10 and earlier every frame is an entry frame);
     ``address`` is the interpreter's frame object in the target, where it was read from memory;
     ``engine_id`` is debugpy's frame id, where debugpy named it;
-    ``loop`` is, of an entry frame, an address within the C frame of its loop (3.12 and later).
+    ``loop`` is, of an entry frame, an address within the C frame of its loop (3.12 and later);
+    ``columns`` are those of the code that runs in the line, from 1 on, the end not included (3.11 and later, where
+    debugpy named the frame).
     """
 
     function: str
@@ -84,6 +86,7 @@ class PythonFrame:
     engine_id: int | None = None
     role: Role = Role.USER
     loop: int | None = None
+    columns: tuple[int, int] | None = None
 
     @property
     def language(self) -> Language:

@@ -128,7 +128,7 @@ class BreakpointChanged:
 
 @dataclass(frozen=True)
 class Output:
-    """Text that the target wrote (``stdout``, ``stderr``), or that an engine has for the user (``console``)."""
+    """Text of the target (``stdout``, ``stderr``), of a log point (``log``), or of an engine (``console``)."""
 
     stream: str
     text: str

@@ -229,13 +229,13 @@ class Session:
     def _native_log(self, event: engine.NativeLog) -> None:
         for id in self.breakpoints.native_owners(event.gdb_breakpoint):
             self.breakpoints.count_hit(id)
-            self.emit(Output("console", f"{event.text}\n"))
+            self.emit(Output("log", f"{event.text}\n"))
 
     def _python_output(self, event: engine.PythonOutput) -> None:
         if event.text.startswith(_SKIPPED):
             self.loop.put(library_passed_over)
         else:
-            self.emit(Output("console", event.text))
+            self.emit(Output(_STREAMS.get(event.category, "console"), event.text))
 
     def _engine_ended(self, event: engine.EngineEnded) -> None:
         if event.engine == "debugpy":
@@ -507,6 +507,10 @@ class Session:
         await self.loop.end_tasks()
         for release in self.at_close:
             release()
+
+
+# By debugpy's category: what log points write, and a program that was attached to, where its output is redirected.
+_STREAMS = {"stdout": "log", "stderr": "stderr"}
 
 
 def _unrefused(what: effect.Post) -> None:

@@ -93,9 +93,8 @@ def stopped(stop: Stop, hit: list[Breakpoint], ids: list[int]) -> dap.StoppedEve
 
 
 def thread(one: Thread) -> dap.Thread:
-    """A thread, with both of its names where they differ."""
-    name = one.python_name if one.python_name and one.python_name != one.name else None
-    return {"id": one.tid, "name": f"{name} ({one.name})" if name else one.name}
+    """A thread, by its name in Python, or else in the system."""
+    return {"id": one.tid, "name": one.python_name or one.name}
 
 
 def boundary(id: int, above: Frame, below: Frame) -> dap.StackFrame:
@@ -113,6 +112,9 @@ def frame(id: int, one: Frame, source: dap.Source | None, line: int | None, clie
     }
     if source is not None:
         body["source"] = source
+    if isinstance(one, PythonFrame) and one.columns and body["line"]:
+        body["column"], body["endColumn"] = (client.column(column) for column in one.columns)
+        body["endLine"] = body["line"]
     if one.role is not Role.USER:
         body["presentationHint"] = "subtle"
     if isinstance(one, NativeFrame):
@@ -133,11 +135,14 @@ def frame_name(one: Frame) -> str:
 def formatted_name(one: Frame, wanted: Mapping[str, Any]) -> str:
     """A frame's name with what the request's ``format`` asks for."""
     name = frame_name(one)
-    where = one.library if isinstance(one, NativeFrame) else one.file
-    if wanted.get("module") and where:
-        name = f"{PurePath(where).name}!{name}"
+    if wanted.get("module") and isinstance(one, NativeFrame) and one.library:
+        name = f"{PurePath(one.library).name}!{name}"
+    if wanted.get("module") and isinstance(one, PythonFrame) and one.file:
+        file = PurePath(one.file)
+        module = file.parent.name if file.stem == "__init__" else file.stem
+        name = module if name == "<module>" else f"{module}.{name}"
     if wanted.get("line") and one.line:
-        name = f"{name} Line {one.line}"
+        name = f"{name} : {one.line}"
     return name
 
 

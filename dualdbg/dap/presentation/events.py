@@ -29,7 +29,7 @@ from ..debuggee import Debuggee
 from . import bodies
 from .breakpoints import BreakpointBook
 
-_CATEGORIES = {"stdout": "stdout", "stderr": "stderr", "console": "console"}
+_CATEGORIES = {"stdout": "stdout", "stderr": "stderr", "log": "stdout", "console": "console"}
 _NOTICES = {"info": "console", "warning": "important", "error": "important"}
 
 

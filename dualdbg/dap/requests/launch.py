@@ -83,6 +83,7 @@ async def start_again(adapter: Adapter, arguments: Arguments) -> None:
         before = replace(before, configuration=read_configuration(arguments))
     adapter.started_from = before
     await adapter.end(tell=False)
+    adapter.told_over = False
     adapter.debuggee.stage = Stage.STARTING
     try:
         await _run(adapter, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ...errors import UsageError
+from ...errors import CommandError, UsageError
 from ...model import State
 from ...protocol import dap_types as dap
 from ...symbols.address_space import Module
@@ -70,8 +70,23 @@ async def _python_modules(adapter: Adapter) -> list[dap.Module]:
     if adapter.session.state is not State.PYTHON_STOPPED:
         return []
     answer = await adapter.session.inspector.relay("modules", {})
-    rows: list[dap.Module] = answer.get("modules", [])
-    return [{**row, "id": f"python:{row['id']}"} for row in rows]
+    rows: list[dap.Module] = [{**row, "id": f"python:{row['id']}"} for row in answer.get("modules", [])]
+    for row in rows:
+        if row.get("path"):
+            row["path"] = adapter.client.paths.to_client(row["path"])
+    return rows
+
+
+async def tell_python_modules(adapter: Adapter) -> None:
+    """Tell of the modules that debugpy has met by now: those of frames that it has shown."""
+    try:
+        rows = await _python_modules(adapter)
+    except CommandError:
+        return  # it runs again
+    for row in rows:
+        if row["id"] not in adapter.told_modules:
+            adapter.told_modules.add(row["id"])
+            adapter.connection.event("module", {"reason": "new", "module": row})
 
 
 @request("loadedSources", CONFIGURABLE)
@@ -81,7 +96,8 @@ async def loaded_sources(adapter: Adapter, arguments: Arguments) -> dap.LoadedSo
     found: dict[str, dap.Source] = {}
     for row in await _python_modules(adapter):
         if row.get("path"):
-            found[row["path"]] = adapter.sources.of_file(row["path"])
+            file = adapter.client.paths.to_target(row["path"])
+            found[file] = adapter.sources.of_file(file)
     if session.state in (State.PYTHON_STOPPED, State.NATIVE_STOPPED):
         for frame in (await session.inspector.stack()).visible():
             if frame.file is not None and not frame.file.startswith("<"):

@@ -13,6 +13,7 @@ from ..handles import FrameHandle
 from ..presentation import bodies
 from ..registry import request
 from ..stages import CONFIGURABLE
+from .sources import tell_python_modules
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)
     wanted = arguments.object("format").values
+    adapter.background(tell_python_modules(adapter))
     return {
         "stackFrames": [_body(adapter, tid, row, references, wanted) for row in page],
         "totalFrames": len(rows),

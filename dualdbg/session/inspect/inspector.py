@@ -460,7 +460,7 @@ def _ignore(answer: asyncio.Future[Any]) -> None:
 
 
 def _debugpy_frame(row: StackFrame) -> PythonFrame:
-    return PythonFrame(row.function, row.file, row.line, engine_id=row.id)
+    return PythonFrame(row.function, row.file, row.line, engine_id=row.id, columns=row.columns)
 
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
@@ -472,7 +472,7 @@ def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tup
         if isinstance(frame, PythonFrame):
             for index, candidate in enumerate(waiting):
                 if _same(frame, candidate):
-                    frame = replace(frame, engine_id=candidate.engine_id)
+                    frame = replace(frame, engine_id=candidate.engine_id, columns=candidate.columns)
                     del waiting[: index + 1]
                     break
         result.append(frame)
