@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import ConfigError, UsageError
 from .folders import expanded
-from .model import STEP_LAYERS, Layer, Notice
+from .model import STEP_LAYERS, GdbCommand, Layer, Notice
 from .source_files import read_regular
 from .trust import objection
 
@@ -70,7 +70,8 @@ class Config:
 class Asked:
     """What the user asks of a session on a command line or in ``launch.json``, besides the configuration.
 
-    ``just_my_code`` None leaves it to the configuration. ``gdb_commands`` are run once gdb holds the program;
+    ``just_my_code`` None leaves it to the configuration. ``gdb_commands`` are run once gdb holds the program,
+    ``gdb_arguments`` are words of gdb's own command line;
     ``debugpy`` are more arguments for debugpy; ``core_folder`` is where the core of a crash is kept.
     """
 
@@ -81,7 +82,8 @@ class Asked:
     gdb: str | None = None
     log_dir: Path | None = None
     core_folder: Path | None = None
-    gdb_commands: tuple[str, ...] = ()
+    gdb_commands: tuple[GdbCommand, ...] = ()
+    gdb_arguments: tuple[str, ...] = ()
     debugpy: Mapping[str, Any] = field(default_factory=dict)
 
 

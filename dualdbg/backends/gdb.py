@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..gdb_versions import OLDEST
+from ..model import GdbCommand
 from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
@@ -30,7 +31,7 @@ from .events import (
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
-from .gdb_settings import in_gdbs_words
+from .gdb_settings import check_command, in_gdbs_words, refusal, source_map_commands
 from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -58,6 +59,7 @@ _MOVES = {
     Move.FINISH: "-exec-finish",
     Move.STEP_INSTRUCTION: "-exec-step-instruction",
     Move.NEXT_INSTRUCTION: "-exec-next-instruction",
+    Move.JUMP: "-exec-jump",
 }
 # A command whose arguments are expressions reads them in no frame's language.
 _AS_OURS = "with language c++ -- "
@@ -124,14 +126,27 @@ class GdbEngine(GdbHelpers):
         """End gdb: ask it first, so that it detaches what it holds, then insist. Whether it did what it was asked."""
         return await self._process.close(grace)
 
-    async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[str]) -> None:
-        """What the user has set for gdb: pairs of a path in debug info and where the sources are, then commands."""
-        for command in in_gdbs_words(source_maps, commands):
-            await self._process.console(command)
+    async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[GdbCommand]) -> None:
+        """What the user has set for gdb: pairs of a path in debug info and where the sources are, then commands.
+
+        Raises CommandError for the first command that gdb refuses and that may not fail.
+        """
+        for text in source_map_commands(source_maps):
+            await self._process.console(text)
+        for command in commands:
+            try:
+                await self._process.console(in_gdbs_words(command.text))
+            except CommandError as error:
+                if not command.may_fail:
+                    raise refusal(command, error.message) from error
 
     async def user_command(self, text: str) -> str:
-        """Run a command that the user typed for gdb itself, and return what gdb printed."""
-        return await self._process.console(text)
+        """Run a command that the user typed for gdb itself, of MI too, and return what gdb printed.
+
+        Raises CommandError too for one of MI that would move the target unseen.
+        """
+        check_command(text)
+        return await self._process.console(in_gdbs_words(text))
 
     async def select(self, gdb_thread: int, level: int | None) -> None:
         """Select the thread, and the frame if given, for the user's commands."""
@@ -194,16 +209,20 @@ class GdbEngine(GdbHelpers):
         """Let every thread run."""
         await self.move(Move.CONTINUE)
 
-    async def move(self, move: Move, gdb_thread: int | None = None, level: int = 0) -> None:
+    async def move(
+        self, move: Move, gdb_thread: int | None = None, level: int = 0, address: int | None = None
+    ) -> None:
         """Let the target run on, or begin a step of ``gdb_thread``; the stop is an event.
 
-        ``FINISH`` leaves the frame at this level, counted from the innermost, 0.
+        ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
         words = _MOVES[move].split(" ", 1)
         if move is Move.FINISH and gdb_thread is not None:
             await self.select_frame(gdb_thread, level)
         if gdb_thread is not None:
             words.insert(1, f"--thread {gdb_thread}")
+        if address is not None:
+            words.append(f"*{address:#x}")
         await self._process.command(" ".join(words))
 
     async def resume_with_signal(self, name: str) -> None:

@@ -334,24 +334,34 @@ class GdbHelpers:
         """At the entry of ``__cxa_throw``: what is thrown."""
         return await self._helper(shapes.thrown_object, "thrown-object", gdb_thread)
 
+    async def caught_object(self, gdb_thread: int) -> ThrownObject:
+        """At the entry of ``__cxa_begin_catch``: what is caught."""
+        return await self._helper(shapes.thrown_object, "caught-object", gdb_thread)
+
     async def panic_text(self, gdb_thread: int) -> str | None:
         """At the entry of ``rust_panic``: the message, where it can be read from memory."""
         return await self._helper(shapes.text_or_none, "panic-text", gdb_thread)
 
     # -- C++ values ---------------------------------------------------------------------------
 
-    async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]:
-        """Arguments and locals of a frame, from debug info; empty without debug info."""
-        return self._noted(await self._helper(shapes.rows(NativeVariable), "variables", gdb_thread, level))
+    async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
+        """Arguments and locals of a frame, from debug info; empty without debug info.
 
-    async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable:
-        """The value of a C++ expression in a frame."""
-        one = await self._helper(shapes.one(NativeVariable), "evaluate", gdb_thread, level, expression)
+        ``style``: gdb's letter of a format; empty for the usual one.
+        """
+        rows = shapes.rows(NativeVariable)
+        return self._noted(await self._helper(rows, "variables", gdb_thread, level, style))
+
+    async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
+        """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`."""
+        shape = shapes.one(NativeVariable)
+        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style)
         return self._noted([one])[0]
 
-    async def children(self, handle: int, start: int, count: int) -> list[NativeVariable]:
-        """``count`` members of the value of a handle, from number ``start`` on."""
-        return self._noted(await self._helper(shapes.rows(NativeVariable), "children", handle, start, count))
+    async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
+        """``count`` members of the value of a handle, from number ``start`` on; by default in the value's own style."""
+        rows = shapes.rows(NativeVariable)
+        return self._noted(await self._helper(rows, "children", handle, start, count, style))
 
     async def assign(
         self, gdb_thread: int, level: int, parent: int | None, name: str, text: str

@@ -58,7 +58,7 @@ class GdbOptions:
 
     ``dies_with_us``: when this process dies the kernel asks gdb to end, and gdb lets go of the target at that moment;
     a gdb that cannot is killed some seconds later.
-    ``environment``: variables that gdb gets in addition to ours.
+    ``environment``: variables that gdb gets in addition to ours. ``arguments``: further words of its command line.
     """
 
     executable: str
@@ -66,6 +66,7 @@ class GdbOptions:
     log: WireLog
     dies_with_us: bool = True
     environment: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
 
 
 class GdbProcess:
@@ -142,6 +143,7 @@ class GdbProcess:
             command += ["-iex", f"maintenance set {problem} corefile no"]
             command += ["-iex", f"maintenance set {problem} quit {answer}"]
         command += ["-iex", f"source {self._options.scripts / 'dualdbg_session.py'}"]
+        command += self._options.arguments
         environment = {**for_gdb(os.environ), **self._options.environment}
         with contextlib.suppress(OSError):  # without it gdb can do almost everything
             self._folder = session_folders.make()

@@ -4,23 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..errors import CommandError
+from ..model import GdbCommand
+
 _SET = "-gdb-set "
+# What lets the target run, ends it, or takes away what others have set (gdb, "GDB/MI Program Execution").
+_MOVING = ("-exec-", "-target-", "-file-exec", "-gdb-exit", "-break-delete")
 
 
-def in_gdbs_words(source_maps: Iterable[tuple[str, str]], commands: Iterable[str]) -> Iterator[str]:
-    """gdb's commands for pairs of a path in debug info and where the sources are, and for commands of the user.
+def source_map_commands(source_maps: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """gdb's commands for pairs of a path in debug info and where the sources are.
 
-    Those may be of MI too, as cppdbg has them. gdb splits words as libiberty does (buildargv).
+    gdb splits words as libiberty does (buildargv).
     """
     for built, here in source_maps:
         yield f"set substitute-path {_quoted(built)} {_quoted(here)}"
-    for command in commands:
-        if command == "-enable-pretty-printing":
-            continue  # the printers are always on
-        if command.startswith(_SET):
-            yield "set " + command.removeprefix(_SET)
-        else:
-            yield f"interpreter-exec mi {_quoted(command)}" if command.startswith("-") else command
+
+
+def in_gdbs_words(command: str) -> str:
+    """A command of the user, which may be of MI too, as cppdbg has them; empty where there is nothing to do."""
+    if command == "-enable-pretty-printing":
+        return ""  # the printers are always on
+    if command.startswith(_SET):
+        return "set " + command.removeprefix(_SET)
+    return f"interpreter-exec mi {_quoted(command)}" if command.startswith("-") else command
+
+
+def check_command(text: str) -> None:
+    """Raises CommandError for a command of MI that would change the target behind the session's back."""
+    if text.startswith(_MOVING):
+        raise CommandError(
+            f"gdb's {text.split()[0]} would change the target behind the session's back",
+            "help lists our own commands",
+        )
+
+
+def refusal(command: GdbCommand, why: str) -> CommandError:
+    """What the user is told of a command that gdb refuses, in gdb's words ``why``."""
+    purpose = f" ({command.purpose})" if command.purpose else ""
+    return CommandError(
+        f"setupCommands: {command.text!r}{purpose} failed: {why}",
+        'correct it, or let the program start all the same: "ignoreFailures": true beside its text',
+    )
 
 
 def _quoted(word: str) -> str:

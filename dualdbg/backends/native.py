@@ -35,6 +35,7 @@ class Move(Enum):
     FINISH = auto()
     STEP_INSTRUCTION = auto()
     NEXT_INSTRUCTION = auto()
+    JUMP = auto()  # one thread goes on elsewhere
 
 
 class Access(Enum):
@@ -152,13 +153,17 @@ class MemoryRange:
 
 @dataclass(frozen=True)
 class NativeVariable:
-    """A C++ value as gdb shows it. ``handle`` stands for it until the target runs; None when it has no children."""
+    """A C++ value as gdb shows it. ``handle`` stands for it until the target runs; None when it has no children.
+
+    ``expression`` evaluates to it again, where there is one.
+    """
 
     name: str
     type: str
     value: str
     handle: int | None
     address: int | None
+    expression: str | None = None
 
 
 @dataclass(frozen=True)

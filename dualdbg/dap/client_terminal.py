@@ -197,6 +197,11 @@ class TerminalTarget:
         """How the program ended, when it has. May be awaited many times."""
         return await asyncio.shield(self._end)
 
+    def let_go(self) -> None:
+        """A native program is to run when gdb lets it. Nobody has reaped it, so the number is its own."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
+
     def kill(self) -> None:
         """End the program and all that descends from it; the helper does it."""
         self._order("kill")

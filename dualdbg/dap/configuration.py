@@ -10,7 +10,9 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import UsageError
+from ..model import GdbCommand
 from ..session.inferiors import EVERY_PYTHON
+from . import cppdbg
 from .client.arguments import Arguments
 from .client.paths import Mapping as PathMapping
 from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
@@ -55,7 +57,8 @@ class Configuration:
     symbols: tuple[str, ...] = ()
     config: str | None = None
     gdb: str | None = None
-    gdb_commands: tuple[str, ...] = ()
+    gdb_commands: tuple[GdbCommand, ...] = ()
+    gdb_arguments: tuple[str, ...] = ()
     log_dir: str | None = None
     mappings: tuple[PathMapping, ...] = ()
     follow: str = ""
@@ -77,7 +80,8 @@ def read_configuration(arguments: Arguments) -> Configuration:
     _check_names(arguments)
     if arguments.text("MIMode", "gdb") != "gdb":
         raise UsageError(
-            f"{arguments.where}: MIMode is {arguments.text('MIMode')!r}, but dualdbg works with gdb"
+            f"{arguments.where}: MIMode is {arguments.text('MIMode')!r}, but dualdbg works with gdb",
+            "take MIMode out, and install gdb (apt-get install gdb) where there is none",
         )
     flags = set(arguments.texts("debugOptions"))
     console = arguments.text("console", "internalConsole")
@@ -101,9 +105,10 @@ def read_configuration(arguments: Arguments) -> Configuration:
         just_my_code=_just_my_code(arguments, flags),
         config=arguments.text("config", None),
         breakpoints=tuple(arguments.texts("breakpoints")),
-        symbols=tuple(arguments.texts("symbols")),
+        symbols=(*cppdbg.symbols(arguments), *arguments.texts("symbols")),
         gdb=arguments.text("gdb", None) or arguments.text("miDebuggerPath", None),
-        gdb_commands=tuple(row.text("text").strip() for row in arguments.objects("setupCommands")),
+        gdb_commands=cppdbg.gdb_commands(arguments),
+        gdb_arguments=cppdbg.gdb_arguments(arguments),
         log_dir=arguments.text("logDir", None),
         mappings=_mappings(arguments),
         follow=_followed(arguments),
@@ -149,11 +154,11 @@ def _check_names(arguments: Arguments) -> None:
 def _notes(arguments: Arguments) -> tuple[str, ...]:
     notes = []
     for name in arguments.values:
-        if name in BY_NAME or name in OF_EDITORS or name.startswith("_"):
+        if name in BY_NAME or name in OF_EDITORS or name in UNSUPPORTED or name.startswith("_"):
             continue
         near = difflib.get_close_matches(name, BY_NAME, 1)
         notes.append(f"the option {name!r} is not known{f'; did you mean {near[0]!r}?' if near else ''}")
-    return tuple(notes)
+    return (*notes, *cppdbg.notes(arguments))
 
 
 def _program(arguments: Arguments) -> Program | None:
@@ -241,10 +246,17 @@ def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:
         for row in arguments.objects("pathMappings")
     ]
     for compiled, local in arguments.object("sourceFileMap").values.items():
-        target = local.get("editorPath") if isinstance(local, dict) else local
+        row = Arguments(
+            f"{arguments.where}.sourceFileMap.{compiled}", local if isinstance(local, dict) else {}
+        )
+        target = row.values.get("editorPath") if isinstance(local, dict) else local
         if not isinstance(target, str):
-            raise UsageError(f"{arguments.where}.sourceFileMap: {compiled} is not mapped to a path")
-        mappings.append(PathMapping(target, compiled, of_compiler=True))
+            raise UsageError(
+                f"{arguments.where}.sourceFileMap: {compiled} is not mapped to a path",
+                '"FOLDER": "FOLDER", or "FOLDER": {"editorPath": "FOLDER", "useForBreakpoints": true}',
+            )
+        both = row.flag("useForBreakpoints", True)
+        mappings.append(PathMapping(target, compiled, of_compiler=True, only_to_client=not both))
     return tuple(mapping for mapping in mappings if mapping.local and mapping.remote)
 
 

@@ -89,7 +89,8 @@ class StopHandles:
     variables: Handles[Container] = field(default_factory=lambda: Handles("variables reference"))
     # Of a native frame they are addresses of functions, of a Python frame debugpy's numbers.
     calls: Handles[int] = field(default_factory=lambda: Handles("step-in target"))
-    places: Handles[int] = field(default_factory=lambda: Handles("goto target"))  # debugpy's numbers
+    # Of a native frame they are addresses of instructions, of a Python frame debugpy's numbers.
+    places: Handles[int] = field(default_factory=lambda: Handles("goto target"))
 
     def clear(self) -> None:
         """The target runs: every number so far is void."""

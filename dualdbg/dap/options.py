@@ -32,9 +32,36 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 _ONE_OR_MORE = {"type": ["string", "array"], "items": {"type": "string"}}
 _OBJECT = {"type": "object"}
 
+# Options of cppdbg that are accepted, and why they change nothing here. What a user would miss is told (cppdbg.py).
+WITHOUT_EFFECT = {
+    "avoidWindowsConsoleRedirection": "It is about Windows.",
+    "launchCompleteCommand": "The program always runs when it is configured.",
+    "showDisplayString": "It is about natvis.",
+    "visualizerFile": "natvis is not read: gdb's pretty printers show values.",
+    "unknownBreakpointHandling": "Breakpoints that were set in gdb itself always stop.",
+    "hardwareBreakpoints": "Breakpoints in code are set in memory.",
+    "debuginfod": "gdb downloads nothing.",
+    "variables": "Only cppdbg's extension replaces them.",
+    "svdPath": "It is about other machines.",
+    "useExtendedRemote": "gdb is on this machine.",
+    "postRemoteConnectCommands": "gdb is on this machine.",
+    "debugServerArgs": "gdb is on this machine.",
+    "serverStarted": "gdb is on this machine.",
+    "filterStdout": "gdb is on this machine.",
+    "filterStderr": "gdb is on this machine.",
+    "serverLaunchTimeout": "gdb is on this machine.",
+}
+
 OPTIONS = (
     # what to run
-    Option("program", _TEXT, "The Python file to run.", (LAUNCH, CORE), "debugpy", default="${file}"),
+    Option(
+        "program",
+        _TEXT,
+        "The Python file to run, or a program of machine code, which may have Python in it.",
+        (LAUNCH, CORE),
+        "debugpy",
+        default="${file}",
+    ),
     Option(
         "module", _TEXT, "The module to run instead of a file, as with `python -m`.", (LAUNCH,), "debugpy"
     ),
@@ -164,8 +191,30 @@ OPTIONS = (
     Option(
         "setupCommands",
         {"type": "array", "items": {"type": "object"}},
-        "Commands of gdb's own, run before the program: objects with `text`.",
+        "Commands of gdb's own or of MI, run before the program: objects with `text`, and `description` and "
+        "`ignoreFailures` where wanted.",
         of="cppdbg",
+    ),
+    Option(
+        "miDebuggerArgs",
+        _TEXT,
+        "Further words of gdb's command line: `-x FILE`, `-ex COMMAND`.",
+        of="cppdbg",
+        hidden=True,
+    ),
+    Option(
+        "additionalSOLibSearchPath",
+        _TEXT,
+        "Folders with libraries that have moved, for gdb (`set solib-search-path`).",
+        of="cppdbg",
+        hidden=True,
+    ),
+    Option(
+        "symbolLoadInfo",
+        _OBJECT,
+        "What gdb reads of the libraries, in cppdbg's words: see `symbols`.",
+        of="cppdbg",
+        hidden=True,
     ),
     Option(
         "pathMappings",
@@ -270,8 +319,8 @@ OPTIONS = (
     ),
     # accepted, and without meaning here
     Option("MIMode", {"type": "string", "enum": ["gdb"]}, "gdb it is.", of="cppdbg", hidden=True),
-    Option("symbolLoadInfo", _OBJECT, "See `symbols`.", of="cppdbg", hidden=True),
     Option("stopAtConnect", _FLAG, "See `stopOnEntry`.", of="cppdbg", hidden=True),
+    *(Option(name, {}, why, of="cppdbg", hidden=True) for name, why in WITHOUT_EFFECT.items()),
     Option("logging", _OBJECT, "See `logDir`.", of="cppdbg", hidden=True),
     Option("targetArchitecture", _TEXT, "The process tells.", of="cppdbg", hidden=True),
     Option("logToFile", _FLAG, "See `logDir`.", of="debugpy", hidden=True),
@@ -331,6 +380,9 @@ OF_EDITORS = frozenset(
 )
 
 UNSUPPORTED = {
+    "customLaunchSetupCommands": "dualdbg starts the program itself; setupCommands are run before it",
+    "debugServerPath": "run dualdbg dap --listen on the other machine, and connect to it",
+    "deploySteps": "copy the files in a preLaunchTask",
     "sudo": "start dualdbg itself with sudo where it must be",
     "listen": "let dualdbg wait instead: dualdbg dap --listen PORT SCRIPT",
     "pipeTransport": "run dualdbg dap --listen on the other machine, and connect to it",

@@ -58,6 +58,10 @@ async def start(
             raise
     adapter.children = children
 
+    async def stop_in_main(session: Session) -> None:
+        await configure(session)
+        await session.breakpoints.add("main", temporary=True)
+
     def subscribe(session: Session) -> None:
         if group is not None:
             group.lead(session)
@@ -75,7 +79,8 @@ async def start(
             options,
             operators,
             subscribe=subscribe,
-            configure=configure,
+            # A program of machine code has no first line of Python.
+            configure=stop_in_main if wanted.stop_on_entry and what.native is not None else configure,
             start_target=streams.start_target,
         )
     except BaseException:
@@ -175,6 +180,8 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
         streams.close()
         raise
     streams.begun()
+    if what.native is not None:
+        await in_thread(target.let_go)
     adapter.debuggee.name = _title(what)
     adapter.pump.process_began(target.pid)
 
@@ -201,9 +208,12 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     program = wanted.program
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
+    script = _script(program, wanted.cwd)
+    if script is not None and _is_machine_code(script):
+        return _prepare_native(wanted, program, script, log_dir)
     what = Launch(
         python=interpreter.find(program.python or interpreter.default_python(os.environ.get)),
-        script=_script(program, wanted.cwd),
+        script=script,
         module=program.module,
         code=program.code,
         args=program.args,
@@ -215,6 +225,34 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     variables = {name: value for name, value in {**os.environ, **what.env}.items() if value is not None}
     facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory())
     return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
+
+
+def _prepare_native(
+    wanted: Configuration, program: Program, path: str, log_dir: Path | None
+) -> tuple[Launch, Options, OperatorTable | None]:
+    """A program of machine code, as cppdbg starts it: it may have Python in it.
+
+    Which Python that would be is not known, unless the user has named an interpreter.
+    """
+    if not os.access(path, os.X_OK):
+        raise UsageError(f"launch: {path} may not be executed", f"chmod +x {path}")
+    what = Launch(
+        python=interpreter.find(program.python) if program.python is not None else "",
+        native=path,
+        args=program.args,
+        cwd=_folder(wanted, program),
+        env=environment(wanted),
+    )
+    return what, replace(session_options(wanted, log_dir), stop_on_entry=False), None
+
+
+def _is_machine_code(path: str) -> bool:
+    """Whether the file is a program that the kernel runs by itself, and no interpreter of Python."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False  # whoever runs it says why it cannot be read
 
 
 def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
@@ -229,13 +267,14 @@ def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
         gdb=wanted.gdb,
         log_dir=Path(wanted.log_dir) if wanted.log_dir else log_dir,
         gdb_commands=wanted.gdb_commands,
+        gdb_arguments=wanted.gdb_arguments,
         debugpy=wanted.debugpy,
     )
     return configured.session_options(configuration(named, folder), asked)
 
 
 def _title(what: Launch) -> str:
-    return what.script or (f"-m {what.module}" if what.module else "-c")
+    return what.native or what.script or (f"-m {what.module}" if what.module else "-c")
 
 
 def _name_of(pid: int) -> str:

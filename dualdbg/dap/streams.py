@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Protocol
 
 from ..console.output_pipes import OutputPipes
 from ..model import Output
@@ -11,6 +12,13 @@ from ..session.start import StartedTarget
 from ..target.launcher import Launch, Meeting, spawn
 from ..target.terminal import Terminal
 from .client.port import ClientPort
+
+
+class HeldTarget(StartedTarget, Protocol):
+    """A program that was started; one of machine code is held before its first instruction."""
+
+    def let_go(self) -> None:
+        """A held program is no longer stopped."""
 
 
 class Streams:
@@ -23,7 +31,7 @@ class Streams:
 
     async def start_target(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None
-    ) -> StartedTarget:
+    ) -> HeldTarget:
         """Start the process. Raises TargetError."""
         return await spawn(launch, meeting, terminal=terminal)
 

@@ -10,6 +10,7 @@ from .breakpoints import (
     Location,
 )
 from .frames import Frame, Language, NativeFrame, PythonFrame, Quality, Role, Stack
+from .gdb_commands import GdbCommand
 from .stops import (
     BreakpointChanged,
     Detached,
@@ -41,6 +42,7 @@ __all__ = [
     "Exit",
     "Exited",
     "Frame",
+    "GdbCommand",
     "Language",
     "Layer",
     "Location",

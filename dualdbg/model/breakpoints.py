@@ -20,6 +20,7 @@ class BreakpointKind(str, Enum):
     DATA = "data"  # memory that changes or is read: subject = ADDRESS:SIZE:ACCESS
     PRESET = "preset"  # preset:jit-run; expanded before it reaches an engine
     THROW = "throw"  # a C++ exception is thrown; subject = type or ""
+    CATCH = "catch"  # a handler of C++ takes an exception; subject = type or ""
     RAISE = "raise"  # a Python exception is raised; subject = type or ""
     UNCAUGHT = "uncaught"  # a Python exception that nobody handles
     SIGNAL = "signal"  # signal:SIGUSR1

@@ -93,6 +93,7 @@ async def attach(
             WireLog(options.log_dir, "gdb", started),
             dies_with_us=False,
             environment=await in_thread(preloads.for_gdb),
+            arguments=options.gdb_arguments,
         ),
         reports.report,
         reports.congested,

@@ -28,6 +28,7 @@ def session_options(config: Config, asked: Asked) -> Options:
         debugpy=asked.debugpy,
         source_maps=config.source_maps,
         gdb_commands=asked.gdb_commands,
+        gdb_arguments=asked.gdb_arguments,
         step_into=config.step_into,
         core_folder=asked.core_folder,
         notices=notices(config),

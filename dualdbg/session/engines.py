@@ -41,7 +41,9 @@ class Running(Protocol):
     async def resume(self) -> None:
         """Let every thread run."""
 
-    async def move(self, move: Move, gdb_thread: int | None = ..., level: int = ...) -> None:
+    async def move(
+        self, move: Move, gdb_thread: int | None = ..., level: int = ..., address: int | None = ...
+    ) -> None:
         """Let the target run on, or begin a step of ``gdb_thread``. ``FINISH`` leaves the frame at ``level``."""
 
     async def resume_with_signal(self, name: str) -> None:
@@ -162,6 +164,9 @@ class NativeBreakpointEngine(Protocol):
     async def log_text(self, gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
         """What a log point with these texts and expressions would print in the innermost frame."""
 
+    async def caught_object(self, gdb_thread: int) -> ThrownObject:
+        """At the entry of ``__cxa_begin_catch``: what is caught."""
+
     async def thrown_object(self, gdb_thread: int) -> ThrownObject:
         """What is thrown, at the entry of ``__cxa_throw``."""
 
@@ -267,13 +272,13 @@ class Reading(Protocol):
 class Evaluating(Protocol):
     """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
 
-    async def variables(self, gdb_thread: int, level: int) -> list[NativeVariable]:
-        """Arguments and locals of a frame; none without debug info."""
+    async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
+        """Arguments and locals of a frame; none without debug info. ``style``: gdb's letter of a format."""
 
-    async def evaluate(self, gdb_thread: int, level: int, expression: str) -> NativeVariable:
+    async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame."""
 
-    async def children(self, handle: int, start: int, count: int) -> list[NativeVariable]:
+    async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
         """At most ``count`` members of the value of a handle, from number ``start`` on."""
 
     async def assign(

@@ -6,14 +6,15 @@ from __future__ import annotations
 def split_log(text: str) -> tuple[list[str], list[str]]:
     """The texts and the expressions of ``"x is {x}"``. There is one text more than there are expressions.
 
-    ``{{`` and ``}}`` stand for braces. Braces within an expression belong to it when they match.
+    ``{{`` and ``}}``, or a backslash before one, stand for braces. Braces within an expression belong to it when they
+    match.
     """
     texts, expressions = [""], []
     at = 0
     while at < len(text):
         pair, letter = text[at : at + 2], text[at]
-        if pair in ("{{", "}}"):
-            texts[-1] += letter
+        if pair in ("{{", "}}", "\\{", "\\}"):
+            texts[-1] += pair[1]
             at += 2
         elif letter == "{":
             end = _closing(text, at)

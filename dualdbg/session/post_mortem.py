@@ -67,7 +67,12 @@ async def open_core(
     captured, notes = await in_thread(capture_core, path, Wanted(), program)
     reports = EngineReports()
     native = GdbEngine(
-        GdbOptions(gdb, resource_directory("gdb_scripts"), WireLog(options.log_dir, "gdb", started)),
+        GdbOptions(
+            gdb,
+            resource_directory("gdb_scripts"),
+            WireLog(options.log_dir, "gdb", started),
+            arguments=options.gdb_arguments,
+        ),
         reports.report,
         reports.congested,
     )

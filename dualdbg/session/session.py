@@ -348,10 +348,10 @@ class Session:
     ) -> None:
         """A step of the thread ``tid``, by default that of the stop, in the language in which the thread stands.
 
-        ``kind`` is next, step, finish or until; natively stepi and nexti too; in Python goto too, which moves the
-        point of execution. ``location`` is where until runs to. ``target`` says what step enters, or where goto goes:
-        in Python the number that debugpy gave (``stepInTargets``, ``gotoTargets``), natively the address of a
-        function.
+        ``kind`` is next, step, finish, until or goto, which moves the point of execution; natively stepi and nexti
+        too. ``location`` is where until runs to. ``target`` says what step enters, or where goto goes: in Python the
+        number that debugpy gave (``stepInTargets``, ``gotoTargets``), natively the address of a function, or one
+        within the function in which the thread stands.
         """
         async with self._command:
             stop = self.require_stopped()

@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..folders import here
 from ..in_thread import in_thread
-from ..model import BreakpointKind, BreakpointSpec, Exit, Layer, Notice, State
+from ..model import BreakpointKind, BreakpointSpec, Exit, GdbCommand, Layer, Notice, State
 from ..patience import patient
 from ..process_end import end_of, has_ended
 from ..resources import resource_directory
@@ -129,7 +129,8 @@ class Options:
     terminal: Terminal | None = None  # lent to the target while it runs
     debugpy: Mapping[str, Any] = field(default_factory=dict)  # further arguments for debugpy
     source_maps: tuple[tuple[str, str], ...] = ()  # a path in debug info, and where the sources are
-    gdb_commands: tuple[str, ...] = ()  # of the user, run once gdb holds the target
+    gdb_commands: tuple[GdbCommand, ...] = ()  # of the user, run once gdb holds the target
+    gdb_arguments: tuple[str, ...] = ()  # words of gdb's own command line
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
     table: Callable[..., BreakpointTable] = BreakpointTable
@@ -185,6 +186,7 @@ async def launch(
             resource_directory("gdb_scripts"),
             WireLog(options.log_dir, "gdb", started),
             environment=await in_thread(preloads.for_gdb),
+            arguments=options.gdb_arguments,
         ),
         reports.report,
         reports.congested,

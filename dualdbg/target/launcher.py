@@ -200,7 +200,7 @@ async def spawn(
         trouble = kept.close() if kept is not None else None
         raise TargetError(*_why_not_started(launch, trouble or error)) from error
     if terminal is not None:
-        terminal.give(kept.pid)
+        terminal.give(kept.pid, is_held=launch.native is not None)
     return Target(kept, await _pipes_of(process))
 
 

@@ -44,17 +44,18 @@ class Terminal:
         os.close(descriptor)
         return None
 
-    def give(self, group: int) -> None:
+    def give(self, group: int, is_held: bool = False) -> None:
         """Makes ``group`` the foreground process group, with the modes it had when it was last there.
 
-        A leader that the kernel stopped because it read the terminal too early goes on.
+        A leader that the kernel stopped because it read the terminal too early goes on. One that ``is_held`` has not
+        begun, and stays stopped.
         """
         if self._lent_to == group:
             return
         self._our_modes = termios.tcgetattr(self.descriptor)
         if self._change(group, self._target_modes):
             self._lent_to = group
-            if is_stopped(group):
+            if not is_held and is_stopped(group):
                 os.killpg(group, signal.SIGCONT)
 
     def take(self) -> None:

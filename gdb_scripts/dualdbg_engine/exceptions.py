@@ -18,6 +18,11 @@ _ARGUMENTS = {"i386:x86-64": ("rdi", "rsi"), "aarch64": ("x0", "x1")}
 _WITH_TEXT_POINTER = ("St13runtime_error", "St11logic_error")
 # c10/util/Exception.h: its first member is std::string msg_, whose first word points to the characters.
 _WITH_STRING = ("N3c105ErrorE",)
+_OF_LIBSTDCXX = int.from_bytes(
+    b"GNUCC++\0", "big"
+)  # the class of its exceptions; 1 in the last byte: a dependent one
+_HEADER, _BEFORE_HEADER = 32, 80  # the sizes of _Unwind_Exception, and of __cxa_exception before it
+_BUILT_IN = re.compile(r"[a-z]$")  # no class has such a base
 _MANGLED = re.compile(r"\*?[A-Z0-9][A-Za-z0-9_]*$")
 
 
@@ -31,6 +36,28 @@ def thrown_object(number: int) -> dict[str, Any]:
     if names is None:
         return {"types": [], "text": None}
     thrown, type_ = (int(frame.read_register(name)) & WORD for name in names)
+    return _object(thrown, type_)
+
+
+def caught_object(number: int) -> dict[str, Any]:
+    """The same at the entry of __cxa_begin_catch(unwind header).
+
+    In libstdc++ (unwind-cxx.h) the object lies behind the header; before that is __cxa_exception, which begins with the
+    type. Of an exception that was thrown again by std::rethrow_exception, the word there is the object itself.
+    """
+    frame = select_innermost(number)
+    names = _ARGUMENTS.get(frame.architecture().name())
+    header = int(frame.read_register(names[0])) & WORD if names is not None else 0
+    kind = word_at(header)
+    if kind is None or kind & ~0xFF != _OF_LIBSTDCXX:
+        return {"types": [], "text": None}
+    thrown = word_at(header - _BEFORE_HEADER) if kind & 0xFF else header + _HEADER
+    if not thrown:
+        return {"types": [], "text": None}
+    return _object(thrown, word_at(thrown - _HEADER - _BEFORE_HEADER))
+
+
+def _object(thrown: int, type_: int | None) -> dict[str, Any]:
     types = _types(type_)
     text = None
     if any(name in _WITH_TEXT_POINTER + _WITH_STRING for name in types):
@@ -84,7 +111,7 @@ def _types(type_: int | None) -> list[str]:
     types: list[str] = []
     while type_ and len(types) < _MOST_BASES:
         name = string_at(word_at(type_ + 8))
-        if name is None or not _MANGLED.match(name):
+        if name is None or not (_MANGLED.match(name) or (not types and _BUILT_IN.match(name))):
             break
         types.append(name.lstrip("*"))
         if _is_type_info(word_at(type_ + 16)):

@@ -15,6 +15,7 @@ COMMANDS = {
     "call-target": ("disassembly", "call_target"),
     "calls": ("disassembly", "calls"),
     "caller-at-entry": ("step_ends", "caller_at_entry"),
+    "caught-object": ("exceptions", "caught_object"),
     "children": ("values", "children"),
     "completions": ("values", "completions"),
     "condition-holds": ("breakpoints", "condition_holds"),

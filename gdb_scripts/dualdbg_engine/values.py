@@ -6,6 +6,7 @@ A handle stands for a value until :func:`forget_values`, which the session calls
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, Dict, Iterator, Tuple, Union
 
 import gdb
@@ -18,6 +19,9 @@ _Kept = Union[gdb.Value, int]  # an int is the address of a Python object
 
 _kept: Dict[int, _Kept] = {}
 _languages: Dict[int, str] = {}  # in which the value of a handle was shown
+_styles: Dict[int, str] = {}  # gdb's letter of the format in which it was shown; empty: the usual one
+_expressions: Dict[int, str] = {}  # what evaluates to the value of a handle, where something does
+_WORDS = re.compile(r"[\w$.\[\]>:-]+$")  # an expression that needs no brackets before a member
 _numbers = itertools.count()  # no number is used twice, so a forgotten one means nothing
 
 _TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
@@ -25,11 +29,14 @@ _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
 _REFERENCES = {gdb.TYPE_CODE_REF: " &", gdb.TYPE_CODE_RVALUE_REF: " &&"}
 
 
-def keep(value: _Kept) -> int:
+def keep(value: _Kept, style: str = "", expression: "str | None" = None) -> int:
     """A handle for a value, or for the Python object at an address."""
     handle = next(_numbers)
     _kept[handle] = value
     _languages[handle] = language.current()
+    _styles[handle] = style
+    if expression is not None:
+        _expressions[handle] = expression
     return handle
 
 
@@ -44,10 +51,15 @@ def forget_values() -> None:
     """Make every handle invalid, and drop the values."""
     _kept.clear()
     _languages.clear()
+    _styles.clear()
+    _expressions.clear()
 
 
-def variables(number: int, level: int) -> list[dict[str, Any]]:
-    """Arguments and locals of a frame, from debug info; without it, an empty list."""
+def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
+    """Arguments and locals of a frame, from debug info; without it, an empty list.
+
+    ``style`` is gdb's letter of a format (x, o, d, t, c), for these values and what is in them.
+    """
     frame = find_frame(number, level)
     frame.select()  # values are shown in its language
     try:
@@ -56,7 +68,10 @@ def variables(number: int, level: int) -> list[dict[str, Any]]:
         return []
     own = cython_frames.names_in(frame)
     if own:
-        return [_value_row(name, _evaluated(expression)) for name, expression in own.items()]
+        return [
+            _value_row(name, _evaluated(expression), style=style, expression=name)
+            for name, expression in own.items()
+        ]
     rows: list[dict[str, Any]] = []
     seen: set[str] = set()
     while block is not None:
@@ -66,30 +81,57 @@ def variables(number: int, level: int) -> list[dict[str, Any]]:
             has_none = symbol.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT  # which is worth knowing
             if symbol.needs_frame or symbol.is_argument or has_none:
                 seen.add(symbol.name)
-                rows.append(_value_row(symbol.name, _read(symbol, frame)))
+                rows.append(
+                    _value_row(symbol.name, _read(symbol, frame), style=style, expression=symbol.name)
+                )
         if block.function is not None:
             break
         block = block.superblock
     return rows
 
 
-def evaluate(number: int, level: int, expression: str) -> dict[str, Any]:
-    """The value of an expression in a frame; nothing in the target is called."""
+def evaluate(number: int, level: int, expression: str, style: str = "") -> dict[str, Any]:
+    """The value of an expression in a frame. ``style`` is as in :func:`variables`."""
     find_frame(number, level).select()
     load_printers()
     from dualdbg_helpers import chains
 
-    return _value_row(expression, chains.evaluate(expression))
+    whole = expression if _WORDS.match(expression) else "(%s)" % expression
+    return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
 
 
-def children(handle: int, offset: int, limit: int) -> list[dict[str, Any]]:
-    """The members of a value that :func:`variables` or :func:`evaluate` returned."""
+def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:
+    """The members of a value that :func:`variables` or :func:`evaluate` returned, in its style if no other is given."""
     value = kept_value(handle)
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
     with language.as_of(_languages[handle]):
         members = itertools.islice(_parts(value), offset, offset + limit)
-        return [_value_row(name, member, is_part) for name, member, is_part in members]
+        style = style or _styles[handle]
+        whole = _expressions.get(handle)
+        return [
+            _value_row(name, member, is_part, style, _part_of(whole, value, name, is_part))
+            for name, member, is_part in members
+        ]
+
+
+def _part_of(whole: "str | None", value: gdb.Value, name: str, is_part: bool) -> "str | None":
+    """What evaluates to a child of the value of the expression ``whole``; None where gdb has no words for it."""
+    if whole is None:
+        return None
+    type_ = value.type.strip_typedefs()
+    is_pointer = type_.code == gdb.TYPE_CODE_PTR
+    if is_part:  # from a base class
+        return "(*(%s *)%s%s)" % (name, "" if is_pointer else "&", whole)
+    if name.startswith("["):
+        return ("(*%s)" % whole if is_pointer else whole) + name
+    if not name.isidentifier() or _has_children_of_a_printer(value):
+        return None
+    return whole + ("->" if is_pointer else ".") + name
+
+
+def _has_children_of_a_printer(value: gdb.Value) -> bool:
+    return hasattr(gdb.default_visualizer(value), "children")
 
 
 def _object_rows(address: int, offset: int, limit: int) -> list[dict[str, Any]]:
@@ -133,8 +175,17 @@ def load_printers() -> None:
     helpers.load()
 
 
-def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -> dict[str, Any]:
-    """``is_part``: it is the part of an object that comes from a base class, not an object by itself."""
+def _value_row(
+    name: str,
+    value: gdb.Value | Exception,
+    is_part: bool = False,
+    style: str = "",
+    expression: "str | None" = None,
+) -> dict[str, Any]:
+    """``is_part``: it is the part of an object that comes from a base class, not an object by itself.
+
+    ``expression`` evaluates to it; ``style`` is as in :func:`variables`.
+    """
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     if value.is_optimized_out:  # printers would read memory that holds no value
@@ -147,7 +198,7 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     try:
         if not is_part:
             value, note = actual(value)
-        text = value.format_string(**_TEXT)
+        text = value.format_string(**_TEXT, **({"format": style} if style else {}))
     except (gdb.error, RuntimeError, UnicodeError) as error:
         text = "<%s>" % error
     if note is not None:
@@ -159,11 +210,12 @@ def _value_row(name: str, value: gdb.Value | Exception, is_part: bool = False) -
     handle = None
     try:
         if _expands(value):
-            handle = keep(int(value) if _is_python_object(value.type) else value)
+            handle = keep(int(value) if _is_python_object(value.type) else value, style, expression)
     except (gdb.error, RuntimeError):
         pass  # what it leads to cannot be read: the text says so
     type_ = _type_name(value.type) + _reference_to(value.type, declared)
-    return {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
+    row = {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
+    return {**row, "expression": expression}
 
 
 def _reference_to(shown: gdb.Type, declared: gdb.Type) -> str:

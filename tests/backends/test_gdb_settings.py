@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dualdbg.backends.gdb_settings import in_gdbs_words
+from dualdbg.backends.gdb_settings import in_gdbs_words, source_map_commands
 
 
 def test_settings_in_gdbs_words() -> None:
     maps = [("/build/a b", '/here/"x"'), ("/usr/src", "/else\\where")]
-    commands = ["-enable-pretty-printing", "-gdb-set a b", '-x "y"', "print 1 - 2"]
-    assert list(in_gdbs_words(maps, commands)) == [
+    assert list(source_map_commands(maps)) == [
         'set substitute-path "/build/a b" "/here/\\"x\\""',
         'set substitute-path "/usr/src" "/else\\\\where"',
+    ]
+    commands = ["-enable-pretty-printing", "-gdb-set a b", '-x "y"', "print 1 - 2"]
+    assert [in_gdbs_words(command) for command in commands] == [
+        "",
         "set a b",
         'interpreter-exec mi "-x \\"y\\""',
         "print 1 - 2",

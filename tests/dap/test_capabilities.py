@@ -20,6 +20,7 @@ SHOWN_BY = {
     "supportsLogPoints": "test_memory.test_log_points_and_conditions_in_cpp",
     "supportsInstructionBreakpoints": "test_both_sides.test_native_breakpoints_that_are_no_lines",
     "supportsDataBreakpoints": "test_both_sides.test_native_breakpoints_that_are_no_lines",
+    "supportsDataBreakpointBytes": "test_native_looks.test_what_can_be_watched",
     "supportsExceptionFilterOptions": "test_exceptions.test_one_type_of_cpp_exception",
     "supportsExceptionOptions": "test_python.test_exception_options_of_debugpy",
     "supportsExceptionInfoRequest": "test_exceptions.test_a_cpp_throw",

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from .client import Client
-from .samples import HELPER
+from .samples import HELPER, line_of
 
 Write = Callable[..., Path]
+
+CAUGHT = """\
+#include <exception>
+#include <stdexcept>
+extern "C" int run() {
+    std::exception_ptr kept;
+    try {
+        throw std::out_of_range("far");
+    } catch (const std::exception &) {
+        kept = std::current_exception();
+    }
+    try {
+        std::rethrow_exception(kept);
+    } catch (...) {
+    }
+    try {
+        throw 7;
+    } catch (int) {
+    }
+    try {
+        throw "text";
+    } catch (const char *) {
+    }
+    return 0;
+}
+"""
 
 
 @pytest.fixture
@@ -45,6 +72,34 @@ def test_a_cpp_throw(client: Client, throwing: Path) -> None:
     client.go("continue", thread)
     client.stopped(reason="exception")
     assert client.request("exceptionInfo", {"threadId": thread})["exceptionId"] == "std::invalid_argument"
+
+
+@pytest.mark.parametrize("condition", ["", "out_of_range"])
+def test_a_cpp_catch(client: Client, program: Write, tmp_path: Path, condition: str) -> None:
+    """Where handlers begin: one that throws again, and one of std::rethrow_exception."""
+    source, library = tmp_path / "caught.cpp", tmp_path / "libcaught.so"
+    source.write_text(CAUGHT)
+    subprocess.run(["g++", "-g", "-O0", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    path = program(f"import ctypes\nctypes.CDLL({str(library)!r}).run()\n")
+    client.initialize()
+    launched = client.send("launch", {"program": str(path)})
+    client.initialized(launched)
+    options = [{"filterId": "cpp_catch", **({"condition": condition} if condition else {})}]
+    asked = {"filters": [], "filterOptions": options}
+    assert len(client.request("setExceptionBreakpoints", asked)["breakpoints"]) == 1
+    client.request("configurationDone")
+    seen = []
+    while (event := client.next_event("stopped", "terminated"))["event"] == "stopped":
+        thread = event["body"]["threadId"]
+        assert event["body"]["reason"] == "exception"
+        information = client.request("exceptionInfo", {"threadId": thread})
+        frame = next(row for row in client.stack(thread) if row["name"] == "run")
+        seen.append((information["exceptionId"], frame["line"]))
+        client.go("continue", thread)
+    handlers = ("catch (const std::exception", "catch (...)", "catch (int", "catch (const char")
+    types = ("std::out_of_range", "std::out_of_range", "int", "const char *")
+    expected = list(zip(types, (line_of(source, text) for text in handlers), strict=True))
+    assert seen == (expected[:2] if condition else expected)
 
 
 def test_one_type_of_cpp_exception(client: Client, throwing: Path) -> None:

@@ -76,7 +76,11 @@ def test_names_of_debugpy_and_cppdbg() -> None:
     )
     assert read.env == {"A": "1", "B": "2", "C": None, "GEVENT_SUPPORT": "True"}
     assert read.stop_on_entry and read.console == "externalTerminal" and read.gdb == "/opt/gdb"
-    assert read.gdb_commands == ("-enable-pretty-printing", "-gdb-set a b", '-x "y"')
+    assert [command.text for command in read.gdb_commands] == [
+        "-enable-pretty-printing",
+        "-gdb-set a b",
+        '-x "y"',
+    ]
     assert read.mappings == (
         Mapping("/l", "/r"),
         Mapping("/src", "/build", of_compiler=True),

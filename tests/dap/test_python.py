@@ -229,7 +229,8 @@ def test_the_prompt_in_the_debug_console(client: Client, program: Write) -> None
     assert client.evaluate("`", frames[0])["result"] == client.evaluate("-exec  ", frames[0])["result"] == ""
     text = client.evaluate("`bt", frames[0])["result"]
     assert "work" in text and f"{path.name}:2" in text
-    assert "there is no command" in client.evaluate("-exec nonsense", frames[0])["result"]
+    assert "there is no command" in client.evaluate("`nonsense", frames[0])["result"]
+    assert "Undefined command" in client.evaluate("-exec nonsense", frames[0])["result"], "gdb was asked"
     assert client.evaluate("`print number", frames[0])["result"].endswith("0")
     assert client.evaluate("`print total", frames[1])["result"].endswith("0")
     client.evaluate(f"`break {path}:8", frames[0])

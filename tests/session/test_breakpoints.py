@@ -267,6 +267,7 @@ def test_a_refused_breakpoint_leaves_nothing(loop: Path, env: Env) -> None:
 def test_log_texts_are_taken_apart() -> None:
     assert split_log("a {b} c {d[{1}]}") == (["a ", " c ", ""], ["b", "d[{1}]"])
     assert split_log("{{x}} {y}") == (["{x} ", ""], ["y"])
+    assert split_log(r"\{x\} {y}") == (["{x} ", ""], ["y"])
     assert split_log("") == ([""], [])
 
 

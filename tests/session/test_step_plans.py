@@ -31,6 +31,7 @@ from dualdbg.session.stepping.plan import (
     Watch,
     plan_continue,
     plan_goto,
+    plan_native_goto,
     plan_native_step,
     plan_python_step,
 )
@@ -381,7 +382,17 @@ def test_a_step_from_a_python_stop(
 
 
 def test_goto_leaves_the_watch_as_it_is() -> None:
-    assert plan_goto(4) == PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=4)
+    moved = PythonPlan(watch=Watch.AS_IT_IS, request="goto", target=4, may_be_refused=True)
+    assert plan_goto(4) == moved
+
+
+def test_a_native_goto_jumps_and_stops_there() -> None:
+    ground = NativeGround(TID, STOP)
+    assert plan_native_goto(0x400, ground) is GroundFact.THREAD
+    ground.gdb_thread = THREAD
+    step = Step("goto", TID, THREAD)
+    places = StopPoints(moved_to=0x400)
+    assert plan_native_goto(0x400, ground) == NativePlan(THREAD, places=places, move=Move.JUMP, step=step)
 
 
 # -- arriving ---------------------------------------------------------------------------------------

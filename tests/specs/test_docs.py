@@ -28,7 +28,7 @@ def test_places() -> None:
     specs = first_cells("Places")
     assert len(specs) > 30
     kinds = {parse_spec(spec, OPERATORS.__contains__).kind for spec in specs}
-    assert len(kinds) == 11  # every kind has its example
+    assert len(kinds) == 12  # every kind has its example
 
 
 def test_suffixes() -> None:

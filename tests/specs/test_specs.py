@@ -66,6 +66,8 @@ MEANINGS = [
     ("preset:jit-run", K.PRESET, "jit-run", {}),
     ("throw", K.THROW, "", {}),
     ("throw:std::runtime_error", K.THROW, "std::runtime_error", {}),
+    ("catch", K.CATCH, "", {}),
+    ("catch:std::runtime_error", K.CATCH, "std::runtime_error", {}),
     ("raise", K.RAISE, "", {}),
     ("raise:torch.OutOfMemoryError", K.RAISE, "torch.OutOfMemoryError", {}),
     ("uncaught", K.UNCAUGHT, "", {}),
@@ -161,7 +163,7 @@ def _same(first: str, second: str) -> bool:
 # -- every spec can be written and read ----------------------------------------------------------
 
 identifiers = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True).filter(
-    lambda name: name not in ("throw", "raise", "uncaught", "operator")
+    lambda name: name not in ("throw", "catch", "raise", "uncaught", "operator")
 )
 scopes = st.lists(identifiers, min_size=1, max_size=3).map("::".join)
 arguments = st.sampled_from(
@@ -198,6 +200,7 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
         K.DATA: lambda: BreakpointSpec("", kind, draw(watched)),
         K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
         K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
+        K.CATCH: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
         K.RAISE: lambda: BreakpointSpec("", kind, draw(st.just("") | identifiers)),
         K.UNCAUGHT: lambda: BreakpointSpec("", kind, ""),
         K.SIGNAL: lambda: BreakpointSpec("", kind, draw(st.sampled_from(["SIGINT", "SIGUSR1", "SIG40"]))),

@@ -92,6 +92,7 @@ def _asks_for_more(argument: str) -> bool:
     "breakpoints | threads | locals | args | registers | frame | libs",
     "show something of the session",
     completes="info",
+    knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
 )
 async def info(console: Console, argument: str) -> None:
     word, _, rest = argument.partition(" ")

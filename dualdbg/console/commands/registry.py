@@ -23,7 +23,7 @@ class Command:
 
     ``names``: the first is the full one. ``usage`` shows its arguments, ``summary`` is one line, ``details`` more.
     ``repeats``: an empty line does it again. ``completes``: its argument: spec, path, command, info, option, setting,
-    or "".
+    or "". ``knows`` says whether an argument has a meaning here; gdb's command of the same name may have more.
     """
 
     names: tuple[str, ...]
@@ -34,6 +34,7 @@ class Command:
     repeats: bool = False
     completes: str = ""
     area: str = ""
+    knows: Callable[[str], bool] = lambda argument: True
 
     @property
     def name(self) -> str:
@@ -57,13 +58,20 @@ _BY_NAME: dict[str, Command] = {}
 
 
 def command(
-    names: str, usage: str, summary: str, *, details: str = "", repeats: bool = False, completes: str = ""
+    names: str,
+    usage: str,
+    summary: str,
+    *,
+    details: str = "",
+    repeats: bool = False,
+    completes: str = "",
+    knows: Callable[[str], bool] = lambda argument: True,
 ) -> Callable[[Handler], Handler]:
     """Register a handler under ``names`` (separated by spaces, the full name first)."""
 
     def register(handler: Handler) -> Handler:
         area = handler.__module__.rpartition(".")[2]
-        row = Command(tuple(names.split()), usage, summary, handler, details, repeats, completes, area)
+        row = Command(tuple(names.split()), usage, summary, handler, details, repeats, completes, area, knows)
         for name in row.names:
             assert name not in _BY_NAME, name
             _BY_NAME[name] = row
@@ -94,6 +102,15 @@ def find_command(name: str) -> Command:
         f"there is no command {name!r}",
         f"{hint}help lists the commands, gdb {name} asks gdb, py {name} Python",
     )
+
+
+def is_ours(line: str) -> bool:
+    """Whether a typed line is a command of the prompt; else gdb may have one of that name."""
+    try:
+        name, argument = split_line(line)
+        return find_command(name).knows(argument)
+    except CommandError:
+        return False
 
 
 def split_line(line: str) -> tuple[str, str]:

@@ -62,6 +62,7 @@ async def until(console: Console, argument: str) -> None:
     "the dispatcher, at::_ops::randn::call. kernel: what does the work, at::native::randn. In the configuration file: "
     'step-into = "kernel". gdb has settings of its own: gdb set print elements 50.',
     completes="setting",
+    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into"),
 )
 async def set_(console: Console, argument: str) -> None:
     words = argument.split()

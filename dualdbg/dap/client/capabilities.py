@@ -35,6 +35,14 @@ NATIVE_FILTERS: tuple[ExceptionBreakpointsFilter, ...] = (
         "supportsCondition": True,
         "conditionDescription": "A part of the type's name, for example std::runtime_error",
     },
+    {
+        "filter": "cpp_catch",
+        "label": "C++: catch",
+        "description": "Stop where a handler takes a C++ exception.",
+        "default": False,
+        "supportsCondition": True,
+        "conditionDescription": "A part of the type's name, for example std::runtime_error",
+    },
 )
 
 CAPABILITIES: Capabilities = {
@@ -45,6 +53,7 @@ CAPABILITIES: Capabilities = {
     "supportsLogPoints": True,
     "supportsInstructionBreakpoints": True,
     "supportsDataBreakpoints": True,
+    "supportsDataBreakpointBytes": True,
     "supportsExceptionFilterOptions": True,
     "supportsExceptionOptions": True,
     "supportsExceptionInfoRequest": True,

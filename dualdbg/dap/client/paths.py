@@ -15,11 +15,13 @@ class Mapping:
     """``local`` is a folder of the client, ``remote`` the same folder as the target names it.
 
     ``of_compiler``: ``remote`` is rather how the debug information names it (``sourceFileMap``).
+    ``only_to_client``: files that the client names keep their names; breakpoints are not mapped.
     """
 
     local: str
     remote: str
     of_compiler: bool = False
+    only_to_client: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class PathMap:
         """The target's name of a file that the client names by a path or a URI."""
         if self.uris:
             path = _from_uri(path)
-        for mapping in sorted(self.mappings, key=lambda one: -len(one.local)):
+        both_ways = (one for one in self.mappings if not one.only_to_client)
+        for mapping in sorted(both_ways, key=lambda one: -len(one.local)):
             rest = _below(path, mapping.local)
             if rest is not None:
                 return _joined(mapping.remote, rest)

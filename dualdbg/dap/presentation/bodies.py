@@ -48,6 +48,7 @@ _BREAKPOINT_REASONS = {
     BreakpointKind.ADDRESS: "instruction breakpoint",
     BreakpointKind.DATA: "data breakpoint",
     BreakpointKind.THROW: "exception",
+    BreakpointKind.CATCH: "exception",
     BreakpointKind.RAISE: "exception",
     BreakpointKind.UNCAUGHT: "exception",
     BreakpointKind.SIGNAL: "exception",

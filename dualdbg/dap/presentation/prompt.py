@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
+from ...console.commands.registry import is_ours
 from ...console.completion import Completions
 from ...console.console import Console, Quit, Selection
 from ...console.printer import Printer
@@ -16,14 +17,19 @@ from ...source_files import source_line
 from ..handles import FrameHandle
 
 PREFIXES = ("`", "-exec ")
+_OF_GDB = PREFIXES[1]
 _EVENTS = get_args(Event)
 
 
 def command_of(text: str) -> str | None:
-    """The prompt command that a line of the debug console holds, if it holds one."""
+    """The prompt command that a line of the debug console holds, if it holds one.
+
+    ``-exec`` is cppdbg's, with gdb's commands: what the prompt does not know goes to gdb, also in words of MI.
+    """
     for prefix in PREFIXES:
         if text.startswith(prefix):
-            return text[len(prefix) :].strip()
+            line = text[len(prefix) :].strip()
+            return f"gdb {line}" if prefix == _OF_GDB and line and not is_ours(line) else line
     return None
 
 

@@ -14,6 +14,7 @@ from ...session.inspect.torch_commands import HelperWords
 from ..client.arguments import Arguments
 from ..debuggee import Debuggee
 from ..handles import Container, FrameHandle
+from .formats import style_of
 
 PAGE = 200  # children of a native value that are shown at once; the rest is behind one more row
 
@@ -185,6 +186,13 @@ class FrameLocals(Container):
 class NativeLocals(FrameLocals):
     """The arguments and locals of a native frame."""
 
+    async def rows(self, arguments: Arguments) -> list[Variable]:
+        frame = self._handle.frame
+        assert isinstance(frame, NativeFrame)
+        reader = self._values.debuggee.session.inspector.values
+        values = await reader.native_variables(self._handle.tid, frame, style_of(arguments))
+        return [self._values.row(self._handle, value) for value in values]
+
     async def assign(self, name: str, text: str, arguments: Arguments) -> SetVariableResponseBody:
         frame = self._handle.frame
         assert isinstance(frame, NativeFrame)
@@ -299,7 +307,8 @@ class NativeChildren(Children):
         start = self._start + max(arguments.number("start", 0), 0)
         count = arguments.number("count", 0)
         length = min(count, PAGE) if count > 0 else PAGE
-        values = await self._values.debuggee.session.inspector.values.page(self._reference, start, length + 1)
+        reader = self._values.debuggee.session.inspector.values
+        values = await reader.native_page(self._reference, start, length + 1, style_of(arguments))
         rows = [self._values.row(self._handle, value) for value in values[:length]]
         if len(values) > length and not count:
             more = NativeChildren(self._values, self._handle, self._reference, start + length)

@@ -10,11 +10,13 @@ from ...model import BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
 from ...target.watch_registers import LARGEST, watching
 from ..adapter import Adapter
+from ..asked_frame import some_frame
 from ..client.arguments import Arguments
 from ..presentation.breakpoints import Wanted, line_spec, with_suffixes
 from ..registry import request
 from ..stages import CONFIGURABLE
 
+_CXX_FILTERS = {"cpp_throw": BreakpointKind.THROW, "cpp_catch": BreakpointKind.CATCH}
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 
 
@@ -104,7 +106,7 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
         return await adapter.debuggee.handles.variables.get(arguments.number("variablesReference")).place(
             name
         )
-    handle = adapter.debuggee.frame(arguments.number("frameId"))
+    handle = await some_frame(adapter, arguments)
     return await adapter.values.place_of_expression(handle, name)
 
 
@@ -168,14 +170,17 @@ async def set_exception_breakpoints(
 def _of_filter(name: str, condition: str) -> list[Wanted]:
     """The breakpoints of a filter, or why there is none; nothing for one of debugpy's own filters."""
     types = [text.strip() for text in condition.split(",") if text.strip()]
-    if name == "cpp_throw":
-        return [_throw(text) for text in types or [""]]
+    if name in _CXX_FILTERS:
+        return [_cxx_event(_CXX_FILTERS[name], text) for text in types or [""]]
     if name == "raised" and types:
         return [_raise(text) for text in types]
     if name in ("raised", "uncaught", "userUnhandled"):
         return []
     return [
-        SpecError(f"there is no exception filter {name[:80]!r}", "raised, uncaught, userUnhandled, cpp_throw")
+        SpecError(
+            f"there is no exception filter {name[:80]!r}",
+            "raised, uncaught, userUnhandled, cpp_throw, cpp_catch",
+        )
     ]
 
 
@@ -185,8 +190,8 @@ def _together(rows: list[dap.Breakpoint]) -> dap.Breakpoint:
     return next((row for row in rows if not row["verified"]), rows[0] if rows else set_by_debugpy)
 
 
-def _throw(type_name: str) -> BreakpointSpec:
-    return BreakpointSpec(f"throw:{type_name}" if type_name else "throw", BreakpointKind.THROW, type_name)
+def _cxx_event(kind: BreakpointKind, type_name: str) -> BreakpointSpec:
+    return BreakpointSpec(f"{kind.value}:{type_name}" if type_name else kind.value, kind, type_name)
 
 
 def _raise(type_name: str) -> BreakpointSpec:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-from ...errors import CommandError, EvaluationError
+from ...errors import CommandError, EvaluationError, SpecError
 from ...model import NativeFrame, PythonFrame, State
 from ...patience import patient
 from ...protocol import dap_types as dap
+from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import deferred
 from ..adapter import Adapter
+from ..asked_frame import frame_or_innermost as _frame
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
+from ..presentation.formats import style_of, without_specifier
 from ..presentation.prompt import PREFIXES, command_of
 from ..presentation.values import as_evaluation
 from ..registry import request
@@ -42,21 +45,24 @@ async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateRespon
         return await _from_memory(adapter, handle, expression)
     if isinstance(frame, PythonFrame) and frame.engine_id is not None:
         return await _in_python(adapter, frame.engine_id, expression, context, arguments)
+    if isinstance(frame, NativeFrame):
+        return await _in_native(adapter, handle, expression, context, arguments)
     value = await adapter.session.inspector.evaluate(expression, handle.tid, frame, frame.language)
     return adapter.values.result(handle, value)
 
 
-async def _frame(adapter: Adapter, arguments: Arguments) -> FrameHandle | None:
-    """The frame that the client names, else the innermost frame of the stop; None while the target runs."""
-    session = adapter.session
-    if "frameId" in arguments:
-        return adapter.debuggee.frame(arguments.number("frameId"))
-    stop = session.stop
-    if stop is None:
-        return None
-    frames = (await session.inspector.stack()).visible()
-    session.inspector.check_epoch(stop.epoch)  # it may run again by now
-    return FrameHandle(stop.thread.tid, frames[0], stop.epoch) if frames else None
+async def _in_native(
+    adapter: Adapter, handle: FrameHandle, expression: str, context: str | None, arguments: Arguments
+) -> dap.EvaluateResponseBody:
+    expression, style = without_specifier(expression)
+    if context == "hover":  # the user has not asked for what that would do
+        try:
+            check_expression(expression)
+        except SpecError as error:
+            raise EvaluationError(error.message, "evaluate it in the debug console, or watch it") from None
+    reader = adapter.session.inspector.values
+    value = await reader.evaluate_native(expression, handle.tid, handle.frame, style or style_of(arguments))
+    return adapter.values.result(handle, value)
 
 
 async def _in_python(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from ...errors import WrongState
@@ -10,6 +11,9 @@ from ...protocol import dap_types as dap
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..registry import request
+
+# The type, and what follows it: its text, or where it was thrown or caught.
+_TOLD = re.compile(r"(.*?)(?:: (.*)|(?=, (?:thrown|caught) in ).*)?$", re.DOTALL)
 
 
 @request("exceptionInfo")
@@ -30,7 +34,7 @@ async def exception_info(adapter: Adapter, arguments: Arguments) -> dap.Exceptio
         name, _, meaning = stop.description.partition(", ")
         return {"exceptionId": name, "description": meaning or name, "breakMode": "unhandled"}
     kind = stop.description.removeprefix("throw").strip()
-    name, _, what = kind.partition(": ")
+    name, what = _TOLD.match(kind).groups("")  # type: ignore[union-attr]
     return {
         "exceptionId": name or "C++ exception",
         "description": what or stop.description,

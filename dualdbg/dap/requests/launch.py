@@ -112,6 +112,7 @@ def _merged(offered: Configuration, asked: Configuration) -> Configuration:
         follow_by_default=asked.follow_by_default,
         type=asked.type,
         gdb_commands=(*offered.gdb_commands, *asked.gdb_commands),
+        gdb_arguments=(*offered.gdb_arguments, *asked.gdb_arguments),
         notes=asked.notes,
     )
 

@@ -38,7 +38,8 @@ async def write_memory(adapter: Adapter, arguments: Arguments) -> dap.WriteMemor
         data = base64.b64decode(arguments.text("data"), validate=True)
     except ValueError:  # wrong length, or a character that is not ASCII
         raise UsageError("writeMemory: data is not base64") from None
-    return {"bytesWritten": await adapter.debuggee.memory.write(address, data) if data else 0}
+    partly = arguments.flag("allowPartial")
+    return {"bytesWritten": await adapter.debuggee.memory.write(address, data, partly) if data else 0}
 
 
 @request("disassemble")

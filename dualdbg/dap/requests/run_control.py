@@ -43,23 +43,20 @@ async def _step(adapter: Adapter, arguments: Arguments, kind: str, target: int |
     stop = session.require_stopped()
     tid = adapter.debuggee.thread(arguments.number("threadId"))
     native = stop.origin is Language.NATIVE
-    if native and arguments.text("granularity", "statement") == "instruction":
-        kind = _BY_INSTRUCTION[kind]
-    elif target is not None:
+    if target is not None:
         target = adapter.debuggee.handles.calls.get(target)
+    elif native and arguments.text("granularity", "statement") == "instruction":
+        kind = _BY_INSTRUCTION[kind]
     await session.step(kind, target=target, tid=tid)
 
 
 @request("goto", resumes=True)
 async def goto(adapter: Adapter, arguments: Arguments) -> None:
+    """To a place that ``gotoTargets`` gave. In native code the thread of the stop is moved, whichever is named."""
     _thread_of_the_program(adapter, arguments)
-    if adapter.session.require_stopped().origin is not Language.PYTHON:
-        raise WrongState(
-            "gdb holds the program, and only a Python stop can be moved", "continue to a Python line"
-        )
+    adapter.session.require_stopped()
     target = adapter.debuggee.handles.places.get(arguments.number("targetId"))
     await adapter.session.step("goto", target=target)
-    return
 
 
 @request("pause")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import CommandError
 from ...model import NativeFrame, PythonFrame, State
 from ...protocol import dap_types as dap
-from ...session.stepping.step_in_targets import calls_ahead
+from ...session.stepping.step_in_targets import calls_ahead, place_of_line
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..presentation.breakpoints import is_python
@@ -15,6 +15,8 @@ from ..registry import request
 @request("gotoTargets")
 async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTargetsResponseBody:
     path = arguments.object("source").text("path", "")
+    if adapter.session.state is State.NATIVE_STOPPED and path and not is_python(path):
+        return {"targets": await _places_in_native_code(adapter, path, arguments)}
     if adapter.session.state is not State.PYTHON_STOPPED or not is_python(path):
         return {"targets": []}
     theirs = adapter.sources.remember(path)
@@ -25,6 +27,26 @@ async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTarget
     return {
         "targets": [{**row, "id": add(row["id"]), "line": adapter.client.line(row["line"])} for row in rows]
     }
+
+
+async def _places_in_native_code(adapter: Adapter, path: str, arguments: Arguments) -> list[dap.GotoTarget]:
+    """The line in the function where the thread of the stop stands: the stack below fits to no other function."""
+    session = adapter.session
+    frames = (await session.inspector.stack()).visible()
+    if not frames or not isinstance(frames[0], NativeFrame) or frames[0].level != 0:
+        return []
+    theirs = adapter.sources.remember(path)
+    line = adapter.client.our_line(arguments.number("line"))
+    found = await place_of_line(session, frames[0], theirs, line)
+    if found is None or found.line is None:
+        return []
+    row: dap.GotoTarget = {
+        "id": adapter.debuggee.handles.places.add(found.address),
+        "label": f"{frames[0].function or 'function'}, line {adapter.client.line(found.line)}",
+        "line": adapter.client.line(found.line),
+        "instructionPointerReference": f"{found.address:#x}",
+    }
+    return [row]
 
 
 @request("stepInTargets")

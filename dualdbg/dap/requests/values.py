@@ -8,6 +8,7 @@ from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, State
 from ...protocol import dap_types as dap
 from ..adapter import Adapter
+from ..asked_frame import some_frame
 from ..client.arguments import Arguments
 from ..presentation.values import as_evaluation
 from ..registry import request
@@ -29,7 +30,7 @@ async def set_variable(adapter: Adapter, arguments: Arguments) -> dap.SetVariabl
 @request("setExpression")
 async def set_expression(adapter: Adapter, arguments: Arguments) -> dap.SetExpressionResponseBody:
     expression, text = arguments.text("expression"), arguments.text("value")
-    handle = adapter.debuggee.frame(arguments.number("frameId"))
+    handle = await some_frame(adapter, arguments)
     frame = handle.frame
     if isinstance(frame, NativeFrame):
         value = await adapter.session.inspector.evaluate(

@@ -5,12 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ...backends.native import ThrownObject
 from ...known.binding_layers import is_rust_library
 from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_cxx_library
 from ...symbols.names.demangle import demangle
 from ..engines import NativeEngine
+
+# Itanium C++ ABI, 5.1.5.2: what a program may throw of them.
+_BUILT_IN = {
+    "w": "wchar_t", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
+    "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long", "x": "long long",
+    "y": "unsigned long long", "f": "float", "d": "double", "e": "long double", "v": "void",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,26 +36,26 @@ class Throw:
         wanted = name.removeprefix("::")
         return any(type_ == wanted or type_.endswith(f"::{wanted}") for type_ in self.types)
 
-    def told(self, stack: Stack) -> str:
-        """For people: what is thrown, where in C++, and the Python line that led there."""
+    def told(self, stack: Stack, how: str = "thrown") -> str:
+        """For people: what is thrown or caught (``how``), where in C++, and the Python line that led there."""
         what = self.types[0] if self.types else "an exception of a type that is not known"
         if self.text is not None:
             what += f": {self.text}"
         python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)
         caller = f", called from {PurePath(python.file or '?').name}:{python.line}" if python else ""
-        return f"{what}, {_site(stack)}{caller}"
+        return f"{what}, {how}{_site(stack)}{caller}"
 
     def site(self, stack: Stack) -> str:
         """For people: where in C++ it is thrown, and as what."""
-        return f"{_site(stack)} as {self.types[0]}" if self.types else _site(stack)
+        return f"thrown{_site(stack)} as {self.types[0]}" if self.types else f"thrown{_site(stack)}"
 
 
 def _site(stack: Stack) -> str:
     site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
     if not isinstance(site, NativeFrame):
-        return "thrown in native code"
+        return " in native code"
     place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
-    return f"thrown in {site.function or hex(site.pc)}{place}"
+    return f" in {site.function or hex(site.pc)}{place}"
 
 
 def _is_site(frame: object) -> bool:
@@ -63,6 +71,22 @@ async def read_throw(native: NativeEngine, gdb_thread: int, function: str | None
     """What a thread that stands at the entry of a thrower, ``function``, throws."""
     if function is not None and "rust_panic" in function:
         return Throw((PANIC,), await native.panic_text(gdb_thread))
-    thrown = await native.thrown_object(gdb_thread)
-    types = tuple(demangle(f"_Z{name}").removeprefix("_Z") for name in thrown.types)
-    return Throw(types, thrown.text)
+    return _read(await native.thrown_object(gdb_thread))
+
+
+async def read_catch(native: NativeEngine, gdb_thread: int) -> Throw:
+    """What a handler takes, whose thread stands at the entry of ``__cxa_begin_catch``."""
+    return _read(await native.caught_object(gdb_thread))
+
+
+def _read(thrown: ThrownObject) -> Throw:
+    return Throw(tuple(map(_type_name, thrown.types)), thrown.text)
+
+
+def _type_name(mangled: str) -> str:
+    """The name of a type; std::type_info has it as linkage names have it, without their beginning."""
+    pointed = mangled.removeprefix("P")
+    plain = pointed.removeprefix("K")
+    if plain not in _BUILT_IN:
+        return demangle(f"_Z{mangled}").removeprefix("_Z")
+    return "const " * (plain != pointed) + _BUILT_IN[plain] + " *" * (pointed != mangled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...backends.native import Access
-from ...known.throwers import THROWERS
+from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
@@ -37,6 +37,7 @@ def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
 _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = {
     BreakpointKind.FUNCTION: lambda spec: (spec.subject,),
     BreakpointKind.THROW: lambda spec: THROWERS,
+    BreakpointKind.CATCH: lambda spec: CATCHERS,
 }
 
 

@@ -17,6 +17,7 @@ from ..ports import Halting, HeldThreads, Mapped
 # jmp *DISTANCE(%rip), as in an entry of the procedure linkage table, maybe behind endbr64 and bnd.
 _STUB = re.compile(rb"(?:\xf3\x0f\x1e\xfa)?\xf2?\xff\x25(....)", re.DOTALL)
 _ADDRESS_AT_END = re.compile(r"\s(0x[0-9a-fA-F]+)(?: <([^>]*)>)?$")  # with its name where gdb knows one
+_LONGEST_PADDING = 64  # bytes between two functions: they begin at multiples of at most that
 REGISTER_GROUPS = ("general", "vector")
 
 
@@ -70,8 +71,8 @@ class Code:
     async def around(self, address: int, before: int, after: int) -> list[Instruction]:
         """Up to ``before`` instructions before the one at ``address``, and ``after`` from it on.
 
-        Instructions have no fixed length, so those before are decoded from the start of the function. In code that
-        belongs to no function there are none.
+        Instructions have no fixed length, so those before are decoded from the start of the function, and of those
+        before it. In code that belongs to no function there are none.
         """
         rows: list[Instruction] = await self._halting.interrupted(
             lambda: self._around(address, before, after)
@@ -81,15 +82,22 @@ class Code:
     async def _around(self, address: int, before: int, after: int) -> list[Instruction]:
         native = self._native
         earlier: list[DecodedInstruction] = []
-        start = self._function_start(address)
-        if before and start is not None and start < address:
-            earlier = await native.disassemble_until(start, address)
-            earlier = earlier[-before:]
+        end, start = address, self._function_start(address)
+        while start is not None and len(earlier) < before:
+            if start < end:
+                earlier = [*await native.disassemble_until(start, end), *earlier]
+            end, start = start, self._function_before(start)
+        earlier = earlier[max(len(earlier) - before, 0) :]
         later = await native.disassemble(address, after) if after else []
         return [self._instruction(row) for row in [*earlier, *later]]
 
     def _function_start(self, address: int) -> int | None:
         return self._image.function_start(address + 1)
+
+    def _function_before(self, start: int) -> int | None:
+        """Where the function begins that ends before ``start``, perhaps with padding between the two."""
+        ends = (self._function_start(start - gap) for gap in range(1, _LONGEST_PADDING + 1))
+        return next((one for one in ends if one is not None), None)
 
     def _instruction(self, row: DecodedInstruction) -> Instruction:
         address = row.address

@@ -48,10 +48,21 @@ class Memory:
         data: bytes = await self._halting.interrupted(lambda: self._native.readable_memory(address, length))
         return data
 
-    async def write(self, address: int, data: bytes) -> int:
-        """Write all of ``data``. Raises UnreadableMemory when that cannot be done."""
+    async def write(self, address: int, data: bytes, partly: bool = False) -> int:
+        """Write ``data``; returns how many bytes were written.
+
+        That is all of it, or nothing: raises UnreadableMemory then. ``partly``: as much as there is memory for.
+        """
+
+        async def attempt() -> int:
+            # gdb would write up to a hole, and then say that it has failed.
+            there = len(await self._native.readable_memory(address, len(data)))
+            if there < len(data) and not (partly and there):
+                raise CommandError(f"there is no memory at {address + there:#x}")
+            return await self._native.write_memory(address, data[:there])
+
         try:
-            count: int = await self._halting.interrupted(lambda: self._native.write_memory(address, data))
+            count: int = await self._halting.interrupted(attempt)
         except CommandError as error:
             raise UnreadableMemory(
                 f"{len(data)} bytes at {address:#x} cannot be written", error.message

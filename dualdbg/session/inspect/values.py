@@ -50,7 +50,7 @@ class ValueReader:
     async def variables(self, tid: int, frame: Frame) -> list[Value]:
         """Arguments and locals of a frame."""
         if isinstance(frame, NativeFrame):
-            return await self._halting.interrupted(lambda: self._native_variables(tid, frame))
+            return await self.native_variables(tid, frame)
         if self._loop.state.phase is State.PYTHON_STOPPED and frame.engine_id is not None:
             return await self._python_variables(frame)
         return await self._halting.interrupted(lambda: self.memory.variables(tid, frame))
@@ -159,9 +159,13 @@ class ValueReader:
 
     # -- native ---------------------------------------------------------------------------------
 
-    async def _native_variables(self, tid: int, frame: NativeFrame) -> list[Value]:
+    async def native_variables(self, tid: int, frame: NativeFrame, style: str = "") -> list[Value]:
+        """Arguments and locals of a native frame. ``style``: gdb's letter of a format; empty for the usual one."""
+        return await self._halting.interrupted(lambda: self._native_variables(tid, frame, style))
+
+    async def _native_variables(self, tid: int, frame: NativeFrame, style: str) -> list[Value]:
         number = await self._reads.gdb_thread(tid)
-        rows = await self._native.variables(number, frame.level)
+        rows = await self._native.variables(number, frame.level, style)
         if rows or frame.line is not None:
             return [self.native_value(row) for row in rows]
         return await self._argument_registers(number, frame)
@@ -176,17 +180,28 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
-    async def evaluate_native(self, expression: str, tid: int, frame: Frame) -> Value:
-        """Evaluate a C++ expression with gdb. Raises EvaluationError."""
+    async def evaluate_native(self, expression: str, tid: int, frame: Frame, style: str = "") -> Value:
+        """Evaluate a C++ expression with gdb; ``style`` as in :meth:`native_variables`. Raises EvaluationError."""
         level = frame.level if isinstance(frame, NativeFrame) else 0
 
         async def read() -> Value:
             number = await self._reads.gdb_thread(tid)
             try:
-                variable = await self._native.evaluate(number, level, expression)
+                variable = await self._native.evaluate(number, level, expression, style)
             except CommandError as error:
                 raise EvaluationError(error.message) from error
             return self.native_value(variable)
+
+        return await self._halting.interrupted(read)
+
+    async def native_page(self, reference: int, start: int, count: int, style: str) -> list[Value]:
+        """Children of a native value, as :meth:`page`; in the value's own style where ``style`` is empty."""
+        handle = self.native_handle(reference)
+
+        async def read() -> list[Value]:
+            return [
+                self.native_value(row) for row in await self._native.children(handle, start, count, style)
+            ]
 
         return await self._halting.interrupted(read)
 
@@ -211,8 +226,15 @@ class ValueReader:
         if handle is not None:
             reference = self._native_reference(handle)
             self._native_handles[reference] = handle
-        text, address = variable.value, variable.address
-        return Value(variable.name, variable.type, text, Language.NATIVE, reference, address=address)
+        return Value(
+            variable.name,
+            variable.type,
+            variable.value,
+            Language.NATIVE,
+            reference,
+            address=variable.address,
+            expression=variable.expression,
+        )
 
     def register(self, fetch: Fetch) -> int:
         """A reference, valid until the target runs, by which ``fetch`` is asked for children."""

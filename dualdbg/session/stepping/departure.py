@@ -81,15 +81,16 @@ class NativeDeparture:
         if step is not None and step.origin is not None and armed:
             step = replace(step, depth=armed)
         steps_in_python = None if armed is None else bool(armed)
-        continues = plan.move is Move.CONTINUE
-        signal = continues and self._loop.state.signal_owed
+        continues = plan.move in (Move.CONTINUE, Move.JUMP)  # gdb itself ends neither
+        signal = plan.move is Move.CONTINUE and self._loop.state.signal_owed
         await self._loop.ask(leave_natively, step, not continues, steps_in_python, signal)
         try:
             await self._freezer.park()
             if signal:
                 await self._native.resume_with_signal("SIGINT")
             else:
-                await self._native.move(plan.move, None if continues else plan.gdb_thread, plan.level)
+                thread = None if plan.move is Move.CONTINUE else plan.gdb_thread
+                await self._native.move(plan.move, thread, plan.level, plan.places.moved_to)
         except CommandError:
             await self._loop.ask(native_refused)
             await self._freezer.release()

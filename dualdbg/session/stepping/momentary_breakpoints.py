@@ -85,6 +85,8 @@ class MomentaryBreakpoints:
             momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
         if places.chosen is not None:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
+        if places.moved_to is not None:
+            momentary.chosen.update(await self._at([places.moved_to], gdb_thread))
 
     async def foresee(self, entries: Iterable[int]) -> None:
         """Have gdb read what breakpoints at these entries and the stack there will need, where that is soon done."""

@@ -196,6 +196,17 @@ def plan_native_step(kind: str, chosen: int | None, ground: NativeGround) -> Nat
     return _from_native_code(replace(step, top=top), chosen, ground, ground.stack)
 
 
+def plan_native_goto(address: int, ground: NativeGround) -> NativePlan | GroundFact:
+    """The thread goes on at another address of the function in which it stands, and stops there at once.
+
+    Nothing of what lies between is run, no destructor either.
+    """
+    if ground.gdb_thread is UNREAD:
+        return GroundFact.THREAD
+    step = Step("goto", ground.tid, ground.gdb_thread)
+    return NativePlan(step.gdb_thread, places=StopPoints(moved_to=address), move=Move.JUMP, step=step)
+
+
 def _from_python_line(
     step: Step, chosen: int | None, ground: NativeGround, stack: Stack
 ) -> NativePlan | GroundFact:

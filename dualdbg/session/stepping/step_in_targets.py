@@ -1,4 +1,4 @@
-"""The calls of a native line. A user chooses one of them to step into."""
+"""The calls of a native line, of which a user chooses one to step into; and where a user may move a thread to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
+from ...backends.native import DecodedInstruction
 from ...model import NativeFrame
 from ..engines import CodeReading
 from ..ports import Mapped
@@ -34,19 +35,43 @@ class Call:
     function: str
 
 
+def _code_of(session: Debuggee, address: int) -> tuple[int, int] | None:
+    """The start and the end of the function at an address, where its file tells."""
+    module = session.breakpoints.image.module_at(address)
+    if module is None or module.library is None:
+        return None
+    code = module.library.frames.find(address - module.bias)
+    return (code.start + module.bias, code.end + module.bias) if code is not None else None
+
+
+async def place_of_line(
+    session: Debuggee, frame: NativeFrame, file: str, line: int
+) -> DecodedInstruction | None:
+    """The first instruction of a line in the function of ``frame``: of that line, or the next one that has code.
+
+    None where the function has no such line, as in other functions: a thread has none of their locals, and would
+    return from them to nowhere.
+    """
+    code = _code_of(session, frame.pc)
+    if code is None:
+        return None
+    rows = await session.native.disassemble_until(*code)
+    ours = [(row.line, row.address, row) for row in rows if row.line and _name(row.file) == _name(file)]
+    there = [one for one in ours if one[0] >= line]
+    begins_before = any(one[0] <= line for one in ours)
+    return min(there, key=lambda one: one[:2])[2] if there and begins_before else None
+
+
 async def calls_ahead(session: Debuggee, frame: NativeFrame) -> list[Call]:
     """The calls of the line of ``frame``, which is innermost, in the order of the instructions.
 
     Without debug info: the calls of the rest of its function. Calls through a pointer are left out: where they go is
     known only when they are made.
     """
-    module = session.breakpoints.image.module_at(frame.pc)
-    if module is None or module.library is None:
-        return []
-    code = module.library.frames.find(frame.pc - module.bias)
+    code = _code_of(session, frame.pc)
     if code is None:
         return []
-    start, end = code.start + module.bias, code.end + module.bias
+    start, end = code
     rows = await session.native.calls(start, end)
     if frame.line is None:
         rows = [row for row in rows if row.site >= frame.pc]

@@ -6,6 +6,7 @@ native code and back out of it; debugpy catches Python lines. docs/stepping.md h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,13 @@ from .departure import NativeDeparture, PythonDeparture
 from .ground import GroundReader
 from .plan import (
     INSTRUCTION_STEPS,
+    GroundFact,
+    NativeGround,
+    NativePlan,
     PythonPlan,
     plan_continue,
     plan_goto,
+    plan_native_goto,
     plan_native_step,
     plan_python_step,
 )
@@ -58,6 +63,8 @@ class Stepper:
         self._native.check_runs(tid)
         if kind == "until" and location is not None:
             await self._until(location)
+        elif kind == "goto" and self._loop.state.phase is State.NATIVE_STOPPED and target is not None:
+            await self._perform_natively(partial(plan_native_goto, target), tid)
         elif kind == "goto":
             await self._python.perform(plan_goto(target))
         elif kind in INSTRUCTION_STEPS or self._loop.state.phase is State.NATIVE_STOPPED:
@@ -69,8 +76,12 @@ class Stepper:
 
     async def _step_natively(self, kind: str, target: int | None, tid: int) -> None:
         self._loop.state.require(State.NATIVE_STOPPED)
+        await self._perform_natively(partial(plan_native_step, kind, target), tid)
+
+    async def _perform_natively(
+        self, plan: Callable[[NativeGround], NativePlan | GroundFact], tid: int
+    ) -> None:
         ground = self._ground.at_native_stop(tid, self._loop.state.require_stopped())
-        plan = partial(plan_native_step, kind, target)
         await self._native.perform(await self._ground.native_plan(ground, plan))
 
     async def _until(self, location: str) -> None:

@@ -49,7 +49,7 @@ class StopPoints:
     breakpoint goes to this very address. ``bodies``: all functions of the extension that has this address. ``detour``:
     the user's frame to which code of a library returns; the rest of its line is stepped. ``operators``: all functions
     of PyTorch's extensions. ``calls``: what a function without debug info calls. ``chosen``: the function that the user
-    chose to step into.
+    chose to step into. ``moved_to``: the very address to which the user moves the thread.
     """
 
     returns: tuple[NativeFrame, ...] = ()
@@ -63,6 +63,7 @@ class StopPoints:
     operators: bool = False
     calls: FunctionCalls | None = None
     chosen: int | None = None
+    moved_to: int | None = None
 
 
 NOWHERE = StopPoints()

@@ -11,7 +11,7 @@ from ...model import BreakpointKind, Layer
 from ...shared.libraries import is_foreign
 from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
-from ..breakpoints.cxx_exceptions import read_throw
+from ..breakpoints.cxx_exceptions import read_catch, read_throw
 from ..breakpoints.table import condition_failed
 from .facts import Met
 
@@ -83,12 +83,18 @@ class NativeHits:
                     description = await self._condition_failed(id, spec.condition, error)
                     hit.append(id)
                     continue
-            if spec.kind is BreakpointKind.THROW:
+            if spec.kind in (BreakpointKind.THROW, BreakpointKind.CATCH):
+                catches = spec.kind is BreakpointKind.CATCH
                 function, _ = table.image.describe(event.pc or 0)
-                thrown = await read_throw(self._native, thread, function)
+                thrown = await (
+                    read_catch(self._native, thread)
+                    if catches
+                    else read_throw(self._native, thread, function)
+                )
                 if spec.subject and not thrown.is_a(spec.subject):
                     continue
-                description = thrown.told(await self._inspector.stack_while_held(await self._tid(event)))
+                stack = await self._inspector.stack_while_held(await self._tid(event))
+                description = thrown.told(stack, "caught" if catches else "thrown")
             await table.count_passed_over(id)
             if not table.count_hit(id):
                 continue

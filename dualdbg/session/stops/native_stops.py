@@ -92,8 +92,9 @@ class NativeStops:
         self.loop.put(native_ready, effect, picture)
 
     def _is_about_caller(self, verdict: Show) -> bool:
-        """Whether the stop is about the user's code that led there: a signal, or a throw."""
-        throws = [row.id for row in self.breakpoints.all() if row.spec.kind is BreakpointKind.THROW]
+        """Whether the stop is about the user's code that led there: a signal, a throw, or a catch."""
+        kinds = BreakpointKind.THROW, BreakpointKind.CATCH
+        throws = [row.id for row in self.breakpoints.all() if row.spec.kind in kinds]
         return verdict.reason is Reason.SIGNAL or any(number in throws for number in verdict.breakpoints)
 
 

@@ -8,7 +8,7 @@ PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, myli
       | ["*"] "0x" HEX            an absolute address
       | LIBRARY "+0x" HEX         an address in a library, as nm and objdump print it
       | "data:" ADDRESS ":" SIZE ":" ("read" | "write" | "readWrite")   memory: SIZE bytes that change or are read
-      | "preset:" NAME | "throw" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
+      | "preset:" NAME | "throw" [":" TYPE] | "catch" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
       | "signal:" SIGNAL | SIGNAL
 """
 
@@ -181,10 +181,16 @@ def _preset(text: str, rest: str, at: int) -> BreakpointSpec:
     return BreakpointSpec(text, BreakpointKind.PRESET, rest)
 
 
-def _throw(text: str, rest: str, at: int) -> BreakpointSpec:
-    if not _TYPE.fullmatch(rest):
-        raise Problem("'throw:' wants a C++ type", at, "throw:std::runtime_error, or throw for every type")
-    return BreakpointSpec(text, BreakpointKind.THROW, rest)
+def _cxx_event(kind: BreakpointKind) -> Callable[[str, str, int], BreakpointSpec]:
+    word = kind.value
+
+    def read(text: str, rest: str, at: int) -> BreakpointSpec:
+        if not _TYPE.fullmatch(rest):
+            hint = f"{word}:std::runtime_error, or {word} for every type"
+            raise Problem(f"'{word}:' wants a C++ type", at, hint)
+        return BreakpointSpec(text, kind, rest)
+
+    return read
 
 
 def _raise(text: str, rest: str, at: int) -> BreakpointSpec:
@@ -304,6 +310,7 @@ def _nearest(name: str, known: Iterable[str], otherwise: str) -> str:
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], BreakpointSpec]], ...] = (
     (re.compile("throw"), _event(BreakpointKind.THROW)),
+    (re.compile("catch"), _event(BreakpointKind.CATCH)),
     (re.compile("raise"), _event(BreakpointKind.RAISE)),
     (re.compile("uncaught"), _event(BreakpointKind.UNCAUGHT)),
     (_ADDRESS, _address),
@@ -314,7 +321,8 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], BreakpointSp
 _PREFIXES: dict[str, Callable[[str, str, int], BreakpointSpec]] = {
     "py": _python,
     "preset": _preset,
-    "throw": _throw,
+    "throw": _cxx_event(BreakpointKind.THROW),
+    "catch": _cxx_event(BreakpointKind.CATCH),
     "raise": _raise,
     "data": _data,
     "signal": _signal_prefixed,
@@ -358,6 +366,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.DATA: lambda spec: f"data:{spec.subject}",
     BreakpointKind.PRESET: lambda spec: f"preset:{spec.subject}",
     BreakpointKind.THROW: _write_event("throw"),
+    BreakpointKind.CATCH: _write_event("catch"),
     BreakpointKind.RAISE: _write_event("raise"),
     BreakpointKind.UNCAUGHT: _write_event("uncaught"),
     BreakpointKind.SIGNAL: lambda spec: f"signal:{spec.subject}",

@@ -69,7 +69,9 @@ class FakeGdb:
     async def resume_with_signal(self, name: str) -> None:
         await self._command(lambda: self._let_run("resume with signal", signal=True))
 
-    async def move(self, move: Move, gdb_thread: int | None = None, level: int = 0) -> None:
+    async def move(
+        self, move: Move, gdb_thread: int | None = None, level: int = 0, address: int | None = None
+    ) -> None:
         def go() -> None:
             if self._world.chance.random() < 0.05:
                 raise CommandError("gdb: Cannot execute this command")
