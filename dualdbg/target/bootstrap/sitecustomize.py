@@ -142,7 +142,9 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     if pycache is not None and not os.path.exists(util.cache_from_source(init)):
         sys.pycache_prefix = pycache
         sys.dont_write_bytecode = False
+    api = load_beside("dualdbg_api")
     try:
+        earlier = api.set_aside()
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
         debugpy = sys.modules["debugpy"] = util.module_from_spec(spec)
         if imports is not None:
@@ -150,6 +152,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
+        api.install(debugpy, pydevd, earlier)
     finally:
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
