@@ -1,4 +1,4 @@
-"""Programs that ask for a debugger themselves: debugpy's functions, breakpoint(), pydevd.settrace(). We are there already."""
+"""Programs that ask for a debugger themselves: debugpy's functions, breakpoint(), pydevd.settrace(). We are there."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_program_that_waits_for_a_debugger_goes_on(version: str, client: Clien
 def test_a_wrong_address_is_refused_as_debugpy_does(
     call: str, error: str, client: Client, program: Write
 ) -> None:
-    text = f"import debugpy\ntry:\n    debugpy.listen({call})\nexcept ValueError as error:\n    print(error, flush=True)\n"
+    text = f"import debugpy\ntry:\n    debugpy.listen({call})\nexcept ValueError as one:\n    print(one, flush=True)\n"
     client.start({"program": str(program(text))})
     assert finish(client) == 0
     assert error in client.output
@@ -106,7 +106,7 @@ def test_the_users_choice_of_what_breakpoint_does(
 
 
 OTHER_VERSION = {
-    "debugpy/__init__.py": "__all__ = ['listen', 'breakpoint']\nfrom debugpy.public_api import *\n__version__ = '1.0'\n",
+    "debugpy/__init__.py": "__all__ = ['listen']\nfrom debugpy.public_api import *\n__version__ = '1.0'\n",
     "debugpy/public_api.py": "def listen(*args):\n    raise SystemError('the other one')\nbreakpoint = listen\n",
 }
 

@@ -2,7 +2,8 @@
 
 A program that calls ``debugpy.listen`` wants to be debugged, and is. debugpy would start an adapter all the same, to
 which nobody can connect usefully, and which outlives the call. All other functions (``wait_for_client``,
-``breakpoint``, ``debug_this_thread``) find pydevd connected, and do as under debugpy's own adapter. CPython 3.8 and later.
+``breakpoint``, ``debug_this_thread``) find pydevd connected, and do as under debugpy's own adapter. CPython 3.8 and
+later.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict
+    from typing import Any
 
 LOOPBACK = "127.0.0.1"
 PORTS = 1 << 16
@@ -43,7 +44,7 @@ def listening(usual: Any, pydevd: Any) -> Any:
     """What takes the place of ``debugpy.listen``, which is ``usual``."""
     import functools
 
-    called = []
+    called: Any = []
 
     @functools.wraps(usual)
     def listen(*args: Any, **named: Any) -> Any:
