@@ -233,7 +233,8 @@ def ask(
 ) -> dict[str, Any]:
     """The answer of an interpreter to ``question``: Python code that prints ``dualdbg:`` and an object in JSON.
 
-    The code runs after SEARCH, isolated: with ``-I``, in the root folder, and in an environment that runs nothing.
+    The code runs after SEARCH, isolated: with ``-I``, in the root folder (a launcher: in ``cwd``), in an environment that
+    runs nothing.
     No module of the program, of the working directory or of the user is imported; ``search_path`` and ``find``
     tell where the program, with ``env`` and ``cwd``, would find them. ``flags`` stand before ``-I``; ``more`` is added
     to the environment. The answer has the process id of what was started, too: ``asked_as``. Raises UsageError when
@@ -242,12 +243,14 @@ def ask(
     environ = dict(os.environ if env is None else env)
     command = [path, *flags, "-I", "-c", SEARCH + question, json.dumps(_added(environ, cwd))]
     clean = for_questions(environ)
-    pid, answer = _output(path, command, {**clean, **(more or {})})
+    # A launcher looks there for the project whose interpreter is meant.
+    folder = str(here() / (cwd or "")) if flags else "/"
+    pid, answer = _output(path, command, {**clean, **(more or {})}, folder=folder)
     found = re.findall(rb"^dualdbg:(\{.*\})$", answer, re.MULTILINE)
     if found:
         facts: dict[str, Any] = json.loads(found[-1])
         return {**facts, "asked_as": pid}
-    _, said = _output(path, [path, *flags, "-V"], clean, subprocess.STDOUT)
+    _, said = _output(path, [path, *flags, "-V"], clean, subprocess.STDOUT, folder)
     old = re.search(rb"^Python (\d+\.\d+\.\d+)", said)
     if old is not None:  # it knows no -I (Python 3.4), or cannot start with it
         _check_version(path, tuple(map(int, old[1].split(b"."))))
@@ -255,16 +258,19 @@ def ask(
 
 
 def _output(
-    path: str, command: list[str], env: dict[str, str], errors: int = subprocess.DEVNULL
+    path: str, command: list[str], env: dict[str, str], errors: int = subprocess.DEVNULL, folder: str = "/"
 ) -> tuple[int, bytes]:
-    """The process id of the command, and what it prints, until it is enough or the time is over."""
+    """The process id of the command, and what it prints, until it is enough or the time is over.
+
+    Older interpreters look into the ``folder`` for modules first: another one might have a json.py.
+    """
     try:
         with started(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd="/",  # the root folder is searched for modules first: another folder might have a json.py
+            cwd=folder,
             env=env,
         ) as process:
             return process.pid, _read(process)
