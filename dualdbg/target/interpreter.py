@@ -233,12 +233,11 @@ def ask(
 ) -> dict[str, Any]:
     """The answer of an interpreter to ``question``: Python code that prints ``dualdbg:`` and an object in JSON.
 
-    The code runs after SEARCH, isolated: with ``-I``, in the root folder (a launcher: in ``cwd``), in an environment that
-    runs nothing.
-    No module of the program, of the working directory or of the user is imported; ``search_path`` and ``find``
-    tell where the program, with ``env`` and ``cwd``, would find them. ``flags`` stand before ``-I``; ``more`` is added
-    to the environment. The answer has the process id of what was started, too: ``asked_as``. Raises UsageError when
-    there is no answer.
+    The code runs after SEARCH, isolated: with ``-I``, in the root folder (a launcher: in ``cwd``), and in an
+    environment that runs nothing. No module of the program, of the working directory or of the user is imported;
+    ``search_path`` and ``find`` tell where the program, with ``env`` and ``cwd``, would find them. ``flags`` stand
+    before ``-I``; ``more`` is added to the environment. The answer has the process id of what was started, too:
+    ``asked_as``. Raises UsageError when there is no answer.
     """
     environ = dict(os.environ if env is None else env)
     command = [path, *flags, "-I", "-c", SEARCH + question, json.dumps(_added(environ, cwd))]

@@ -46,7 +46,9 @@ class WrappedTarget:
         """How the program ended; empty where only its parent and gdb know. The wrapper has a moment to end, too."""
         await self._held.gone.wait()
         exit = self._held.exit or await self._wrapper.how_ended(self.pid)
-        await asyncio.wait({asyncio.ensure_future(self._wrapper.wait())}, timeout=WRAPPER_GRACE)
+        ending = asyncio.ensure_future(self._wrapper.wait())
+        await asyncio.wait({ending}, timeout=WRAPPER_GRACE)
+        ending.cancel()
         return exit
 
     def kill(self) -> None:

@@ -98,7 +98,9 @@ def begin(where: dict[str, Any] | None, settings: dict[str, Any] | None, functio
         name_tracer(settings["tracer"])
     if settings is not None and not settings.get("joins"):
         functions.connect(settings)
-    elif settings is not None or (where is not None and (settings := ask(where, "exec", functions)) is not None):
+    elif settings is not None or (
+        where is not None and (settings := ask(where, "exec", functions)) is not None
+    ):
         join(settings, functions)
     if where is not None:
         follow_forks(where, functions)
