@@ -60,7 +60,7 @@ def test_the_line_where_a_function_begins_has_its_arguments(worker: Path) -> Non
 
 def test_a_shell_and_what_it_runs(worker: Path) -> None:
     done = follow("children", "shell", worker, "continue")
-    assert [(event["process"], event["frame"]["function"]) for event in done.of("stopped")] == [(2, "work")]
+    assert [(event["process"], event["frame"]["function"]) for event in done.of("stopped")] == [(3, "work")]
     assert len(joined(done)) == 2, done
 
 
