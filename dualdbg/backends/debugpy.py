@@ -142,6 +142,22 @@ class DebugpyEngine:
         """Return when debugpy has connected. There is no limit of time."""
         await self._connected.wait()
 
+    def renew(self) -> None:
+        """The program has replaced itself with another: what was connected was the earlier one's, and is gone.
+
+        Nothing is told of that. The debugpy of the new program may connect.
+        """
+        self._pending.fail_all("the program replaced itself with another")
+        self._pending = PendingRequests(self.name)
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+        self._connected.clear()
+        self._initialized.clear()
+        self._hung_up = asyncio.Event()
+        self.process_id = self.python_version = None
+        self.configured = False
+
     async def initialize(
         self, options: DebugpyOptions, session_token: str, target_token: str, deadline: float = DEADLINE
     ) -> None:
@@ -278,22 +294,24 @@ class DebugpyEngine:
         """Read what the target says, until one side hangs up. The target has proved before who it is."""
         self._writer = writer
         self._connected.set()
+        pending, hung_up = self._pending, self._hung_up
         decoder = dap.Decoder()
         detail = "it closed the connection"
         try:
             while data := await reader.read(_CHUNK):
                 for message in decoder.feed(data):
                     self._log.received(json.dumps(message))
-                    self._handle(message)
+                    if self._writer is writer:  # else it is of the program that was there before
+                        self._handle(message)
         except OSError as error:
             detail = f"the connection broke: {error.strerror}"
         except ProtocolError as error:
             detail = error.message
         finally:
-            self._hung_up.set()
+            hung_up.set()
             writer.close()
-            self._pending.fail_all(detail)
-            if not self._closing:
+            pending.fail_all(detail)
+            if not self._closing and self._writer is writer:
                 self._on_event(EngineEnded(self.name, detail))
 
     def _handle(self, message: dap.Message) -> None:

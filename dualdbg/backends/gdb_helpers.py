@@ -461,5 +461,21 @@ class GdbHelpers:
         """Every parked thread has its own registers again."""
         await self._helper(shapes.nothing, "unpark")
 
+    # -- at the beginning of another program -----------------------------------------------------
+
+    async def forget_program(self) -> None:
+        """The target has replaced itself with another program: nothing that was set in the earlier one is left."""
+        self._at_functions.clear()
+        self._architecture = None
+        await self._helper(shapes.nothing, "forget-program")
+
+    async def environment_variable(self, name: str) -> str | None:
+        """The value of a variable of the environment, while the new program stands before its first instruction."""
+        return await self._helper(shapes.text_or_none, "environment-variable", name)
+
+    async def set_environment(self, values: Mapping[str, str]) -> None:
+        """Set variables of its environment there. /proc/PID/environ stays as it was."""
+        await self._helper(shapes.nothing, "set-environment", dict(values))
+
 
 _ARCHITECTURES = {"i386:x86-64": "x86-64", "aarch64": "aarch64"}

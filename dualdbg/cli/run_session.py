@@ -19,7 +19,7 @@ from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch
-from ..target.terminal import Terminal
+from ..target.terminal import Terminal, group_of
 from . import main as entry
 from .commands.run import RunOptions
 from .dashboard import check_terminal, converse_in_dashboard
@@ -32,7 +32,8 @@ async def debug(options: RunOptions) -> int:
 
     Raises DualdbgError when the session cannot be started; nothing is left behind then.
     """
-    operators = _operators(options)
+    facts = _interpreter(options)
+    operators = _operators(facts)
     show = sink(options.json)
     pipes = OutputPipes(show) if options.json else None
     terminal = Terminal.open() if sys.stdin.isatty() else None
@@ -48,12 +49,12 @@ async def debug(options: RunOptions) -> int:
         def subscribed(one: Session | Process) -> None:
             nonlocal leader
             session = one.session if isinstance(one, Process) else one
-            leader = leader or session.pid
+            leader = leader or group_of(session.pid)
             lend(session)
             subscribe(one)
 
         what, chosen = (
-            _what(options, pipes),
+            _what(options, pipes, facts),
             replace(session_options(options.config, options.asked), terminal=terminal),
         )
         if options.follow is None:
@@ -87,10 +88,11 @@ async def debug_in_dashboard(options: RunOptions) -> int:
 
     async def start(subscribe: Subscribe) -> Session:
         nonlocal operators
-        operators = await in_thread(_operators, options)
+        facts = await in_thread(_interpreter, options)
+        operators = await in_thread(_operators, facts)
         slave = terminal.slave
         what = replace(
-            _what(options, None),
+            _what(options, None, facts),
             env={**ENVIRONMENT, **dict(options.env)},
             stdin=slave,
             stdout=slave,
@@ -115,7 +117,7 @@ def _names_of(operators: OperatorTable | None) -> Names:
     return names
 
 
-def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
+def _what(options: RunOptions, pipes: OutputPipes | None, facts: interpreter.Interpreter | None) -> Launch:
     program = options.program
     streams = pipes.write_ends if pipes is not None else {}
     return Launch(
@@ -129,16 +131,24 @@ def _what(options: RunOptions, pipes: OutputPipes | None) -> Launch:
         env=dict(options.env),
         stdout=streams.get("stdout", "inherit"),
         stderr=streams.get("stderr", "inherit"),
+        is_wrapped=facts is not None and facts.is_wrapped and not options.native,
     )
 
 
-def _operators(options: RunOptions) -> OperatorTable | None:
-    """The operators of the PyTorch that the program would import. Raises UsageError for no Python.
+def _interpreter(options: RunOptions) -> interpreter.Interpreter | None:
+    """What the interpreter says of itself. Raises UsageError for no Python, and for one that could not be debugged.
 
-    Which one a native program would import is not known, unless the user has named an interpreter.
+    Of a native program it is not known, unless the user has named one.
     """
     if not options.python:
         return None
     environment = {**os.environ, **dict(options.env)}
     facts = interpreter.inspect(options.python, environment, options.cwd, cache_directory())
-    return OperatorTable.load(Path(facts.torch)) if facts.torch else None
+    if not options.native:
+        facts.require_way_in()
+    return facts
+
+
+def _operators(facts: interpreter.Interpreter | None) -> OperatorTable | None:
+    """The operators of the PyTorch that the program would import."""
+    return OperatorTable.load(Path(facts.torch)) if facts is not None and facts.torch else None

@@ -223,7 +223,10 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     )
     options = session_options(wanted, log_dir)
     variables = {name: value for name, value in {**os.environ, **what.env}.items() if value is not None}
-    facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory())
+    facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory(), what.flags)
+    if not wanted.no_debug:
+        facts.require_way_in()
+    what = replace(what, is_wrapped=facts.is_wrapped)
     return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
 
 

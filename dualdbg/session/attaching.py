@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -22,7 +21,6 @@ from ..model import Reason
 from ..patience import patient
 from ..process_end import HeldProcess
 from ..resources import resource_directory
-from ..shared.libraries import holds_interpreter
 from ..shared.proc_files import is_stopped
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.repair import repair
@@ -31,12 +29,11 @@ from ..symbols.cache import cache_directory, index_folder
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
-from ..target.launcher import Launch
-from ..target.peers import is_ours, user_of
 from ..target.scope import Lowering
 from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
+from .as_launched import as_launched
 from .attach.python_control import ControlOptions, PythonControl
 from .engine_reports import EngineReports
 from .refusals import attach_refused, gdb_unusable
@@ -102,7 +99,7 @@ async def attach(
     session = Session(pid, native, python, started)
     reports.go_to(session)
     keep_log(session, options)
-    furnish(session, options, operators, _as_launched(pid))
+    furnish(session, options, operators, as_launched(pid))
     if subscribe is not None:
         subscribe(session)
     options.tell(session)
@@ -117,6 +114,8 @@ async def attach(
         ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
     )
     session.before_detach.append(control.undo)
+    session.new_program.at_end_of_program.append(control.program_replaced)
+    session.new_program.begin()
     try:
         _watch_end(session)
         try:
@@ -226,49 +225,3 @@ async def _first_stop(session: Session) -> None:
     visible = await session.inspector.visible_frames(session.pid)
     picture = Picture(thread, visible[0] if visible else None)
     await session.loop.ask(attach_ready, picture, Reason.PAUSE, "attached")
-
-
-def _as_launched(pid: int) -> Launch:
-    """How the process was started, as far as that is known. It says where files are looked for."""
-    try:
-        cwd = str(Path(f"/proc/{pid}/cwd").readlink())
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")
-        unasked = _unasked(pid)
-        python = "" if unasked else _executable(pid, words[0], cwd)
-    except OSError as error:
-        cwd, words, python = ".", [], ""
-        unasked = f"how the process was started cannot be read ({error.strerror}): name a file and a line"
-    script = next((word for word in words[1:] if word.endswith(".py")), None)
-    return Launch(python=python, script=script, cwd=cwd, unasked=unasked)
-
-
-def _unasked(pid: int) -> str:
-    """Why the interpreter of the process is not to be asked about names, in words; empty when it may be.
-
-    The process says itself which interpreter it is and where its modules are. Whoever asks that one runs what the
-    process has named, here and with our rights. Raises OSError when the process is gone.
-    """
-    owner = user_of(pid)
-    if not is_ours(owner):
-        whose = f"the process is user {owner}'s, and its interpreter would be run with your rights"
-    elif root_of(pid):
-        whose = "the process has a root or mounts of its own, and what has its interpreter's path here may be another"
-    else:
-        return ""
-    return f"{whose} to be asked where the name is: name a file and a line"
-
-
-def _executable(pid: int, name: str, cwd: str) -> str:
-    """The absolute path of the interpreter as it was called; empty for a program that is none, which is not to be run.
-
-    A virtual environment is known by that path.
-    """
-    if not holds_interpreter(str(Path(f"/proc/{pid}/exe").readlink())):
-        return ""
-    if "/" in name:
-        path = str(Path(cwd) / name)
-    else:
-        environment = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "surrogateescape").split("\0")
-        folders = next((row[5:] for row in environment if row.startswith("PATH=")), os.defpath)
-        path = shutil.which(name, path=folders) or ""
-    return path if os.access(path, os.X_OK) else f"/proc/{pid}/exe"

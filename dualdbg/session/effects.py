@@ -142,9 +142,18 @@ class LookLater:
 
 @dataclass(frozen=True)
 class MissDebugpy:
-    """debugpy's connection is gone. Unless the process ends in a moment, the user is told."""
+    """debugpy's connection is gone. Unless the process ends in a moment, the user is told.
+
+    ``programs`` is how many programs the process had run before its present one.
+    """
 
     detail: str
+    programs: int
+
+
+@dataclass(frozen=True)
+class RenewDebugpy:
+    """The process runs another program: the debugpy of the earlier one is gone with it."""
 
 
 @dataclass(frozen=True)
@@ -185,6 +194,7 @@ Effect = Union[
     AnswerHalt,
     LookLater,
     MissDebugpy,
+    RenewDebugpy,
     EndTarget,
     Repair,
     ReportUnbound,

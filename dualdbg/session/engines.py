@@ -346,6 +346,19 @@ class CallingTarget(Protocol):
         """Give each parked thread its own registers again."""
 
 
+class NewPrograms(Protocol):
+    """What is done at gdb's stop before the first instruction of a program that takes the place of another (exec)."""
+
+    async def forget_program(self) -> None:
+        """Nothing that was set in the earlier program is left."""
+
+    async def environment_variable(self, name: str) -> str | None:
+        """The value of a variable of the new program's environment."""
+
+    async def set_environment(self, values: Mapping[str, str]) -> None:
+        """Set variables of the new program's environment."""
+
+
 class UserCommands(Protocol):
     """Runs what users type for gdb itself, about a thread and a frame of it."""
 
@@ -365,6 +378,7 @@ class NativeEngine(
     Reading,
     Evaluating,
     CallingTarget,
+    NewPrograms,
     UserCommands,
     Protocol,
 ):
@@ -414,6 +428,9 @@ class PythonEngine(Protocol):
         on_lost: Callable[[], None] | None = ...,
     ) -> None:
         """Send a request whose answer nobody waits for; one of the callbacks hears it."""
+
+    def renew(self) -> None:
+        """The program has replaced itself with another, whose debugpy may connect."""
 
     async def configuration_done(self) -> None:
         """Let the program run; this does not wait for the answer."""

@@ -30,24 +30,29 @@ async def join(
     meeting: Meeting,
     failure: asyncio.Future[str],
     gdb_version: str | None,
+    called: asyncio.Future[int],
+    replaced: asyncio.Event,
 ) -> None:
     """Wait until the interpreter calls, and make it the session's Python engine.
 
-    ``failure`` is done when the interpreter says that no debugger will come. Raises CommandError then.
+    ``called`` is done when it has; ``failure`` when it says that no debugger will come: raises CommandError then.
+    ``replaced`` is set when the program is replaced by another, whose Python is no matter of ours.
     """
-    ended: asyncio.Future[Any] = asyncio.ensure_future(loop.ended.wait())
-    connected: asyncio.Future[Any] = asyncio.ensure_future(python.wait_connected())
+    ends = [asyncio.ensure_future(one.wait()) for one in (loop.ended, replaced)]
+    waits: set[asyncio.Future[Any]] = {*ends, called, failure}
     try:
-        await asyncio.wait({ended, connected, failure}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if replaced.is_set():
+            return
         if failure.done():
             reason = f"Python control is not possible: {failure.result().splitlines()[-1]}"
             breakpoints.python_impossible(reason)
             raise CommandError(reason, "native debugging goes on")
-        if not connected.done():
+        if not called.done():
             return
     finally:
-        ended.cancel()
-        connected.cancel()
+        for end in ends:
+            end.cancel()
     await python.initialize(options, meeting.session_token, meeting.target_token, _ANSWER_DEADLINE)
     await breakpoints.python_connected()
     announce_start(loop, python.python_version, gdb_version)

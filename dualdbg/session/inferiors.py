@@ -263,9 +263,9 @@ class Group:
         leader, what = self._leader, self._what
         if leader is None or what is None or caller.pid == leader.pid or not is_wanted(self._wanted, caller):
             return
-        earlier = self._sessions.pop(caller.pid, None)
-        if earlier is not None and not earlier.ended.is_set():  # it forked, joined, and ran another program
-            await earlier.detach()
+        earlier = self._sessions.get(caller.pid)
+        if earlier is not None and not earlier.ended.is_set():
+            return  # it has joined, and runs another program since: its session takes that (new_program.py)
         self._last_number += 1
         number = self._last_number
 

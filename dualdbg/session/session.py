@@ -76,6 +76,7 @@ class Session:
         self.inspector: Inspector
         self.hits: NativeHits
         self.native_stops: NativeStops
+        self.new_program: Any = None  # of new_program.py, where the target is a process
         self.python_stops: PythonStops
         self.stepper: Stepper
         self.code: CodeOfInterest
@@ -317,7 +318,13 @@ class Session:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
 
     def _miss_debugpy(self, what: effect.MissDebugpy) -> None:
-        asyncio.get_running_loop().call_later(DEBUGPY_GRACE, self.loop.put, debugpy_missed, what.detail)
+        asyncio.get_running_loop().call_later(
+            DEBUGPY_GRACE, self.loop.put, debugpy_missed, what.detail, what.programs
+        )
+
+    def _renew_debugpy(self, what: effect.RenewDebugpy) -> None:
+        if self.python is not None:
+            self.python.renew()
 
     def _end_target(self, what: effect.EndTarget) -> None:
         if self.end_target is not None:
@@ -559,6 +566,7 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.AnswerHalt: lambda session, what: session.halts.answer(what),
     effect.LookLater: Session._look_later,
     effect.MissDebugpy: Session._miss_debugpy,
+    effect.RenewDebugpy: Session._renew_debugpy,
     effect.EndTarget: Session._end_target,
     effect.Repair: Session._repair,
     effect.ReportUnbound: Session._report_at_end,

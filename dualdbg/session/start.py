@@ -40,6 +40,7 @@ from ..symbols.torch.operators import OperatorTable
 from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
 from ..target.terminal import Terminal
+from ..target.wrapped import WrappedTarget, program_of
 from ..waiting import to_its_end
 from . import host_python, preloads
 from .announcement import announce_start
@@ -52,6 +53,7 @@ from .engine_reports import EngineReports
 from .inspect.inspector import Inspector
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
+from .new_program import NewProgram
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .stepping.code_of_interest import CodeOfInterest
@@ -171,8 +173,9 @@ async def launch(
     ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited when both engines
     are ready and before the first line of the program runs. ``start_target`` may start the process elsewhere, in a
     terminal that someone else owns. A program that is not Python waits before its main; ``let_go`` is awaited once
-    gdb has it. A ``what.native`` waits before its first instruction, and Python joins when it starts there. ``user``
-    is the user of the process, where that is another one. The interpreter and gdb start side by side.
+    gdb has it. Of a ``what.is_wrapped`` the target is the process that its wrapper starts. A ``what.native`` waits
+    before its first instruction, and Python joins when it starts there. ``user`` is the user of the process, where that
+    is another one. The interpreter and gdb start side by side.
 
     Raises TargetError or EngineError; whatever was started is ended then. When the process ends while it starts, that
     is the end of the session, as later: it is told, and the session is returned.
@@ -199,8 +202,12 @@ async def launch(
     try:
         start_target = start_target or partial(spawn, cache=cache_directory() / "pycache")
         target = await start_target(what, meeting, terminal=options.terminal)
+        if what.is_wrapped:
+            target = await program_of(target, what, point)
         session = Session(target.pid, native, python, started)
         reports.go_to(session)
+        if isinstance(target, WrappedTarget):
+            session.at_close.append(target.close)
         session.wait_for_exit = target.wait
         session.end_target = target.kill
         session.target = target
@@ -217,9 +224,9 @@ async def launch(
         if let_go is not None:
             await _run_natively(session, native, options, configure, let_go)
         elif what.native is not None:
-            await _run_host(session, native, python, meeting, point.failure, options, configure)
+            await _run_host(session, native, python, meeting, point, options, configure)
         else:
-            await _start_python(session, native, python, meeting, point.failure, options, configure)
+            await _start_python(session, native, python, meeting, point, options, configure)
     except BaseException as error:
         if session is not None and isinstance(error, DualdbgError) and await _ended(session, native, error):
             return session
@@ -323,10 +330,15 @@ def furnish(
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
-    scene = Scene(engine, debugpy, inspector, freezer)
+    scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
+    if isinstance(debugpy, DebugpyEngine):  # a core has none
+        asked = _asked_of_debugpy(options)
+        taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)
+        session.new_program, session.native_stops.new_program = taking, taking.take
+        session.at_close.append(taking.close)
     if options.core_folder is not None:
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
 
@@ -415,6 +427,7 @@ async def _run_natively(
     announce_start(session.loop, None, native.version)
     if configure is not None:
         await configure(session)
+    session.new_program.begin()
     await let_go()
     await native.resume()
 
@@ -424,14 +437,17 @@ async def _run_host(
     native: GdbEngine,
     python: DebugpyEngine,
     meeting: Meeting,
-    failure: asyncio.Future[str],
+    point: MeetingPoint,
     options: Options,
     configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
     session.breakpoints.python_comes_later()
     asked = _asked_of_debugpy(options)
+    replaced = asyncio.Event()
+    session.new_program.at_end_of_program.append(replaced.set)
     joining = host_python.join(
-        session.loop, python, session.breakpoints, asked, meeting, failure, native.version
+        *(session.loop, python, session.breakpoints, asked, meeting),
+        *(point.failure, native.version, point.caller, replaced),
     )
     session.background(joining)
     await _run_natively(session, native, options, configure, partial(in_thread, session.target.let_go))
@@ -442,14 +458,15 @@ async def _start_python(
     native: GdbEngine,
     python: DebugpyEngine,
     meeting: Meeting,
-    failure: asyncio.Future[str],
+    point: MeetingPoint,
     options: Options,
     configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
     session.breakpoints.hold_back()
     await _set_breakpoints(session, options)
     await native.resume()
-    await _connect(session, python, meeting, failure, options)
+    await _connect(session, python, meeting, point, options)
+    session.new_program.begin()
     announce_start(session.loop, python.python_version, native.version)
     await session.breakpoints.python_connected()
     if configure is not None:
@@ -465,13 +482,13 @@ async def _connect(
     session: Session,
     python: DebugpyEngine,
     meeting: Meeting,
-    failure: asyncio.Future[str],
+    point: MeetingPoint,
     options: Options,
 ) -> None:
     waits: set[asyncio.Future[Any]] = {
-        asyncio.ensure_future(python.wait_connected()),
+        asyncio.ensure_future(asyncio.shield(point.caller)),
         asyncio.ensure_future(session.ended.wait()),
-        failure,
+        asyncio.ensure_future(asyncio.shield(point.failure)),
     }
     try:
         while not (await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED))[
@@ -482,9 +499,10 @@ async def _connect(
     finally:
         for wait in waits:
             wait.cancel()
-    if failure.done() and not failure.cancelled():
-        session.log(failure.result())
-        raise TargetError(f"debugpy cannot be started in it: {failure.result().splitlines()[-1]}")
+    if point.failure.done():
+        why = point.failure.result()
+        session.log(why)
+        raise TargetError(f"debugpy cannot be started in it: {why.splitlines()[-1]}")
     if not python.connected:
         raise TargetError("the interpreter ended before the program began")
     await python.initialize(_asked_of_debugpy(options), meeting.session_token, meeting.target_token)

@@ -145,6 +145,7 @@ class TargetState:
     epoch: int = 0
     stop: Stop | None = None
     exit: Exit | None = None
+    programs: int = 0  # how often the process has replaced its program with another (exec)
     # What gdb holds.
     native: NativeHold | None = None  # the native stop that is shown
     facts: NativeFacts | None = None  # of gdb's last stop: one that is read, is shown, or was made for a halt

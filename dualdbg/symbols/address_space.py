@@ -92,6 +92,13 @@ class AddressSpace:
         self._modules = found
         return new
 
+    def forget(self) -> None:
+        """The process runs another program: every module of the next :meth:`refresh` is new."""
+        self._modules = {}
+        self._text = ""
+        self._names.clear()
+        self.version += 1
+
     def take_troubles(self) -> list[Module]:
         """The libraries that turned out to be unreadable since the last call of this method."""
         troubles, self._troubles = self._troubles, []

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import secrets
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from dualdbg import session_folders
 from dualdbg.errors import TargetError
 
 from .launcher import Meeting
-from .peers import is_ours, user_of_loopback
+from .peers import is_ours, of_unix_socket, user_of_loopback
 
 LOOPBACK = "127.0.0.1"
 _LONGEST_PATH = 107  # bytes of sun_path (unix(7)), without the final zero
@@ -137,7 +138,7 @@ class MeetingPoint:
     """Where the target's pydevd calls. The first that proves to be the target gets the session; then it closes.
 
     Any number of callers may be connected until then. A caller gets no answer before it has proved who it is.
-    ``failure`` is a traceback with which the target says that no pydevd will call.
+    ``failure`` is a traceback with which the target says that no pydevd will call. ``caller`` is done when it has.
     """
 
     def __init__(self, arrived: Handler) -> None:
@@ -148,6 +149,8 @@ class MeetingPoint:
         self._tasks: set[asyncio.Task[None]] = set()
         self._strangers: list[asyncio.StreamWriter] = []
         self.failure: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        # The process id of the target that has called; 0 where neither the kernel nor the target tells it.
+        self.caller: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.why_a_port = ""
 
     async def open(self, *, pid: int | None = None, user: int | None = None) -> Meeting:
@@ -214,7 +217,17 @@ class MeetingPoint:
                 self.failure.set_result(str(proved["failed"]).strip() or "it gave no reason")
         else:
             self.close()
+            if not self.caller.done():
+                self.caller.set_result(self._pid_of(writer, proved))
             await self._arrived(reader, writer)
+
+    def _pid_of(self, writer: asyncio.StreamWriter, hello: dict[str, Any]) -> int:
+        """The process that has called. A caller by a port says it itself."""
+        connection = writer.get_extra_info("socket")
+        if connection.family == socket.AF_UNIX:
+            return of_unix_socket(connection).pid
+        told = hello.get("pid")
+        return told if isinstance(told, int) else 0
 
     def _may_be_ours(self, writer: asyncio.StreamWriter) -> bool:
         """Whether the user at the other end may call. A folder lets only such users in; at a port it is asked here."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,16 @@ from dualdbg.errors import TargetError, UsageError
 from dualdbg.folders import expanded, here
 from dualdbg.in_thread import started
 from dualdbg.patience import patient
+from dualdbg.shared.python_command import without_site
 from dualdbg.shared.python_versions import OLDEST, RANGE
 from dualdbg.shortage import shortage
 
 SECONDS_TO_ANSWER = patient(10.0)  # a cold interpreter on a network file system takes its time
 _KNOWN = f"dualdbg debugs {RANGE}."
 LONGEST_ANSWER = 200_000  # bytes; a program that prints more is not an interpreter that answers our question
+
+# Set when an interpreter is asked: whether a wrapper hands on what dualdbg puts into the environment.
+_ASKED = {"DUALDBG_TARGET": "", "PYTHONPATH": "/nonexistent/dualdbg"}
 
 # Begins every question. The interpreter is isolated, so what the program's environment adds to its search path is
 # added here, where modules are looked for and none is imported: PYTHONPATH (of the program, and what a wrapper of the
@@ -39,7 +43,8 @@ import json, os, site, sys, sysconfig
 from importlib.machinery import PathFinder
 
 added = json.loads(sys.argv[1])
-first = [folder for folder in os.environ.get("PYTHONPATH", "").split(":") if folder] + added["pythonpath"]
+given = [folder for folder in os.environ.get("PYTHONPATH", "").split(":") if folder]
+first = [folder for folder in given if folder != added["asked"]] + added["pythonpath"]
 own = [folder for folder in sys.path if folder]
 if added["home"]:
     version = "python%d.%d" % sys.version_info[:2]
@@ -84,6 +89,10 @@ print("\\ndualdbg:" + json.dumps({
     "debug_build": bool(get("Py_DEBUG")),
     "free_threaded": bool(get("Py_GIL_DISABLED")),
     "torch": torch.origin.rsplit("/", 1)[0] if torch and torch.origin else None,
+    "pid": os.getpid(),
+    "command": open("/proc/self/cmdline", errors="surrogateescape").read().split("\\0")[:-1],
+    "environment": [name for name in ("DUALDBG_TARGET", "PYTHONPATH") if name in os.environ and (
+        name != "PYTHONPATH" or added["asked"] in given)],
 }))
 """
 
@@ -96,7 +105,8 @@ class Interpreter:
     that runs then; ``search_path`` its sys.path without the script's folder; ``built_in`` the names of the modules
     within it; ``extension_suffix`` how the names of its extension modules end (``.cpython-311-x86_64-linux-gnu.so``);
     ``libpython`` the shared library that is loaded and holds the interpreter, or None when the executable itself
-    does; ``torch`` the folder of the package, found without importing it.
+    does; ``torch`` the folder of the package, found without importing it. ``is_wrapped``: what is executed starts the
+    interpreter as a process of its own. ``obstacle`` says why a program that is run so could not be debugged.
     """
 
     path: str
@@ -110,6 +120,13 @@ class Interpreter:
     debug_build: bool
     free_threaded: bool
     torch: str | None
+    is_wrapped: bool = False
+    obstacle: str | None = None
+
+    def require_way_in(self) -> None:
+        """Raises UsageError for a wrapper whose interpreter would run without the debugger."""
+        if self.obstacle is not None:
+            raise UsageError(self.obstacle, f"Give the interpreter itself: {self.executable}")
 
     @property
     def version_text(self) -> str:
@@ -157,10 +174,15 @@ def _expanded(name: str) -> str:
 
 
 def inspect(
-    path: str, env: Mapping[str, str] | None = None, cwd: str | None = None, cache: Path | None = None
+    path: str,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    cache: Path | None = None,
+    flags: Sequence[str] = (),
 ) -> Interpreter:
     """Asks the interpreter at ``path`` for its facts, or remembers them from last time.
 
+    ``path`` may be a program that starts one, and needs ``flags`` for that, perhaps (``uv``, ``run``, ``python``).
     ``env`` and ``cwd`` are the program's. ``cache`` is the folder with remembered facts. They hold as long as the
     executable and the folders that it searches have not changed. Takes 0.3 ms, or 20 to 100 ms. Raises UsageError when
     the interpreter is not a Python that can be debugged.
@@ -168,12 +190,24 @@ def inspect(
     environ = dict(os.environ if env is None else env)
     added = _added(environ, cwd)
     memory = cache / "interpreters.json" if cache else None
-    key = json.dumps([path, added, zlib.crc32((SEARCH + QUESTION).encode())])
+    key = json.dumps([path, added, zlib.crc32((SEARCH + QUESTION).encode()), *flags])
     facts = _remembered(memory, key)
     if facts is None:
-        facts = ask(path, QUESTION, environ, cwd)
+        facts = _facts_of(path, environ, cwd, flags)
         _remember(memory, key, facts)
     return _checked(path, facts)
+
+
+def _facts_of(path: str, environ: dict[str, str], cwd: str | None, flags: Sequence[str]) -> dict[str, Any]:
+    try:
+        facts = ask(path, QUESTION, environ, cwd, more=_ASKED)
+    except UsageError:
+        if not flags or flags[0].startswith("-"):
+            raise
+        facts = ask(path, QUESTION, environ, cwd, flags, more=_ASKED)
+        facts["asked_as"] = -1  # what starts then is the wrapper, in whichever process
+    facts["is_wrapped"] = facts.get("pid") != facts.pop("asked_as")
+    return facts
 
 
 def _added(environ: Mapping[str, str], cwd: str | None) -> dict[str, Any]:
@@ -185,44 +219,60 @@ def _added(environ: Mapping[str, str], cwd: str | None) -> dict[str, Any]:
         "user_site": not environ.get("PYTHONNOUSERSITE"),
         "user_base": environ.get("PYTHONUSERBASE", ""),
         "user_home": environ.get("HOME", ""),
+        "asked": _ASKED["PYTHONPATH"],
     }
 
 
 def ask(
-    path: str, question: str, env: Mapping[str, str] | None = None, cwd: str | None = None
+    path: str,
+    question: str,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    flags: Sequence[str] = (),
+    more: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The answer of an interpreter to ``question``: Python code that prints ``dualdbg:`` and an object in JSON.
 
-    The code runs after SEARCH, isolated: with ``-I``, in the root folder, and in an environment that runs nothing.
-    No module of the program, of the working directory or of the user is imported; ``search_path`` and ``find``
-    tell where the program, with ``env`` and ``cwd``, would find them. Raises UsageError when there is no answer.
+    The code runs after SEARCH, isolated: with ``-I``, in the root folder (a launcher: in ``cwd``), and in an
+    environment that runs nothing. No module of the program, of the working directory or of the user is imported;
+    ``search_path`` and ``find`` tell where the program, with ``env`` and ``cwd``, would find them. ``flags`` stand
+    before ``-I``; ``more`` is added to the environment. The answer has the process id of what was started, too:
+    ``asked_as``. Raises UsageError when there is no answer.
     """
     environ = dict(os.environ if env is None else env)
-    command = [path, "-I", "-c", SEARCH + question, json.dumps(_added(environ, cwd))]
+    command = [path, *flags, "-I", "-c", SEARCH + question, json.dumps(_added(environ, cwd))]
     clean = for_questions(environ)
-    answer = _output(path, command, clean)
+    # A launcher looks there for the project whose interpreter is meant.
+    folder = str(here() / (cwd or "")) if flags else "/"
+    pid, answer = _output(path, command, {**clean, **(more or {})}, folder=folder)
     found = re.findall(rb"^dualdbg:(\{.*\})$", answer, re.MULTILINE)
     if found:
         facts: dict[str, Any] = json.loads(found[-1])
-        return facts
-    old = re.search(rb"^Python (\d+\.\d+\.\d+)", _output(path, [path, "-V"], clean, subprocess.STDOUT))
+        return {**facts, "asked_as": pid}
+    _, said = _output(path, [path, *flags, "-V"], clean, subprocess.STDOUT, folder)
+    old = re.search(rb"^Python (\d+\.\d+\.\d+)", said)
     if old is not None:  # it knows no -I (Python 3.4), or cannot start with it
         _check_version(path, tuple(map(int, old[1].split(b"."))))
     raise _no_interpreter(path)
 
 
-def _output(path: str, command: list[str], env: dict[str, str], errors: int = subprocess.DEVNULL) -> bytes:
-    """What the command prints, until it is enough or the time is over."""
+def _output(
+    path: str, command: list[str], env: dict[str, str], errors: int = subprocess.DEVNULL, folder: str = "/"
+) -> tuple[int, bytes]:
+    """The process id of the command, and what it prints, until it is enough or the time is over.
+
+    Older interpreters look into the ``folder`` for modules first: another one might have a json.py.
+    """
     try:
         with started(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            cwd="/",  # the root folder is searched for modules first: another folder might have a json.py
+            cwd=folder,
             env=env,
         ) as process:
-            return _read(process)
+            return process.pid, _read(process)
     except OSError as error:
         if (known := shortage(error)) is not None:
             raise TargetError(f"{path} cannot be started: {known.message}.", known.hint) from error
@@ -279,7 +329,23 @@ def _read_facts(path: str, facts: dict[str, Any]) -> Interpreter:
         debug_build=facts["debug_build"],
         free_threaded=facts["free_threaded"],
         torch=facts["torch"],
+        is_wrapped=bool(facts.get("is_wrapped")),
+        obstacle=_obstacle(path, facts),
     )
+
+
+def _obstacle(path: str, facts: dict[str, Any]) -> str | None:
+    """Why the debugger does not get into a program that is run by this wrapper of an interpreter."""
+    lacking = [name for name in _ASKED if name not in facts.get("environment", _ASKED)]
+    if lacking:
+        return (
+            f"{path} starts Python without variables that it has got ({', '.join(lacking)}): "
+            "by them the debugger comes into the program."
+        )
+    words = facts.get("command", [])
+    at = next((at for at, word in enumerate(words) if word == "-c"), 1) - 1  # before our own -I
+    flag = without_site(words[1:at])
+    return f"{path} starts Python with {flag}, which keeps the debugger out of the program." if flag else None
 
 
 def _check_version(path: str, version: tuple[int, ...]) -> None:

@@ -8,7 +8,6 @@ import errno
 import fcntl
 import json
 import os
-import re
 import secrets
 import signal
 import subprocess
@@ -23,9 +22,11 @@ from typing import IO, Any, Literal, Union
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
 from dualdbg.open_files import restore_limit
+from dualdbg.shared.python_command import without_site
 from dualdbg.shortage import shortage
 
 from .keeping import KeptProgram
+from .permission import yama_scope
 from .terminal import Terminal
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -36,10 +37,6 @@ PR_SET_PTRACER = 0x59616D61  # linux/prctl.h; Documentation/admin-guide/LSM/Yama
 Stream = Union[Literal["inherit", "pipe"], int]
 """A standard stream of the target: dualdbg's own, a pipe to us, or an open descriptor (a pty)."""
 
-# Options with which the interpreter does not read `site` or PYTHONPATH, and so not the bootstrap. They may be joined
-# with other options that take no value (-IB).
-FLAGS_WITHOUT_SITE = re.compile(r"-[^-cmWX]*[SEI]")
-
 
 @dataclass(frozen=True)
 class Launch:
@@ -49,6 +46,7 @@ class Launch:
     known to look names up as the program would. ``python`` is empty where none is to be asked; ``unasked`` says why.
     ``env`` is added to dualdbg's own environment (None takes a variable out of it); ``flags`` are options of the
     interpreter (``-X dev``).
+    ``is_wrapped``: ``python`` is a program that starts the interpreter as a process of its own; ``flags`` may be its.
     ``own_terminal``: its standard input is a terminal that only the program uses; it becomes the controlling terminal.
     """
 
@@ -66,17 +64,22 @@ class Launch:
     own_terminal: bool = False
     native: str | None = None
     unasked: str = ""
+    is_wrapped: bool = False
 
     def command(self) -> list[str]:
         """The command line that a user would type without dualdbg."""
         if self.native is not None:
             return [self.native, *self.args]
+        return [self.python, *self.flags, *self.what(), *self.args]
+
+    def what(self) -> list[str]:
+        """What the interpreter is told to run: a script, or ``-m`` or ``-c`` and a value. Raises UsageError."""
         what = {"-m": self.module, "-c": self.code, "": self.script}
         given = [(option, value) for option, value in what.items() if value is not None]
         if len(given) != 1:
             raise UsageError("Give one thing to run: a script, -m MODULE or -c CODE.")
         option, value = given[0]
-        return [self.python, *self.flags, *([option] if option else []), value, *self.args]
+        return [*([option] if option else []), value]
 
 
 @dataclass(frozen=True)
@@ -171,13 +174,13 @@ async def spawn(
     Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
     """
     command = launch.command()
-    for flag in launch.flags:
-        if FLAGS_WITHOUT_SITE.match(flag):
-            raise UsageError(
-                f"The interpreter's option {flag} keeps the debugger out of the program.",
-                f"Leave {flag} away; -P and -s are fine.",
-            )
-    env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache)
+    flag = without_site(launch.flags)
+    if flag is not None:
+        raise UsageError(
+            f"The interpreter's option {flag} keeps the debugger out of the program.",
+            f"Leave {flag} away; -P and -s are fine.",
+        )
+    env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache, tracer)
     kept: KeptProgram | None = None
     try:
         kept = KeptProgram(hold=launch.native is not None)
@@ -243,8 +246,13 @@ def plain_environment(launch: Launch) -> dict[str, str]:
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[str, str]:
-    """The environment for exec; the bootstrap puts back what it had to change before the program runs."""
+def environment(
+    launch: Launch, meeting: Meeting, cache: Path | None, tracer: int | None = None
+) -> dict[str, str]:
+    """The environment for exec; the bootstrap puts back what it had to change before the program runs.
+
+    Of a wrapper it stays until the program's own process. That names ``tracer``, by default us, for its own.
+    """
     if os.pathsep in str(BOOTSTRAP):
         raise TargetError(
             f"dualdbg is installed in {BOOTSTRAP.parent}, and PYTHONPATH cannot hold a path with a colon.",
@@ -259,9 +267,20 @@ def environment(launch: Launch, meeting: Meeting, cache: Path | None) -> dict[st
             "host": launch.native is not None,
             "launcher": os.getpid(),
             "empty_pythonpath": pythonpath == "",
+            **(_of_wrapped(launch, tracer) if launch.is_wrapped else {}),
         }
     )
     return env
+
+
+def _of_wrapped(launch: Launch, tracer: int | None) -> dict[str, Any]:
+    """How the program's own process knows itself among those that its wrapper starts; and its tracer (Yama)."""
+    return {
+        "flags": list(launch.flags),
+        "what": launch.what(),
+        "joins": True,
+        "tracer": (tracer or os.getpid()) if yama_scope() == 1 else 0,
+    }
 
 
 def settings_for(meeting: Meeting, cache: Path | None) -> dict[str, Any]:
@@ -273,6 +292,19 @@ def settings_for(meeting: Meeting, cache: Path | None) -> dict[str, Any]:
         "debugpy": str(debugpy_package()),
         "pycache": str(cache) if cache else None,
     }
+
+
+def check_view(pid: int) -> None:
+    """Raises TargetError when the process does not see the files that it is to run.
+
+    (mount_namespaces(7), chroot(2))
+    """
+    for path in (debugpy_package(), BOOTSTRAP):
+        if not Path(f"/proc/{pid}/root{path}").exists():
+            raise TargetError(
+                f"the process does not see {path}: it has a file system of its own",
+                "install dualdbg in there, in the same folder as out here",
+            )
 
 
 def debugpy_package() -> Path:

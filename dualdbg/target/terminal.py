@@ -85,6 +85,14 @@ class Terminal:
         return True
 
 
+def group_of(pid: int) -> int:
+    """The process group of a process; of one that has ended its own number."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return pid
+
+
 @contextmanager
 def _output_signal_blocked() -> Iterator[None]:
     """Blocks SIGTTOU, by which the kernel stops a background process that changes the terminal."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, Sequence
 
 import gdb
@@ -40,6 +42,25 @@ def _library_gone(event: Any) -> None:
     gdb 18 would set them at the same addresses again, where nothing is mapped, and stand still without a word when it
     cannot (handle_inferior_event).
     """
+    _switch_off_unmapped()
+
+
+def _program_gone(event: Any) -> None:
+    """The process runs another program (exec), whose file gdb reads now: the same with all breakpoints.
+
+    gdb would set them in the new program, and stand still without a word when it cannot (follow_exec).
+    """
+    try:
+        if not Path("/proc/%d/exe" % gdb.selected_inferior().pid).samefile(event.new_objfile.filename):
+            return
+    except OSError:
+        return
+    _switch_off_unmapped()
+    for point in _watched:
+        point.enabled = False
+
+
+def _switch_off_unmapped() -> None:
     try:
         memory = os.open("/proc/%d/mem" % gdb.selected_inferior().pid, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -54,12 +75,20 @@ def _library_gone(event: Any) -> None:
 
 def _is_mapped(memory: int, point: gdb.Breakpoint) -> bool:
     try:
-        return all(os.pread(memory, 1, place.address) for place in point.locations)
+        return all(os.pread(memory, 1, address) for address in _addresses(point))
     except OSError:
         return False
 
 
+def _addresses(point: gdb.Breakpoint) -> list[int]:
+    if hasattr(point, "locations"):
+        return [place.address for place in point.locations]
+    text = point.location or ""  # gdb 12
+    return [int(text[1:])] if re.fullmatch(r"\*\d+", text) else []
+
+
 gdb.events.breakpoint_deleted.connect(_gone)
+gdb.events.new_objfile.connect(_program_gone)
 if int(gdb.VERSION.partition(".")[0]) >= 18:
     gdb.events.free_objfile.connect(_library_gone)
 

@@ -70,6 +70,11 @@ def unpark() -> None:
     _select_again(selected)
 
 
+def forget() -> None:
+    """The program has replaced itself with another: its parked threads are gone."""
+    _parked.clear()
+
+
 def _select_again(thread: gdb.InferiorThread | None) -> None:
     if thread is not None and thread.is_valid():
         thread.switch()

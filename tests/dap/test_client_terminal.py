@@ -30,6 +30,8 @@ class Editor:
     supports = frozenset({"RunInTerminalRequest"})
     console = "integratedTerminal"
     title = "a title"
+    redirect_output = False
+    program = None
     environment: Mapping[str, str] = os.environ
     process: subprocess.Popen[bytes]
 

@@ -49,7 +49,7 @@ def joined(done: Done) -> list[str]:
     rows.some(
         [
             ("fork", 2),
-            ("fork-exec", 3),
+            ("fork-exec", 2),
             ("mp-forkserver", 3),
             ("subprocess", 2),
             ("preexec", 2),

@@ -24,11 +24,13 @@ from dualdbg.session.effects import (
     Forget,
     Halt,
     Interrupt,
+    MissDebugpy,
     Post,
     PrepareNative,
     PreparePython,
     ReadNative,
     ReadPython,
+    RenewDebugpy,
     Resume,
     Tell,
 )
@@ -36,7 +38,7 @@ from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPosition, Sender
 from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
-from dualdbg.session.transitions.ending import exited, gdb_lost, letting_go
+from dualdbg.session.transitions.ending import debugpy_lost, debugpy_missed, exited, gdb_lost, letting_go
 from dualdbg.session.transitions.going_on import (
     departed,
     leave_in_python,
@@ -532,3 +534,51 @@ def test_only_transitions_write_the_state() -> None:
                 if names & kept:
                     wrong.append(f"{path.relative_to(session)}:{node.lineno} {ast.unparse(node)}")
     assert not wrong
+
+
+EXEC = NativeStopped(StopCause.EXEC, PID, 1)
+
+
+def test_what_debugpy_held_ends_with_the_program() -> None:
+    state = running()
+    python_stopped(state, PYTHON)
+    state.step = state.debugpy_step = STEP
+    effects = native_stopped(state, EXEC)
+    one(effects, RenewDebugpy)
+    assert (
+        not state.python_holds and state.reading is None and state.step is None and state.debugpy_step is None
+    )
+    assert one(effects, ReadNative).need is Need.PROGRAM
+    state.check()
+
+
+def test_a_shown_python_stop_is_over_when_another_thread_replaces_the_program() -> None:
+    state = running()
+    python_stopped(state, PYTHON)
+    hold = state.python_holds[1]
+    python_place_read(state, hold, PLACE)
+    python_hits_read(state, hold, ((), None))
+    python_ready(state, hold, PICTURE)
+    assert state.phase is State.PYTHON_STOPPED
+    effects = native_stopped(state, EXEC)
+    assert state.phase is State.RUNNING and state.stop is None
+    assert isinstance(one(effects, Tell).event, Resumed)
+    assert python_place_read(state, hold, PLACE) == [], "what was read of it comes too late"
+    state.check()
+
+
+def test_the_end_of_the_earlier_programs_debugpy_is_no_news() -> None:
+    state = running()
+    missed = one(debugpy_lost(state, "it closed the connection"), MissDebugpy)
+    native_stopped(state, EXEC)
+    python_stopped(state, PYTHON)
+    assert debugpy_missed(state, missed.detail, missed.programs) == [] and state.python_holds
+    again = one(debugpy_lost(state, "it was killed"), MissDebugpy)
+    assert one(debugpy_missed(state, again.detail, again.programs), Tell)
+
+
+def test_a_pause_that_debugpy_was_to_make_is_made_by_gdb() -> None:
+    state = running()
+    state.pause.in_python = True
+    native_stopped(state, EXEC)
+    assert state.pause.natively and not state.pause.in_python

@@ -16,6 +16,7 @@ class Parameter:
 class Breakpoint:
     thread: int | None
     condition: str | None
+    enabled: bool
     def __init__(self, *arguments: Any, **named: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 

@@ -7,12 +7,11 @@ import hashlib
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...backends.gdb import GdbEngine
-from ...errors import CommandError, DualdbgError, TargetError
+from ...errors import CommandError, DualdbgError, EngineError, TargetError
 from ...in_thread import in_thread
 from ...known.python_files import why_no_python
 from ...model import Notice
@@ -23,7 +22,7 @@ from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_de
 from ...snapshot.report.assemble import Assembler
 from ...snapshot.report.telling_frame import where
 from ...target.calls import MeetingPoint
-from ...target.launcher import BOOTSTRAP, Meeting, debugpy_package
+from ...target.launcher import BOOTSTRAP, Meeting, check_view, debugpy_package
 from ..announcement import announce_start
 from ..breakpoints.table import BreakpointTable
 from ..halts import Halts
@@ -73,6 +72,7 @@ class PythonControl:
         self._point = MeetingPoint(python.serve)
         self._meeting: Meeting
         self._injection: Injection | None = None
+        self._replaced = asyncio.Event()
         self.available = False
 
     async def begin(self) -> None:
@@ -97,7 +97,7 @@ class PythonControl:
             return
         if captured.python is None:
             raise TargetError(captured.python_trouble or "its interpreter cannot be read")
-        _check_view(self._loop.state.pid)
+        check_view(self._loop.state.pid)
         self._meeting = await self._point.open(pid=self._loop.state.pid, user=captured.facts.owner)
         if self._point.why_a_port:
             self._say("info", "the process calls by a port of loopback", self._point.why_a_port)
@@ -187,7 +187,7 @@ class PythonControl:
     async def undo(self) -> None:
         """What is still in the interpreter's queue does nothing any more. gdb holds the target."""
         injection = self._injection
-        if injection is None:
+        if injection is None or self._replaced.is_set():
             return
         if injection.request is not None and not self.available:
             await self._withdraw(injection, injection.request)
@@ -206,6 +206,11 @@ class PythonControl:
             if state.address + remote.pending_call == request and ours == injection.script:
                 await self._write([Write(request, bytes(4))])
 
+    def program_replaced(self) -> None:
+        """The process runs another program: nothing of what was brought into the earlier one is there any more."""
+        self._replaced.set()
+        self.close()
+
     def close(self) -> None:
         """Remove the files. Nobody can call any more."""
         self._point.close()
@@ -217,10 +222,14 @@ class PythonControl:
     async def _complete(self) -> None:
         """Wait for the code in the target to call, and make it the session's Python engine."""
         ended: asyncio.Future[Any] = asyncio.ensure_future(self._loop.ended.wait())
-        connected: asyncio.Future[Any] = asyncio.ensure_future(self._python.wait_connected())
+        connected: asyncio.Future[Any] = self._point.caller
+        replaced: asyncio.Future[Any] = asyncio.ensure_future(self._replaced.wait())
         failure = self._point.failure
         try:
-            await asyncio.wait({ended, connected, failure}, return_when=asyncio.FIRST_COMPLETED)
+            waits = {ended, connected, replaced, failure}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            if replaced.done():
+                return
             if failure.done():
                 if self._loop.log is not None:
                     self._loop.log(failure.result())
@@ -229,9 +238,12 @@ class PythonControl:
                 raise CommandError(f"Python control is not possible: {reason}", "native debugging goes on")
             if connected.done():
                 await self._connect()
+        except EngineError:
+            if not self._replaced.is_set():  # else it was the earlier program's
+                raise
         finally:
             ended.cancel()
-            connected.cancel()
+            replaced.cancel()
             self.close()
 
     async def _connect(self) -> None:
@@ -262,19 +274,6 @@ def _made_of() -> str:
     files = sorted(BOOTSTRAP.glob("*.py"))
     digest = hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
     return f"{version('debugpy')} {digest[:16]}"
-
-
-def _check_view(pid: int) -> None:
-    """Raises TargetError when the process does not see the files that it is to run.
-
-    (mount_namespaces(7), chroot(2))
-    """
-    for path in (debugpy_package(), BOOTSTRAP):
-        if not Path(f"/proc/{pid}/root{path}").exists():
-            raise TargetError(
-                f"the process does not see {path}: it has a file system of its own",
-                "install dualdbg in there, in the same folder as out here",
-            )
 
 
 def _why_not_yet(report: ProcessReport, captured: Captured) -> str:

@@ -218,15 +218,15 @@ class NativeBreakpoints:
         path = without_mark(location.library or "")
         return module is not None and without_mark(module.path) == path
 
-    def program_replaced(self) -> list[int]:
+    def program_replaced(self) -> None:
         """The process runs another program (exec). No place is bound any more."""
-        changed = [wanted.id for wanted in self._wanted.values() if wanted.locations]
         for wanted in self._wanted.values():
             wanted.locations.clear()
             wanted.unresolved.clear()
+            wanted.message = None
         self._indirect.program_replaced()
+        self._registrations.program_replaced()
         self.points.program_replaced()
-        return changed
 
     # -- binding --------------------------------------------------------------------------------
 

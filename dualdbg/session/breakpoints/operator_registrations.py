@@ -54,6 +54,10 @@ class OperatorRegistrations:
             self._number = await self._native.insert_breakpoint(place.address)
             return
 
+    def program_replaced(self) -> None:
+        """The process runs another program, and gdb has dropped its breakpoints."""
+        self._number = None
+
     def is_registration(self, gdb_number: int) -> bool:
         """Whether this gdb breakpoint is the one where operators are registered."""
         return gdb_number == self._number

@@ -110,19 +110,24 @@ class PythonBreakpoints:
         """Find the file or the function of a new breakpoint, and tell debugpy."""
         wanted = self._wanted[id] = _Wanted(id, spec, None, line=spec.line)
         if spec.kind is BreakpointKind.PYTHON_LINE:
-            wanted.file = self._resolve(spec.subject)
-            if wanted.file is None:
-                wanted.state = BreakpointState.REJECTED
-                looked = ", ".join(str(folder) for folder in self._folders)
-                wanted.message = f"there is no file {spec.subject} (looked in {looked})"
-            elif spec.line is not None and spec.line > (count := _lines_of(wanted.file)):
-                wanted.state = BreakpointState.REJECTED
-                wanted.message = f"{spec.subject} has {count} lines"
-                wanted.file = None
+            self._find_file(wanted)
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
             self._place(wanted, await in_thread(self._find, spec.subject))
         if self._wanted.get(id) is wanted:
             await self._send(wanted)
+
+    def _find_file(self, wanted: _Wanted) -> None:
+        spec = wanted.spec
+        wanted.state, wanted.message = BreakpointState.PENDING, None
+        wanted.file = self._resolve(spec.subject)
+        if wanted.file is None:
+            wanted.state = BreakpointState.REJECTED
+            looked = ", ".join(str(folder) for folder in self._folders)
+            wanted.message = f"there is no file {spec.subject} (looked in {looked})"
+        elif spec.line is not None and spec.line > (count := _lines_of(wanted.file)):
+            wanted.state = BreakpointState.REJECTED
+            wanted.message = f"{spec.subject} has {count} lines"
+            wanted.file = None
 
     async def add_namesake(self, id: int, spec: BreakpointSpec, also_unseen: bool) -> bool:
         """Let a breakpoint of the native half stop in Python too, in the function of its name that ``spec`` asks for.
@@ -197,6 +202,25 @@ class PythonBreakpoints:
         """debugpy comes once the process that was attached to can run it."""
         self._attaching = True
 
+    def program_replaced(self, folders: tuple[Path, ...]) -> None:
+        """The process runs another program (exec), and has no debugpy yet.
+
+        ``folders`` are further ones where a bare file name is looked for.
+        """
+        self._folders = tuple(dict.fromkeys([*self._folders, *folders]))
+        self._ready = False
+        self._attaching = True
+        self.why_out_of_reach = None
+        self._heard = self._said
+        self._all_heard.set()
+        for wanted in self._wanted.values():
+            wanted.debugpy_id, wanted.line = None, wanted.spec.line
+            wanted.debugpy_ids.clear()
+            if wanted.state is BreakpointState.VERIFIED:
+                wanted.state, wanted.location, wanted.message = BreakpointState.PENDING, None, None
+            elif wanted.spec.kind is BreakpointKind.PYTHON_LINE and wanted.file is None:
+                self._find_file(wanted)
+
     def out_of_reach(self, why: str) -> None:
         """There will be no debugpy: no Python breakpoint can stop."""
         self.why_out_of_reach = why
@@ -220,6 +244,10 @@ class PythonBreakpoints:
         self._ready = True
         for wanted in _one_a_group(list(self._wanted.values())):
             await self._send(wanted)
+        kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
+        told = any(wanted.spec.kind in kinds for wanted in self._wanted.values())
+        if (self._filters or self._options) and not told and self._python.connected:
+            await self._tell(self._exceptions())
 
     def changed(self, debugpy_id: int, now: BreakpointAnswer) -> list[int]:
         """debugpy changed a breakpoint. Returns the user's numbers of it."""

@@ -25,6 +25,10 @@ class PythonNames:
     def __init__(self, what: Launch) -> None:
         self._what = what
 
+    def program_replaced(self, what: Launch) -> None:
+        """The process runs another program (exec), as if it had been launched so."""
+        self.__dict__ = {"_what": what}  # nothing that was worked out of the earlier one
+
     @cached_property
     def _folder(self) -> Path:
         return here() / (self._what.cwd or "")

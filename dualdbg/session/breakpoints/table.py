@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Union
 
 from ...backends import events as engine
@@ -320,13 +321,23 @@ class BreakpointTable:
             if both is not None:
                 self._loop.tell(both)
 
+    def python_replaced(self, folders: tuple[Path, ...]) -> None:
+        """The process runs another program (exec): Python breakpoints wait for its debugpy.
+
+        ``folders`` are further ones where a bare file name is looked for.
+        """
+        self._python.program_replaced(folders)
+
     async def program_replaced(self) -> None:
-        """The process runs another program (exec): nothing is bound any more."""
-        changed = self._native.program_replaced()
-        self.image.refresh()
-        for id in changed:
-            if id in self._rows:
-                self._settle(id, announce=True)
+        """The process runs another program (exec): natively nothing is bound but what is found in the new one."""
+        self._native.program_replaced()
+        self._origins.program_replaced()
+        self.image.forget()
+        await self._native.libraries_left()
+        await self._native.libraries_arrived(self.image.refresh())
+        for id in list(self._rows):
+            self._settle(id, announce=True)
+        self._tell_troubles()
 
     def _settled_late(self, ids: list[int]) -> None:
         for id in ids:

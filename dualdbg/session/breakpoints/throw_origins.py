@@ -56,6 +56,10 @@ class ThrowOrigins:
         self._watching = wanted
         await (self._breakpoints.add(ID, _SPEC) if wanted else self._breakpoints.remove(ID))
 
+    def program_replaced(self) -> None:
+        """The process runs another program, and has other threads."""
+        self._last.clear()
+
     async def take(self, event: engine.NativeStopped) -> None:
         """Note what is thrown, at a stop at ``__cxa_throw``."""
         thread = event.gdb_thread or 1

@@ -80,6 +80,12 @@ class Inspector:
             self._gdb_threads.clear()
             self.reader.forget()
 
+    def program_replaced(self) -> None:
+        """The process runs another program: it has other threads, and other numbers for them."""
+        self.forget()
+        self._tids.clear()
+        self.thread_list.program_replaced()
+
     def ran(self) -> None:
         """gdb has let the target run. What it said of frames and threads is stale.
 

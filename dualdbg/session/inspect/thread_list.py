@@ -57,6 +57,11 @@ class ThreadList:
         """Called before the program's first line: every thread but the main one is the debugger's."""
         self.ours = self._numbers() - {self._loop.state.pid}
 
+    def program_replaced(self) -> None:
+        """The process runs another program, and has one thread."""
+        self._names.clear()
+        self.ours.clear()
+
     async def all(self) -> list[Thread]:
         """The threads of the program, the main one first. A process that has ended has none."""
         gil: dict[int, bool | None] = {}

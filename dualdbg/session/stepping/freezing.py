@@ -101,6 +101,11 @@ class Freezer:
         self.frozen.clear()
         await self.release()
 
+    def program_replaced(self) -> None:
+        """The process runs another program: the frozen threads are gone, and its C library lies elsewhere."""
+        self.frozen.clear()
+        self._instruction = None
+
     async def park(self) -> None:
         """The target is about to run: frozen threads stay where they are. gdb holds the target."""
         if not self.frozen:

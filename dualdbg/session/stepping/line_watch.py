@@ -91,6 +91,11 @@ class LineWatch:
         await self._ask("end_step()", next(iter(self._loop.state.python_holds.values()), hold))
         await self._remove_beacon()
 
+    def program_replaced(self) -> None:
+        """The process runs another program: nobody is watched, and gdb has dropped its breakpoint."""
+        self._watching = self.beacon = None
+        self.entries = []
+
     async def hear(self, wanted: bool) -> None:
         """gdb leaves a native stop: the announcements of the line that is watched are wanted, or would be in the way.
 

@@ -125,6 +125,10 @@ class MomentaryBreakpoints:
         momentary, self.now = self.now, Momentary()
         await self.remove(momentary)
 
+    def program_replaced(self) -> None:
+        """The process runs another program, and gdb has dropped the breakpoints."""
+        self.now = Momentary()
+
     async def cancel(self) -> None:
         """debugpy has ended a step on which gdb still works. gdb forgets it when it is interrupted."""
 

@@ -28,6 +28,11 @@ class Probe:
         """Where the probe has its mailbox, by which a call of it is fast."""
         self._mailbox = address
 
+    def program_replaced(self) -> None:
+        """The process runs another program, whose functions lie elsewhere."""
+        self._functions.clear()
+        self._mailbox = 0
+
     def foresee(self) -> None:
         """Find what :meth:`arm` will need."""
         self._find_functions()

@@ -156,6 +156,12 @@ class StepEnds:
         await self._breakpoints.take_back()
         return done
 
+    def program_replaced(self) -> None:
+        """The process runs another program: what the step had set is gone."""
+        self._breakpoints.program_replaced()
+        self._watch.program_replaced()
+        self._probe.program_replaced()
+
     async def leaves_python(self, hold: PythonHold) -> bool:
         """Whether debugpy has stopped for a function that is about to be left, and that native code of the user called.
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...model import BreakpointKind, Notice, Reason
+from ...model import BreakpointKind, Reason
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
 from ..transitions.native import native_fact_read, native_ready, native_unjudged
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class NativeStops:
-    """The readers of native stops. ``before_shown`` is work that is done before a stop is told."""
+    """The readers of native stops.
+
+    ``new_program`` is awaited when the process has replaced its program with another, before its first instruction.
+    ``before_shown`` is work that is done before a stop is told.
+    """
 
     loop: Loop
     scene: Scene
@@ -29,6 +33,7 @@ class NativeStops:
     hits: NativeHits
     steps: StepEnds
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
+    new_program: Callable[[], Awaitable[None]] = field(init=False)
 
     async def read(self, effect: ReadNative) -> None:
         """Read one fact and report it. A stop that cannot be read is shown as it is."""
@@ -55,9 +60,9 @@ class NativeStops:
         return replace(facts, done=True)
 
     async def _program(self, facts: NativeFacts) -> NativeFacts:
-        await self.breakpoints.program_replaced()
-        gone = ": its Python side is gone" if self.scene.had_python else ""
-        self.loop.tell(Notice("warning", f"the program replaced itself with another (exec){gone}", ""))
+        await self.scene.program_replaced()
+        self.steps.program_replaced()
+        await self.new_program()
         return replace(facts, done=True)
 
     async def _sender(self, facts: NativeFacts) -> NativeFacts:

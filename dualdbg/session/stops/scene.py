@@ -12,7 +12,7 @@ from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
 
 if TYPE_CHECKING:
-    from ..engines import NativeEngine, PythonEngine
+    from ..engines import NativeEngine
     from ..inspect.inspector import Inspector
     from ..stepping.freezing import Freezer
 
@@ -22,11 +22,8 @@ _FAULTS = ("SIGSEGV", "SIGBUS")
 class Scene:
     """What is read of a stop besides breakpoints and steps. gdb holds the target."""
 
-    def __init__(
-        self, native: NativeEngine, python: PythonEngine | None, inspector: Inspector, freezer: Freezer
-    ) -> None:
+    def __init__(self, native: NativeEngine, inspector: Inspector, freezer: Freezer) -> None:
         self._native = native
-        self._python = python
         self._inspector = inspector
         self._freezer = freezer
 
@@ -34,11 +31,6 @@ class Scene:
     def target_runs(self) -> bool:
         """Whether gdb lets the target run. A program that was killed has no stop any more."""
         return self._native.running
-
-    @property
-    def had_python(self) -> bool:
-        """Whether debugpy has ever spoken to us from the target."""
-        return self._python is not None and self._python.python_version is not None
 
     async def sender(self) -> Sender:
         """Who sent the signal. Where gdb does not know, it is taken for the Ctrl-C of a terminal."""
@@ -74,6 +66,13 @@ class Scene:
     async def runs_python(self, tid: int) -> bool:
         """Whether the thread runs Python code, so that debugpy could pause it."""
         return self._inspector.hears_python and await self._inspector.runs_python(tid)
+
+    async def program_replaced(self) -> None:
+        """The process runs another program: what was known of its threads is about the earlier one's."""
+        await self._native.forget_program()
+        self._freezer.program_replaced()
+        self._inspector.program_replaced()
+        await self._native.threads()  # gdb numbers them anew, perhaps
 
     async def release(self) -> None:
         """Put frozen threads back to where they stood, before anything is looked at."""

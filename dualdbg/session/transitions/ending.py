@@ -81,12 +81,15 @@ def target_died(state: TargetState) -> Effects:
 
 def debugpy_lost(state: TargetState, detail: str) -> Effects:
     """debugpy's connection is closed. If the process has ended, that is heard in a moment."""
-    return [] if state.is_over else [MissDebugpy(detail)]
+    return [] if state.is_over else [MissDebugpy(detail, state.programs)]
 
 
-def debugpy_missed(state: TargetState, detail: str) -> Effects:
-    """The process has not ended: it goes on without debugpy, and the user is told."""
-    if state.is_over:
+def debugpy_missed(state: TargetState, detail: str, programs: int) -> Effects:
+    """The process has not ended: it goes on without debugpy, and the user is told.
+
+    Where it runs another program by now, that has a debugpy of its own, or its user has heard why not.
+    """
+    if state.is_over or programs != state.programs:
         return []
     state.python_holds.clear()
     state.reading = None

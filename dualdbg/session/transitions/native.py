@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from ...backends import events as engine
 from ...backends import python as debugpy
-from ...model import Language, Reason, State, Thread
-from ..effects import Effects, Forget, LookLater, Meet, Post, PrepareNative, ReadNative
+from ...model import Language, Reason, Resumed, State, Thread
+from ..effects import (
+    BeforeRun,
+    Effects,
+    Forget,
+    LookLater,
+    Meet,
+    Post,
+    PrepareNative,
+    ReadNative,
+    RenewDebugpy,
+    Tell,
+)
 from ..state import PYTHON_PAUSE_LOOK, Grip, TargetState
 from ..stepping.unfinished import cut_short
 from ..stops.classifier import classify_native, is_owed
@@ -20,10 +31,28 @@ def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
     effects = depart(state)  # the target ran: that gdb had let go may be read only after this stop
     if state.phase is State.NATIVE_STOPPED or state.prepared is not None:
         effects.append(Forget())  # a call of the user's has met it, and is broken off there
+    if stop.cause is engine.StopCause.EXEC:
+        effects += _forget_python(state)
     state.grip = Grip.JUDGING
     state.interrupt_sent = False
     state.facts = NativeFacts(stop)
     return [*effects, Meet(state.facts), *decide_native(state, state.facts)]
+
+
+def _forget_python(state: TargetState) -> Effects:
+    """The process runs another program (exec). What debugpy held and did belonged to the earlier one."""
+    state.programs += 1
+    state.python_holds.clear()
+    state.reading = state.left = state.leaving = None
+    state.entry_expected = state.pause_owed = False
+    state.pause.natively = state.pause.natively or state.pause.in_python
+    state.pause.in_python = state.pause.refused = False
+    state.settle(True)
+    effects: Effects = [RenewDebugpy()]
+    if state.phase is State.PYTHON_STOPPED:  # a thread that debugpy did not hold has done it
+        state.leave()
+        effects += [BeforeRun(), Tell(Resumed(state.epoch))]
+    return [*effects, Forget()]
 
 
 def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:

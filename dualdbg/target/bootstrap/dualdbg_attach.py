@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
 MADE_OF = "dualdbg_made_of"  # the attribute that says which dualdbg has brought this pydevd
+HOOK = (
+    "dualdbg_breakpointhook"  # the attribute with what breakpoint() does while we are there, and afterwards
+)
 SWITCH_INTERVAL = 1e-5  # seconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
 
@@ -47,8 +50,10 @@ def pydevd_of(functions: Any) -> Any:
     """
     pydevd = sys.modules.get("pydevd")
     if pydevd is None:
+        own = sys.breakpointhook
         pydevd = functions.import_pydevd(settings["debugpy"], settings["pycache"])
         functions.changes().undo_side_effects(pydevd)
+        setattr(pydevd, HOOK, functions.load_beside("dualdbg_api").BreakpointHook(own))
     elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
         if not hasattr(pydevd, "dualdbg_probe"):
             raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
@@ -61,6 +66,8 @@ def pydevd_of(functions: Any) -> Any:
     if pydevd.get_global_debugger() is not None:
         raise RuntimeError("another Python debugger (debugpy or PyCharm's) is at work in the program")
     setattr(pydevd, MADE_OF, settings["made_of"])
+    if hasattr(pydevd, HOOK):  # else the program was launched by us once
+        getattr(pydevd, HOOK).begin()
     return pydevd
 
 
@@ -86,6 +93,8 @@ def attached(pydevd: Any, functions: Any) -> type:
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:
                 self.session_gone = self.ready_to_run = True
+            if hasattr(pydevd, HOOK):
+                getattr(pydevd, HOOK).end()
             connection: Any = self.__dict__.pop("_client_socket", None)
             threads = list(self.created_pydb_daemon_threads)
             with Quickly():

@@ -28,10 +28,8 @@ def ask(where: dict[str, Any], kind: str, functions: Any, work: str = "") -> dic
     import socket
     import struct
 
-    if where["name_tracer"]:  # Yama's scope 1: a child does not inherit the tracer that its parent has named
-        import ctypes
-
-        ctypes.CDLL(None).prctl(PR_SET_PTRACER, where["session_pid"], 0, 0, 0)
+    if where["name_tracer"]:
+        name_tracer(where["session_pid"])
     hello = {
         "token": where["token"],
         "kind": kind,
@@ -52,6 +50,13 @@ def ask(where: dict[str, Any], kind: str, functions: Any, work: str = "") -> dic
         return None
     settings: dict[str, Any] | None = json.loads(line) if line else None
     return settings
+
+
+def name_tracer(pid: int) -> None:
+    """Yama's scope 1: a child does not inherit the tracer that its parent has named."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, pid, 0, 0, 0)
 
 
 def is_about_to_exec(frame: Any) -> bool:
@@ -83,18 +88,22 @@ class SessionGone(Exception):
 _hook: Any = None  # the registration that counts: an earlier one does nothing any more
 
 
-def begin(where: dict[str, Any], settings: dict[str, Any] | None, functions: Any) -> None:
+def begin(where: dict[str, Any] | None, settings: dict[str, Any] | None, functions: Any) -> None:
     """At the start of a Python: ``settings`` are those of the launched one; another asks for its own.
 
-    ``where`` is where the session listens, ``functions`` the module of sitecustomize.py.
+    ``where`` is where the session listens for descendants, ``functions`` the module of sitecustomize.py. A program that
+    takes the place of an earlier one ``joins``: it would run without a debugger too.
     """
-    if settings is not None:
+    if settings is not None and settings.get("tracer"):
+        name_tracer(settings["tracer"])
+    if settings is not None and not settings.get("joins"):
         functions.connect(settings)
-    else:
-        settings = ask(where, "exec", functions)
-        if settings is not None:
-            join(settings, functions)
-    follow_forks(where, functions)
+    elif settings is not None or (
+        where is not None and (settings := ask(where, "exec", functions)) is not None
+    ):
+        join(settings, functions)
+    if where is not None:
+        follow_forks(where, functions)
 
 
 def follow_forks(where: dict[str, Any], functions: Any) -> None:

@@ -66,7 +66,13 @@ def take_settings(follows: bool) -> dict[str, Any] | None:
 
     While children are followed, PYTHONPATH keeps what brings this file into them.
     """
-    raw = os.environ.pop(SETTINGS, None)
+    raw = os.environ.get(SETTINGS)
+    settings = read_variable(raw, SETTINGS_FIELDS)
+    if settings is not None and "what" in settings and not is_the_program(settings):
+        if HERE in sys.path:
+            sys.path.remove(HERE)
+        return None  # a wrapper of the program, written in Python: what it starts finds the rest
+    os.environ.pop(SETTINGS, None)
     inherited = os.environ.get("PYTHONPATH", "")
     if follows:
         pass
@@ -77,12 +83,23 @@ def take_settings(follows: bool) -> dict[str, Any] | None:
     if HERE in sys.path:
         sys.path.remove(HERE)
     sys.path_importer_cache.pop(HERE, None)
-    settings = read_variable(raw, SETTINGS_FIELDS)
     if settings is None:
         return None
     if settings["empty_pythonpath"] and not follows:
         os.environ["PYTHONPATH"] = ""
+    if "what" in settings:
+        return settings
+    if "pid" in settings:  # the process has run another program before
+        return settings if settings["pid"] == os.getpid() else None
     return settings if settings["launcher"] == grandparent() else None
+
+
+def is_the_program(settings: dict[str, Any]) -> bool:
+    """Whether this process is what a wrapper was to start: its command line says so."""
+    with open("/proc/self/cmdline", "rb") as file:
+        words = file.read().decode("utf-8", "surrogateescape").split("\0")[:-1]
+    command = load_beside("../../shared/python_command")
+    return bool(command.runs(words, settings["flags"], settings["what"]))
 
 
 def grandparent() -> int:
@@ -142,7 +159,9 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     if pycache is not None and not os.path.exists(util.cache_from_source(init)):
         sys.pycache_prefix = pycache
         sys.dont_write_bytecode = False
+    api = load_beside("dualdbg_api")
     try:
+        earlier = api.set_aside()
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
         debugpy = sys.modules["debugpy"] = util.module_from_spec(spec)
         if imports is not None:
@@ -150,6 +169,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
+        api.install(debugpy, pydevd, earlier)
     finally:
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
@@ -220,7 +240,8 @@ def open_connection(settings: dict[str, Any]) -> Any:
     connection.settimeout(None)
     # Else a small message may wait for 40 ms.
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.sendall(json.dumps({"token": settings["target_token"]}).encode() + b"\n")
+    hello = {"token": settings["target_token"], "pid": os.getpid()}
+    connection.sendall(json.dumps(hello).encode() + b"\n")
     return connection
 
 
@@ -360,7 +381,7 @@ def start() -> None:
     if imports is not None:
         imports.show_as_the_programs()
     try:
-        if where is not None:
+        if where is not None or (settings is not None and settings.get("joins")):
             load_beside("dualdbg_follow").begin(where, settings, ours)
         elif settings is not None:
             connect(settings)

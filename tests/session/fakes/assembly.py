@@ -76,7 +76,8 @@ def assemble(world: World) -> Session:
         world, PythonHits(loop, inspector, table, ThrowOrigins(loop, gdb, inspector, native))
     )
     session.hits = hits
-    session.native_stops = NativeStops(loop, Scene(gdb, python, inspector, freezer), table, hits, steps)
+    session.native_stops = NativeStops(loop, Scene(gdb, inspector, freezer), table, hits, steps)
+    session.native_stops.new_program = table.program_replaced
     session.python_stops = PythonStops(loop, table, inspector, python_hits, steps)
     session.wait_for_exit = None
     world.report = session.report

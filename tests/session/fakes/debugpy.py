@@ -82,20 +82,25 @@ class FakeDebugpy:
 
     async def _answer(self, request: PythonRequest[Any]) -> Any:
         handle, arguments = _HANDLERS[request.command], request.arguments or {}
+        programs = self._world.programs
         async with self._pipe:
-            await self._until_it_runs()
+            await self._until_it_runs(programs)
             if request.command != "evaluate":
                 return request.read(handle(self, arguments) or {})
         await asyncio.sleep(self._world.chance.choice((0.0, 0.0, 0.1)))
-        await self._until_it_runs()
+        await self._until_it_runs(programs)
         return request.read(handle(self, arguments) or {})
 
-    async def _until_it_runs(self) -> None:
+    def renew(self) -> None:
+        """The debugpy of another program; nothing is asked of that one yet."""
+        self.pausing = False
+
+    async def _until_it_runs(self, programs: int) -> None:
         await asyncio.sleep(self._world.delay())
         while self._world.held is not None:
             await self._world.thawed.wait()
             await asyncio.sleep(self._world.delay())
-        if not self._world.debugpy_alive or not self._world.alive:
+        if not self._world.debugpy_alive or not self._world.alive or self._world.programs != programs:
             raise EngineLost("debugpy is gone")
 
     def pass_over_library(self) -> None:

@@ -113,6 +113,9 @@ class FakeGdb:
         held = self._world.held
         await self._command(lambda: self._world.call(held, number))
 
+    async def forget_program(self) -> None:
+        await self._command()
+
     async def kill(self) -> None:
         await self._command(lambda: self._world.exit() if self._world.killed else None)
 

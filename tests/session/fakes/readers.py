@@ -36,6 +36,9 @@ class FakeImage:
     version = 1
     modules: tuple[()] = ()
 
+    def forget(self) -> None:
+        return None
+
     def refresh(self) -> list[Any]:
         return []
 
@@ -175,6 +178,9 @@ class FakeWatch:
     async def hear(self, wanted: bool) -> None:
         return None
 
+    def program_replaced(self) -> None:
+        self.beacon, self.entries = None, []
+
     async def begin(self, hold: PythonHold) -> list[int]:
         await asyncio.sleep(self.world.delay())
         return [0x400]
@@ -191,6 +197,9 @@ class FakeProbe:
     """Arms debugpy, which may be gone, or not be able to."""
 
     world: World
+
+    def program_replaced(self) -> None:
+        return None
 
     async def arm(self, gdb_thread: int, command: str) -> int:
         await asyncio.sleep(self.world.delay())

@@ -90,6 +90,7 @@ class World:
     stops: int = 0  # of gdb
     gdb_alive: bool = True
     debugpy_alive: bool = True
+    programs: int = 0  # how often it has replaced itself with another
     detached: bool = False
     pending_interrupt: str | None = None  # who sent the SIGINT that has not been delivered
     interrupt_sender: str | None = None  # of the SIGINT at which gdb stopped
@@ -170,6 +171,8 @@ class World:
             self.points.clear()
             self.step_breakpoints.clear()
             self.parked.clear()
+            self.python, self.python_step = {}, None
+            self.programs += 1
         self.stop_natively(NativeStopped(cause, PID, MAIN))
 
     def fork(self) -> None:
