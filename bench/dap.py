@@ -31,6 +31,7 @@ class Editor:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+        self.pid = self._process.pid
         self._seq = 0
 
     def send(self, command: str, arguments: dict[str, Any]) -> int:

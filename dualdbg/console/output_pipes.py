@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from ..model import Output
 
@@ -13,10 +14,19 @@ _CHUNK = 1 << 16  # bytes; the size of a pipe (pipe(7))
 
 
 class OutputPipes:
-    """Made before the target starts; ``write_ends`` are for it. What it writes becomes Output events."""
+    """Made before the target starts; ``write_ends`` are for it. What it writes becomes Output events.
 
-    def __init__(self, show: Callable[[Output], None]) -> None:
-        self._show = show
+    Where ``room`` gives something to wait for, nothing more is read until then: the target waits as it would for a
+    slow terminal.
+    """
+
+    def __init__(
+        self,
+        show: Callable[[Output], None],
+        room: Callable[[], Coroutine[Any, Any, None] | None] = lambda: None,
+    ) -> None:
+        self._show, self._room = show, room
+        self._waiting: set[asyncio.Task[None]] = set()
         self._readers: dict[int, tuple[str, codecs.IncrementalDecoder]] = {}
         self.write_ends: dict[str, int] = {}
         for stream in ("stdout", "stderr"):
@@ -25,7 +35,7 @@ class OutputPipes:
             self.write_ends[stream] = writing
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             self._readers[reading] = stream, decoder
-            asyncio.get_running_loop().add_reader(reading, self._read, reading)
+            asyncio.get_running_loop().add_reader(reading, self._ready, reading)
 
     def close_write_ends(self) -> None:
         """Close our copies once the target has its own."""
@@ -41,10 +51,27 @@ class OutputPipes:
     def close(self) -> None:
         """The target is gone; a child of it that still writes gets SIGPIPE."""
         self.close_write_ends()
+        for task in self._waiting:
+            task.cancel()
         for descriptor in list(self._readers):
             while self._read(descriptor):
                 pass
             self._close(descriptor)
+
+    def _ready(self, descriptor: int) -> None:
+        if not self._read(descriptor):
+            return
+        room = self._room()
+        if room is not None:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            task = asyncio.create_task(self._go_on(descriptor, room))
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+
+    async def _go_on(self, descriptor: int, room: Coroutine[Any, Any, None]) -> None:
+        await room
+        if descriptor in self._readers:
+            asyncio.get_running_loop().add_reader(descriptor, self._ready, descriptor)
 
     def _read(self, descriptor: int) -> bool:
         """Show one piece; False when nothing was there."""

@@ -51,6 +51,7 @@ class Configuration:
     console: str = "internalConsole"
     title: str = "dualdbg"
     redirect_output: bool = False
+    templates: bool = False
     stop_on_entry: bool = False
     just_my_code: bool | None = None
     breakpoints: tuple[str, ...] = ()
@@ -101,6 +102,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         console="externalTerminal" if arguments.flag("externalConsole") else console,
         title=arguments.text("consoleTitle", "dualdbg"),
         redirect_output=arguments.flag("redirectOutput", "RedirectOutput" in flags),
+        templates=any(arguments.flag(name) for name in ("django", "jinja", "flask", "pyramid")),
         stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
         just_my_code=_just_my_code(arguments, flags),
         config=arguments.text("config", None),

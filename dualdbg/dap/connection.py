@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any
 
 from ..backends.wirelog import WireLog
@@ -21,10 +21,15 @@ _GRACE = patient(2.0)  # seconds for a client to take the last messages
 # Bytes; no request of DAP is nearly as large. JSON may take twenty times as much memory when it is read.
 _MAXIMUM_MESSAGE = 4 << 20
 _MAXIMUM_BEFORE_ADMISSION = 1 << 20
-# How much waits for a client that does not read. Above the first bound the program's output is left out: it must
-# neither slow down the target nor fill our memory. At the second bound the client counts as gone.
+# How much waits for a client, in bytes. Above the first bound the program waits with its output, as for a slow
+# terminal, while the client reads at all. Above the second its output is left out: it must not fill our memory. At the
+# third bound the client counts as gone.
+_ENOUGH = 1 << 20
 _OUTPUT_BOUND = 8 << 20
 _CLIENT_BOUND = 64 << 20
+_STALLED = patient(
+    5.0
+)  # seconds without a byte read, after which the program does not wait for the client any more
 
 
 class Connection:
@@ -49,6 +54,7 @@ class Connection:
         self._seq = 0
         self._waiting: dict[int, asyncio.Future[dap.Message]] = {}
         self._left_out = 0
+        self._stalled = False  # the client reads nothing
         self.closed = asyncio.Event()
 
     # -- in -------------------------------------------------------------------------------------
@@ -117,6 +123,23 @@ class Connection:
             self.event("output", {"category": "important", "output": _left_out(self._left_out)})
             self._left_out = 0
         self.event("output", {"category": category, "output": text})
+
+    def room(self) -> Coroutine[Any, Any, None] | None:
+        """What to await before more output is sent: that a slow client reads. None where there is room."""
+        waiting = self._waiting_bytes()
+        if waiting <= _ENOUGH:
+            self._stalled = False
+        return self._until_read(waiting) if waiting > _ENOUGH and not self._stalled else None
+
+    async def _until_read(self, waiting: int) -> None:
+        while waiting > _ENOUGH // 2 and not self.closed.is_set():
+            with contextlib.suppress(OSError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._writer.drain(), _STALLED)
+                return
+            before, waiting = waiting, self._waiting_bytes()
+            if waiting >= before:
+                self._stalled = True
+                return
 
     def respond(self, request: dap.Message, body: Mapping[str, object] | None = None) -> None:
         """Send the answer of a request that succeeded."""
@@ -196,8 +219,9 @@ class Connection:
         message["seq"] = self._seq
         if self.closed.is_set() or self._writer.is_closing():
             return self._seq
-        self._log.sent(json.dumps(message))
-        self._writer.write(dap.encode(message))
+        data = dap.encode(message)
+        self._log.sent(data.partition(b"\r\n\r\n")[2].decode("ascii"))
+        self._writer.write(data)
         if self._waiting_bytes() > _CLIENT_BOUND:
             self._log.sent("(the client does not read: the connection is given up)")
             self._writer.transport.abort()

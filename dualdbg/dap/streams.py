@@ -54,7 +54,7 @@ class DebugConsole(Streams):
 
     def __init__(self, connection: ClientPort) -> None:
         self._connection = connection
-        self._pipes = OutputPipes(self._show)
+        self._pipes = OutputPipes(self._show, connection.room)
         self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _show(self, output: Output) -> None:

@@ -50,6 +50,8 @@ class Client:
         self.log: list[str] = []
         self.output = ""
         self.ended = False
+        self._reads = threading.Event()
+        self._reads.set()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -177,7 +179,7 @@ class Client:
     def _read(self) -> None:
         decoder = dap.Decoder()
         try:
-            while data := os.read(self._reading.fileno(), 1 << 16):
+            while self._reads.wait() and (data := os.read(self._reading.fileno(), 1 << 16)):
                 for message in decoder.feed(data):
                     self._arrived.put(message)
         except ProtocolError as error:  # what speaks HTTP is answered in HTTP, and that is the end
@@ -185,6 +187,12 @@ class Client:
         except (OSError, ValueError):
             pass
         self._arrived.put(None)
+
+    def pause_reading(self, seconds: float) -> None:
+        """Take nothing for a while, as a busy editor does."""
+        self._reads.clear()
+        time.sleep(seconds)
+        self._reads.set()
 
     def _until(self, predicate: Callable[[], bool], seconds: float, what: str) -> None:
         end = time.monotonic() + seconds

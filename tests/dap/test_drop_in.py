@@ -304,3 +304,22 @@ def test_the_columns_of_what_raised(client: Client, program: Write) -> None:
     if sys.version_info >= (3, 11):
         assert line[frame["column"] - 1 : frame["endColumn"] - 1] == "len(x)"
     client.request("disconnect", {"terminateDebuggee": True})
+
+
+def test_a_breakpoint_in_a_template(client: Client, program: Write, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="Jinja2 comes with PyTorch")
+    page = program("<p>\n{% for n in numbers %}\n<b>{{ n }}</b>\n{% endfor %}\n", "templates/page.html")
+    path = program(
+        "import jinja2\nloader = jinja2.FileSystemLoader('templates')\n"
+        "print(jinja2.Environment(loader=loader).get_template('page.html').render(numbers=[7]))\n"
+    )
+    asked = {"program": str(path), "cwd": str(tmp_path), "jinja": True}
+    answer = client.start(asked, lines={page: [3]})[str(page)]
+    stop = client.stopped(reason="breakpoint")
+    assert stop["hitBreakpointIds"] == [answer[0]["id"]]
+    rows = client.stack(stop["threadId"])
+    assert (rows[0]["name"], rows[0]["line"], rows[0]["source"]["path"]) == ("template", 3, str(page))
+    assert any(row["name"] == "<module>" and row["line"] == 3 for row in rows)
+    assert client.scope(rows[0])["n"]["value"] == "7"
+    client.go("continue", stop["threadId"])
+    assert finish(client) == 0

@@ -240,7 +240,7 @@ def test_a_client_that_vanishes_in_the_middle_of_starting(program: Write) -> Non
 
 
 def test_a_client_that_never_reads(program: Write) -> None:
-    """Its program is not slowed down, memory is bounded, and the next client is served."""
+    """Its program waits for it some seconds and no longer, memory is bounded, and the next client is served."""
     server = Server()
     path = program("import sys, time\nfor _ in range(200):\n    sys.stdout.write('x' * 1_000_000)\n"
                    "open(sys.argv[1], 'w').write('done')\ntime.sleep(60)\n")  # fmt: skip
@@ -255,11 +255,26 @@ def test_a_client_that_never_reads(program: Write) -> None:
         connection.sendall(dap.encode(dap.request(seq, command, arguments)))
     read_until(connection, b'"initialized"')
     connection.sendall(dap.encode(dap.request(3, "configurationDone", {})))
-    wait_until(mark.exists, 30, "the program, which must not wait for a client that does not read")
+    wait_until(mark.exists, 30, "the program, which must not wait for ever for a client that does not read")
     assert psutil.Process(server.process.pid).memory_info().rss < 300 << 20
     connection.close()
     _, errors = server.close()
     assert errors == ""
+
+
+def test_a_client_that_reads_slowly_gets_all(adapter: StdioAdapter, program: Write) -> None:
+    """The program waits for it, as for a slow terminal; what came is whole and in order."""
+    client = adapter.client
+    path = program(
+        "import os\nfor n in range(400):\n    block = b'%06d' % n * 16000\n"
+        "    while block:\n        block = block[os.write(1, block):]\n"
+    )
+    client.start({"program": str(path)})
+    for _ in range(40):
+        client.pause_reading(0.1)
+    client.event("terminated", seconds=120)
+    assert client.output == "".join(f"{n:06d}" * 16000 for n in range(400))
+    assert psutil.Process(adapter.process.pid).memory_info().rss < 300 << 20
 
 
 def test_the_end_of_input_in_the_middle_of_a_message(adapter: StdioAdapter, program: Write) -> None:

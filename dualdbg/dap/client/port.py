@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Coroutine
+from typing import Any, Protocol
 
 from ...protocol.dap_types import Sender
 
@@ -12,3 +13,6 @@ class ClientPort(Sender, Protocol):
 
     def output(self, category: str, text: str) -> None:
         """Text for the user; may be left out while the client does not read."""
+
+    def room(self) -> Coroutine[Any, Any, None] | None:
+        """What to await before more text is sent; None where there is room."""

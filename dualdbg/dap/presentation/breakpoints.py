@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Union
 
 from ...errors import CommandError, DualdbgError
-from ...known.file_endings import PYTHON_ENDINGS
+from ...known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
 from ...session.breakpoints.hit_conditions import check_hit_condition
@@ -185,10 +185,14 @@ class BreakpointBook:
         return told
 
 
-def line_spec(path: str, row: Arguments, our_line: Callable[[int], int]) -> BreakpointSpec:
-    """A row of ``setBreakpoints`` for the target's file ``path``."""
+def line_spec(
+    path: str, row: Arguments, our_line: Callable[[int], int], templates: bool = False
+) -> BreakpointSpec:
+    """A row of ``setBreakpoints`` for the target's file ``path``. ``templates``: it may be one."""
     line = our_line(row.number("line"))
-    kind = BreakpointKind.PYTHON_LINE if is_python(path) else BreakpointKind.NATIVE_LINE
+    ending = PurePath(path).suffix[1:]
+    python = is_python(path) or (templates and ending not in NATIVE_ENDINGS)
+    kind = BreakpointKind.PYTHON_LINE if python else BreakpointKind.NATIVE_LINE
     return with_suffixes(BreakpointSpec(f"{path}:{line}", kind, path, line=line), row)
 
 

@@ -42,7 +42,9 @@ async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetBrea
         )
         return {"breakpoints": await adapter.breakpoints.replace_list("without a file", [error] * len(rows))}
     theirs = adapter.sources.remember(path)
-    specs = _understood(rows, lambda row: line_spec(theirs, row, adapter.client.our_line))
+    started = adapter.started_from
+    templates = started is not None and started.configuration.templates
+    specs = _understood(rows, lambda row: line_spec(theirs, row, adapter.client.our_line, templates))
     return {"breakpoints": await adapter.breakpoints.replace_list(f"file {theirs}", specs)}
 
 

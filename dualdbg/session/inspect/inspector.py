@@ -12,6 +12,7 @@ from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, StackFrame
 from ...errors import CommandError, EvaluationError, StaleHandle, WrongState
+from ...known.file_endings import PYTHON_ENDINGS
 from ...known.python_files import is_of_a_library
 from ...model import (
     Frame,
@@ -360,7 +361,7 @@ class Inspector:
             return self._python_only(tid, named, error.message)
         if named and not any(isinstance(frame, PythonFrame) for frame in stack.frames):
             return self._python_only(tid, named, stack.note)  # memory could not be read, but debugpy knows
-        frames = _with_engine_ids(stack.frames, named)
+        frames = _with_templates(_with_engine_ids(stack.frames, named), named)
         if self._was_left(tid) and named and not any(_is_frame(frame, named[0]) for frame in frames):
             return self._python_only(
                 tid, named, "the exception has left these frames: they are its traceback's"
@@ -387,7 +388,7 @@ class Inspector:
     async def write_log(self, text: str, gdb_thread: int) -> None:
         """Print the text of a log point. Its expressions are evaluated in the thread's innermost frame."""
         written = await self._native.log_text(gdb_thread, *split_log(text))
-        self._loop.tell(Output("console", f"{written}\n"))
+        self._loop.tell(Output("log", f"{written}\n"))
 
     # -- variables and expressions ----------------------------------------------------------------
 
@@ -467,6 +468,22 @@ def _ignore(answer: asyncio.Future[Any]) -> None:
 
 def _debugpy_frame(row: StackFrame) -> PythonFrame:
     return PythonFrame(row.function, row.file, row.line, engine_id=row.id, columns=row.columns)
+
+
+def _with_templates(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
+    """The same frames with those of templates, which debugpy alone knows, each above the code that renders it."""
+    result = list(frames)
+    for index, one in enumerate(named):
+        if one.file is None or PurePath(one.file).suffix[1:] in ("", *PYTHON_ENDINGS):
+            continue
+        below = {row.engine_id for row in named[index + 1 :]}
+        at = next(
+            (at for at, row in enumerate(result) if isinstance(row, PythonFrame) and row.engine_id in below),
+            0,
+        )
+        if one.engine_id not in {row.engine_id for row in result if isinstance(row, PythonFrame)}:
+            result.insert(at, one)
+    return tuple(result)
 
 
 def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
