@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import WrongState
-from ..target.launcher import Target
+from ..session.start import StartedTarget
 from .configuration import Configuration
 from .connection import Connection
 from .subprocesses.child import Child
@@ -27,7 +27,7 @@ class Offer:
     """
 
     program: Configuration | None = None
-    running: Target | None = None
+    running: StartedTarget | None = None
     log_dir: Path | None = None
     exit_code: int | None = None
     taken: bool = False

@@ -70,7 +70,7 @@ class RequestLoop:
         if adapter.took_program:
             offer = adapter.offer
             offer.taken = False
-            offer.program_done = offer.running is None or offer.running.exit is not None
+            offer.program_done = offer.running is None or offer.program_done
 
     # -- in order -------------------------------------------------------------------------------
 

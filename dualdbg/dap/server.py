@@ -16,7 +16,7 @@ from typing import Any
 from .. import afterwards
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
-from ..target.launcher import Target
+from ..session.start import StartedTarget
 from ..target.peers import PeerGone, is_loopback
 from .admission import Gate, trouble_with_peer
 from .connection import Connection
@@ -90,9 +90,10 @@ async def serve_socket(
         elif offer.running is not None and not offer.taken:
             await let_run(offer.running)
 
-    async def let_run(program: Target) -> None:
+    async def let_run(program: StartedTarget) -> None:
         """Nobody debugs the program; wait for its end, unless it is attached to again: then that client sees it."""
         exit = await program.wait()
+        offer.program_done = True
         if not offer.taken:
             offer.exit_code = exit_code(exit.code, exit.signal)
             over.set()
