@@ -27,11 +27,13 @@ for _variable in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(_variable, None)
 sys.dont_write_bytecode = False
 
-# A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, and so would the programs of the tests.
+# A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, nohup the end of its terminal, and so
+# would the programs of the tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGQUIT) is signal.SIG_IGN:
-    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+for _number in (signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 # How long an example takes says more of the machine's other work than of the code; what has to be fast is measured.
 hypothesis.settings.register_profile("dualdbg", deadline=None)

@@ -78,18 +78,32 @@ def let_go() -> None:
     gdb stops threads by SIGSTOP. A thread that meets a breakpoint just then has not taken it yet, and gdb would take it
     back by a SIGCONT (linux-nat.c, detach_one_lwp), which the program could notice. So the threads take it first.
     """
-    unpark()
-    pid = gdb.selected_inferior().pid
     for _ in range(_MOST_RUNS):
-        runs = any(thread.is_running() for thread in gdb.selected_inferior().threads())
-        if runs or not quiet_signal.is_pending(pid, signal.SIGSTOP):
+        if may_detach():
             break
-        for point in gdb.breakpoints():
-            point.enabled = False
-        run_until_interrupted()
-        if not gdb.selected_inferior().pid:  # it has ended
-            return
-    gdb.execute("detach")
+        take_pending()
+    detach()
+
+
+def may_detach() -> bool:
+    """Whether no thread has a SIGSTOP to take before gdb lets go of the process."""
+    unpark()
+    inferior = gdb.selected_inferior()
+    runs = any(thread.is_running() for thread in inferior.threads())
+    return runs or not inferior.pid or not quiet_signal.is_pending(inferior.pid, signal.SIGSTOP)
+
+
+def take_pending() -> None:
+    """Let the threads run for a moment, so that they take what is pending."""
+    for point in gdb.breakpoints():
+        point.enabled = False
+    run_until_interrupted()
+
+
+def detach() -> None:
+    """Let go of the process, unless it has ended."""
+    if gdb.selected_inferior().pid:
+        gdb.execute("detach")
 
 
 _MOST_RUNS = 10  # in each the threads take what is pending; another event may come in between
