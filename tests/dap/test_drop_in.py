@@ -199,6 +199,7 @@ def test_evaluation_while_the_program_runs(client: Client, program: Write) -> No
     assert client.request("evaluate", {"expression": "n + 1", "context": "repl"})["result"] == "42"
     with pytest.raises(Refused, match="ZeroDivisionError"):
         client.request("evaluate", {"expression": "1 / 0", "context": "repl"})
+    assert client.request("evaluate", {"expression": "sys.maxsize"})["result"] == str(sys.maxsize)
     client.request("evaluate", {"expression": "n = 0", "context": "repl"})
     client.wait_output("end")
     assert finish(client) == 0

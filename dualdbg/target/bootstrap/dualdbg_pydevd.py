@@ -103,15 +103,15 @@ def quick(pydevd: Any, failed: int) -> type:
 class MainModule:
     """Stands for a frame of the program's main module, where expressions are evaluated while no frame is stopped.
 
-    pydevd by itself takes a frame of its own, with its own names.
+    pydevd by itself takes a frame of its own, with its own names; of those clients use ``sys``.
     """
 
     @property
-    def f_globals(self) -> Any:
+    def f_locals(self) -> Any:
         """The variables of the module, as they are now."""
         return sys.modules["__main__"].__dict__
 
-    f_locals = f_globals
+    f_globals = {"sys": sys}
 
 
 def without_need_of_threads(tracker: Any) -> type:
