@@ -49,7 +49,7 @@ def source_line(path: str | Path, line: int) -> str | None:
     return lines[line - 1] if 0 < line <= len(lines) else None
 
 
-@functools.lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=8)
 def _text(path: str, modified: int, size: int, inode: int) -> str:
     """The rest of the arguments changes with the content."""
     if size > _MOST:
@@ -61,4 +61,8 @@ def _text(path: str, modified: int, size: int, inode: int) -> str:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         except SyntaxError:  # an encoding that there is not
             pass
-    return data.decode(encoding, "replace").replace("\r\n", "\n")
+    try:
+        text = data.decode(encoding, "replace")
+    except LookupError:  # a codec of Python's that makes no text, such as rot13
+        text = data.decode("utf-8", "replace")
+    return text.replace("\r\n", "\n")

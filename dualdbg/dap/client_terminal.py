@@ -104,7 +104,9 @@ class ClientTerminal(Streams):
 
         It shows what is run: the interpreter, the program and its arguments.
         """
-        starter = [launch.python, "-I", "-S", become.__file__] if launch.native is None else []
+        # A wrapper may do more than to start an interpreter: it is run once, by the helper.
+        direct = launch.native is None and not launch.is_wrapped
+        starter = [launch.python, "-I", "-S", become.__file__] if direct else []
         helper = [sys.executable, "-I", in_terminal.__file__, path, self._token, "--"]
         words = [*starter, *helper, *_program(launch)]
         if self._shell_arguments is None:
@@ -179,6 +181,8 @@ class TerminalTarget:
         while row := await _receive(self._reader):
             if "output" in row:
                 self._connection.output(str(row["stream"]), str(row["output"]))
+                if (room := self._connection.room()) is not None:
+                    await room
                 continue
             end = self._others.get(row["pid"]) if "pid" in row else self._end
             if end is not None and not end.done():

@@ -22,15 +22,18 @@ _INTERPRETER_NAMES = ("python", "pypy")
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: exactly one of the first three; ``python`` None means the usual interpreter."""
+    """What to run: exactly one of the first three; ``python`` None means the usual interpreter.
+
+    ``shell_arguments`` is ``args`` as one text, where the configuration has it so: a terminal's shell may expand it.
+    """
 
     script: str | None = None
     module: str | None = None
     code: str | None = None
     args: tuple[str, ...] = ()
-    shell_arguments: str | None = None
     python: str | None = None
     flags: tuple[str, ...] = ()
+    shell_arguments: str | None = None
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,8 @@ class Offer:
                 "there is no program here to attach to",
                 "give processId, or start the server with a program: dualdbg dap --listen PORT SCRIPT",
             )
+        if self.program_done:
+            raise WrongState("the server's program has ended", "start the server again")
         if self.taken:
             raise WrongState("another client debugs this program", "end that session first")
         self.taken = True

@@ -93,6 +93,8 @@ async def serve_socket(
     async def let_run(program: StartedTarget) -> None:
         """Nobody debugs the program; wait for its end, unless it is attached to again: then that client sees it."""
         exit = await program.wait()
+        if offer.running is not program:  # it was ended to be started again
+            return
         offer.program_done = True
         if not offer.taken:
             offer.exit_code = exit_code(exit.code, exit.signal)

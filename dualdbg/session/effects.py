@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 from ..backends.native import Move
@@ -121,7 +121,7 @@ class Post:
     request: PythonRequest[Any]
     departure: int | None = None
     pause: bool = False
-    answered: Answered | None = None
+    answered: Answered | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,9 @@ class NewProgram:
         if is_interpreter:
             self._breakpoints.hold_back()
         await self._breakpoints.program_replaced()
-        name = " ".join(_shortened(command_of(pid))) or path
+        name = path
         try:
+            name = " ".join(_shortened(command_of(pid))) or path
             self._check(pid, path)
             await self._arrange(pid, is_interpreter)
         except (DualdbgError, OSError) as error:
@@ -117,9 +118,8 @@ class NewProgram:
             self._breakpoints.python_impossible(why)
             await self._breakpoints.release()
             told = f"the program replaced itself with another (exec), {name}: {why}"
-            level = (
-                "info" if isinstance(error, NoPython) else "warning"
-            )  # it may be a shell on the way to one
+            # It may be a shell on the way to one.
+            level = "info" if isinstance(error, NoPython) else "warning"
             self._loop.tell(Notice(level, told, "native debugging goes on"))
             return
         self._loop.tell(Notice("info", f"the program replaced itself with another (exec), {name}"))
@@ -188,9 +188,9 @@ class NewProgram:
                 )
                 return
             await self._connect(meeting)
-        except DualdbgError:
+        except DualdbgError as error:
             if not (replaced.is_set() or self._loop.ended.is_set()):
-                raise
+                await self._alone(error.message)
         finally:
             for end in ends:
                 end.cancel()

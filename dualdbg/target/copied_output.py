@@ -6,9 +6,11 @@ import asyncio
 import codecs
 import contextlib
 import os
+import select
 from collections.abc import Awaitable, Callable
 
-_CHUNK = 1 << 16  # bytes; the size of a pipe (pipe(7))
+_PIPE = 1 << 16  # bytes that a pipe holds (pipe(7))
+_CHUNK = 1 << 13  # bytes; what they become in JSON is a line that the listener reads whole
 _STREAMS = {"stdout": 1, "stderr": 2}
 
 
@@ -28,6 +30,7 @@ class CopiedOutput:
             self._read_ends[name], self.write_ends[name] = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(self._read_ends[name], False)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._finishing = False
 
     def begin(self) -> None:
         """The program has its ends: ours are closed, and what it writes is read."""
@@ -35,11 +38,16 @@ class CopiedOutput:
         for name in self._read_ends:
             self._wait_for(name)
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         """Tell what was written until now. A child of the program that still writes gets SIGPIPE after that."""
+        self._finishing = True
+        await asyncio.gather(*self._tasks)
         for name in list(self._read_ends):
-            while self._read(name):
-                pass
+            for _ in range(_PIPE // _CHUNK):
+                data = self._take(name)
+                if not data:
+                    break
+                await self._pass_on(name, data)
         self.close()
 
     def close(self) -> None:
@@ -52,40 +60,50 @@ class CopiedOutput:
         self._close(self._read_ends)
 
     def _wait_for(self, name: str) -> None:
-        if name in self._read_ends:
+        if name in self._read_ends and not self._finishing:
             asyncio.get_running_loop().add_reader(self._read_ends[name], self._ready, name)
 
     def _ready(self, name: str) -> None:
         asyncio.get_running_loop().remove_reader(self._read_ends[name])
-        if self._read(name):
-            task = asyncio.create_task(self._go_on(name))
+        data = self._take(name)
+        if data:
+            task = asyncio.create_task(self._go_on(name, data))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _go_on(self, name: str) -> None:
+    async def _go_on(self, name: str, data: bytes) -> None:
+        await self._pass_on(name, data)
         with contextlib.suppress(OSError):  # the listener is gone: the terminal still shows it
             await self._room()
         self._wait_for(name)
 
-    def _read(self, name: str) -> bool:
-        """Show and tell one piece; False where nothing more was there."""
+    def _take(self, name: str) -> bytes:
+        """One piece; nothing where nothing more is there."""
         try:
-            data = os.read(self._read_ends[name], _CHUNK)
+            return os.read(self._read_ends[name], _CHUNK)
         except BlockingIOError:
-            return False
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[os.write(_STREAMS[name], rest) :]
-        except OSError:
-            pass  # the terminal was closed, which ends the program in its own way
-        text = self._decoders[name].decode(data, final=not data)
+            return b""
+
+    async def _pass_on(self, name: str, data: bytes) -> None:
+        """Show and tell a piece. A terminal may make us wait, by Ctrl-S: orders of the session are obeyed meanwhile."""
+        await asyncio.get_running_loop().run_in_executor(None, _show, _STREAMS[name], data)
+        text = self._decoders[name].decode(data)
         if text:
             self._tell(name, text)
-        return bool(data)
 
     @staticmethod
     def _close(descriptors: dict[str, int]) -> None:
         for descriptor in descriptors.values():
             os.close(descriptor)
         descriptors.clear()
+
+
+def _show(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(descriptor, rest) :]
+        except BlockingIOError:  # the program has set that for the terminal, which it shares with us
+            select.select([], [descriptor], [])
+        except OSError:
+            return  # the terminal was closed, which ends the program in its own way

@@ -73,7 +73,7 @@ async def run(path: str, token: str, words: list[str]) -> int:
     obeying = asyncio.create_task(_obey(reader, writer, target))
     exit = await target.wait()
     if copied is not None:
-        copied.finish()
+        await copied.finish()
     _send(writer, {"code": exit.code, "signal": exit.signal})
     try:
         await writer.drain()
@@ -121,7 +121,8 @@ def _tell(writer: asyncio.StreamWriter, stream: str, text: str) -> None:
 
 
 def _send(writer: asyncio.StreamWriter, row: dict[str, Any]) -> None:
-    writer.write(json.dumps(row).encode() + b"\n")
+    if not writer.is_closing():
+        writer.write(json.dumps(row).encode() + b"\n")
 
 
 if __name__ == "__main__":

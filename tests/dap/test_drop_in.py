@@ -324,3 +324,63 @@ def test_a_breakpoint_in_a_template(client: Client, program: Write, tmp_path: Pa
     assert client.scope(rows[0])["n"]["value"] == "7"
     client.go("continue", stop["threadId"])
     assert finish(client) == 0
+
+
+def test_much_output_of_a_terminal_at_once(
+    client: Client, program: Write, terminals: Terminals, tmp_path: Path
+) -> None:
+    path = program("import os\nos.write(1, b'x' * 300_000)\nprint('end')\n")
+    asked = {"program": str(path), "console": "integratedTerminal", "redirectOutput": True}
+    client.start(asked)
+    terminals.read_until(b"end")
+    assert finish(client) == 0
+    assert client.output.count("x") >= 300_000 and client.output.endswith("end\n")
+
+
+def test_a_library_that_brings_a_name_does_not_make_the_program_wait(
+    client: Client, program: Write, native_samples: Path
+) -> None:
+    """gdb holds it meanwhile, and debugpy is mute: nothing is waited for."""
+    path = program(
+        f"import sys, time\nsys.path.insert(0, {str(native_samples)!r})\nbegan = time.monotonic()\n"
+        "import sample_pybind\nprint('import took', time.monotonic() - began, flush=True)\nsample_pybind.add(1, 2)\n"
+    )
+    client.start({"program": str(path)}, functions=["PyInit_sample_pybind", "no_such_name"])
+    client.go("continue", client.stopped(reason="function breakpoint")["threadId"])
+    assert finish(client) == 0
+    assert float(client.wait_output(r"import took ([\d.]+)")[1]) < SECONDS_OF_DEBUGPY
+
+
+SECONDS_OF_DEBUGPY = 15.0  # it would be waited for 20 s
+
+
+def test_a_condition_for_the_python_function_of_a_name_is_not_one_for_the_native_one(
+    client: Client, program: Write
+) -> None:
+    path = program(
+        "import ctypes\nlibc = ctypes.CDLL(None)\ndef labs(n):\n    return n\n"
+        "libc.labs(2)\nlabs(1)\nlibc.labs(2)\nlabs(None)\nlabs(3)\n"
+    )
+    wanted = {"name": "labs", "condition": "n is not None and n >= 0"}
+    client.start({"program": str(path)}, functions=[wanted])
+    for value in ("1", "3"):
+        stop = client.stopped(reason="function breakpoint")
+        assert client.scope(client.stack(stop["threadId"])[0])["n"]["value"] == value
+        client.go("continue", stop["threadId"])
+    assert finish(client) == 0
+
+
+def test_a_function_is_looked_for_anew_in_the_program_after_exec(client: Client, program: Write) -> None:
+    second = program("\n\n\ndef main():\n    return 1\nmain()\n", "second.py")
+    path = program(
+        f"import os, sys\ndef main():\n    os.execv(sys.executable, ['python', {str(second)!r}])\nmain()\n"
+    )
+    client.start({"program": str(path)}, functions=["main"])
+    lines = []
+    for _ in range(2):
+        stop = client.stopped(reason="function breakpoint")
+        frame = client.stack(stop["threadId"])[0]
+        lines.append((Path(frame["source"]["path"]).name, frame["line"]))
+        client.go("continue", stop["threadId"])
+    assert lines == [("program.py", 2), ("second.py", 4)]
+    assert finish(client) == 0

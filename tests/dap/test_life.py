@@ -455,6 +455,28 @@ def test_a_program_that_nobody_debugs_any_more_ends_with_the_server(program: Wri
     gone(pid)
 
 
+@pytest.mark.parametrize("by", ["disconnect", "restart"])
+def test_a_program_that_was_attached_to_again_begins_again(program: Write, tmp_path: Path, by: str) -> None:
+    path = program(ROUNDS.format(end=str(tmp_path / "end")))
+    server = Server(str(path))
+    client = attached(server, {})
+    first = process_id(client)
+    client.request("disconnect")
+    client.wait_end()
+    client = attached(server, {path: [5]})
+    client.stopped()
+    if by == "restart":
+        client.request("restart")
+    else:
+        client.request("disconnect", {"restart": True})
+        client.wait_end()
+        client = attached(server, {path: [5]})
+    client.stopped(reason="breakpoint")
+    gone(first)
+    client.request("disconnect", {"terminateDebuggee": True})
+    assert server.process.wait(60) == 128 + signal.SIGKILL
+
+
 @pytest.mark.parametrize("how", ["terminate", "disconnect"])
 def test_the_servers_program_is_ended_where_the_client_says_so(
     program: Write, tmp_path: Path, how: str

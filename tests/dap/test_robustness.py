@@ -179,7 +179,7 @@ def test_requests_while_it_runs(client: Client, program: Write) -> None:
     thread = client.request("threads")["threads"][0]["id"]
     for command in ("stackTrace", "continue", "next", "stepIn", "stepOut", "exceptionInfo"):
         assert "running" in client.refused(command, {"threadId": thread}), command
-    assert "running" in client.refused("evaluate", {"expression": "1"})
+    assert client.request("evaluate", {"expression": "1"})["result"] == "1"
     client.go("pause", thread)
     client.stopped(reason="pause")
 
@@ -206,7 +206,7 @@ main()
     python = next(frame for frame in client.stack(thread) if frame["name"] == "main")
     assert client.request("stepInTargets", {"frameId": python["id"]}) == {"targets": []}
     assert client.request("gotoTargets", {"source": {"path": str(path)}, "line": 8})["targets"] == []
-    assert "only a Python stop" in client.refused("goto", {"threadId": thread, "targetId": 1})
+    assert "no goto target" in client.refused("goto", {"threadId": thread, "targetId": 1})
     asked = {"expression": "x", "value": "1", "frameId": python["id"]}
     assert "gdb holds the target" in client.refused("setExpression", asked)
     assert client.set_lines(path, [8])  # kept until debugpy can be told

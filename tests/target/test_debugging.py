@@ -269,7 +269,7 @@ def test_without_the_token_nothing_is_answered(script: Path) -> None:
         server = await asyncio.start_server(lambda *streams: arrived.put_nowait(streams), "127.0.0.1", 0)
         target = await spawn(piped(sys.executable, script), Meeting(server.sockets[0].getsockname()[:2]))
         reader, writer = await arrived.get()
-        assert set(json.loads(await reader.readline())) == {"token"}, "it says first who it is"
+        assert set(json.loads(await reader.readline())) == {"token", "pid"}, "it says first who it is"
         client = Client(target, reader, writer)
         for command in ("initialize", "attach", "configurationDone"):
             assert (await client.request(command, adapterID="x"))["success"] is False

@@ -76,7 +76,7 @@ def _configuration(given: argparse.Namespace, program: Program) -> Configuration
     from ...dap.configuration import Program as Wanted
 
     return Configuration(
-        program=Wanted(program.script, program.module, program.code, program.args, given.python),
+        program=Wanted(program.script, program.module, program.code, program.args, python=given.python),
         cwd=given.cwd or str(working_directory()),
         stop_on_entry=given.stop_on_entry,
         just_my_code=False if given.all_code else None,

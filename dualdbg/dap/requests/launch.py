@@ -81,8 +81,15 @@ async def start_again(adapter: Adapter, arguments: Arguments) -> None:
         raise CommandError("a child process cannot be started again", "restart the session of its program")
     if arguments.values:
         before = replace(before, configuration=read_configuration(arguments))
+    running = adapter.offer.running if adapter.took_program else None
+    if running is not None:  # this client has attached to it; it is the server that starts programs
+        before = replace(before, configuration=replace(before.configuration, process_id=None))
+        adapter.offer.running = None
     adapter.started_from = before
     await adapter.end(tell=False)
+    if running is not None:
+        running.kill()
+        await running.cleared()
     adapter.told_over = False
     adapter.debuggee.stage = Stage.STARTING
     try:

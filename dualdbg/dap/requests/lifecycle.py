@@ -57,7 +57,9 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
         adapter.plain = None
     await adapter.end()
     if again:
-        adapter.offer.taken = adapter.took_program = False  # the client comes again
+        # The client comes again, and the program begins again.
+        adapter.offer.taken = adapter.took_program = adapter.offer.program_done = False
+        adapter.offer.running = None
 
 
 @request("terminate", (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED), urgent=True)

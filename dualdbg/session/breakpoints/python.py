@@ -87,8 +87,10 @@ class PythonBreakpoints:
         mute: asyncio.Event,
         find: FindFunction,
         just_my_code: bool = True,
+        held: Callable[[], bool] = lambda: False,
     ) -> None:
         self._just_my_code = just_my_code
+        self._held = held  # whether gdb holds the target, shown or not: debugpy answers nothing then
         self._find = find
         self._python = python
         self._mute = mute
@@ -239,6 +241,14 @@ class PythonBreakpoints:
         self._wanted[id].enabled = enabled
         await self._send(self._wanted[id])
 
+    async def place_all(self) -> None:
+        """The program is another one: its functions are looked for."""
+        for wanted in list(self._wanted.values()):
+            if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION:
+                wanted.place = wanted.location = None
+                wanted.note = wanted.message = None
+                self._place(wanted, await in_thread(self._find, wanted.spec.subject))
+
     async def send_all(self) -> None:
         """debugpy is initialized and takes breakpoints: tell it all of them."""
         self._ready = True
@@ -333,9 +343,10 @@ class PythonBreakpoints:
                 self.settled_late([one.id for one in itertools.chain(*message.group)])
 
         self._post(message, settle)
-        await first_of(settled.wait(), self._mute.wait(), seconds=_DEADLINE)
+        if not self._held():
+            await first_of(settled.wait(), self._mute.wait(), seconds=_DEADLINE)
         waited = True
-        if not settled.is_set() and self._mute.is_set():
+        if not settled.is_set() and (self._mute.is_set() or self._held()):
             for wanted in itertools.chain(*message.group):
                 if wanted.state is BreakpointState.PENDING and wanted.message is None:
                     wanted.message = _LATER

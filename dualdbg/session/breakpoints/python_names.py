@@ -44,7 +44,10 @@ class PythonNames:
 
     @cached_property
     def _facts(self) -> interpreter.Interpreter:
-        return interpreter.inspect(self._what.python, self._environment, str(self._folder), cache_directory())
+        what = self._what
+        return interpreter.inspect(
+            what.python, self._environment, str(self._folder), cache_directory(), what.flags
+        )
 
     @cached_property
     def _own_folder(self) -> str:

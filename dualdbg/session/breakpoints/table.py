@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from ...backends import events as engine
-from ...errors import CommandError, SpecError
+from ...errors import CommandError, SpecError, UsageError
 from ...folders import here
 from ...in_thread import in_thread
 from ...model import (
@@ -92,6 +92,8 @@ class BreakpointTable:
         self._rows: dict[int, Breakpoint] = {}
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
+        self._replaced = False  # the program is another one since debugpy was connected
+        self._native_hits: dict[int, int] = {}
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
 
     @property
@@ -178,16 +180,27 @@ class BreakpointTable:
             await self._native.add(id, spec)
         except SpecError as error:
             refused = error
-        namesake = python_namesake(spec)
-        if namesake is not None and id in self._rows:
-            bound = refused is not None or self._native.state(id)[0] is BreakpointState.VERIFIED
-            unseen = spec.kind is BreakpointKind.FUNCTION and not bound
-            if await self._python.add_namesake(id, namesake, also_unseen=unseen):
-                if id not in self._rows:
-                    await self._python.remove(id)
-                return
-        if refused is not None:
+        if not await self._add_namesake(id, spec) and refused is not None:
             raise refused
+
+    async def _add_namesake(self, id: int, spec: BreakpointSpec) -> bool:
+        """Stop in the Python function of the same name too. Returns whether there is one, or may be."""
+        namesake = python_namesake(spec)
+        if namesake is None or id not in self._rows:
+            return False
+        wait_for_it = spec.kind is BreakpointKind.FUNCTION and self._native.has(id)
+        try:
+            added = await self._python.add_namesake(id, namesake, also_unseen=wait_for_it)
+        except UsageError as error:  # the interpreter cannot be asked where its modules are
+            text = f"breakpoint {id}: {spec.subject} is looked for in native code alone: {error.message}"
+            self._loop.tell(Notice("info", text, error.hint))
+            return False
+        if id not in self._rows:
+            if added:
+                await self._python.remove(id)
+            return False
+        await self._forget_unseen(id)
+        return self._python.has(id)
 
     def _halves(self, id: int) -> list[_Half]:
         halves: tuple[_Half, _Half] = self._python, self._native
@@ -241,6 +254,7 @@ class BreakpointTable:
         self.get(id)
         del self._rows[id]
         self._told.pop(id, None)
+        self._native_hits.pop(id, None)
         self._ambiguous.forget(id)
         for half in self._halves(id):
             await half.remove(id)
@@ -285,12 +299,19 @@ class BreakpointTable:
         changed += await self._native.libraries_arrived(arrived)
         for id in dict.fromkeys(changed):
             if id in self._rows:
-                if self._python.is_unseen(id) and self._native.state(id)[0] is BreakpointState.VERIFIED:
-                    await self._python.remove(id)  # so the name meant this
-                self._settle(id, announce=True)
+                await self._forget_unseen(id)
+                if id in self._rows:
+                    self._settle(id, announce=True)
         for id in self._rows:
             self._tell_meanings(id, arrived)
         self._tell_troubles()
+
+    async def _forget_unseen(self, id: int) -> None:
+        """A name of which Python knows nothing, and which is found natively by now, meant that."""
+        if self._native.has(id) and self._python.is_unseen(id):
+            state, _, message = self._native.state(id)
+            if state is BreakpointState.VERIFIED or message is not None:
+                await self._python.remove(id)
 
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
@@ -327,6 +348,7 @@ class BreakpointTable:
         ``folders`` are further ones where a bare file name is looked for.
         """
         self._python.program_replaced(folders)
+        self._replaced = True
 
     async def program_replaced(self) -> None:
         """The process runs another program (exec): natively nothing is bound but what is found in the new one."""
@@ -349,6 +371,12 @@ class BreakpointTable:
 
     async def python_connected(self) -> None:
         """debugpy takes breakpoints from now on."""
+        if self._replaced:
+            self._replaced = False
+            await self._python.place_all()
+            for row in self.all():
+                if not self._python.has(row.id):
+                    await self._add_namesake(row.id, row.spec)
         await self._python.send_all()
         for row in self.all():
             if self._python.has(row.id):
@@ -436,17 +464,31 @@ class BreakpointTable:
         if id not in self._rows:
             return
         before = await self._native.points.hits_before(id)
-        if id in self._rows and before > self._rows[id].hit_count:
-            self._rows[id] = replace(self._rows[id], hit_count=before)
+        if id in self._rows and before > self._native_hits.get(id, 0):
+            self._count(id, before - self._native_hits.get(id, 0))
 
     def count_hit(self, id: int) -> bool:
         """Count a native hit. Returns whether the spec's ``hits`` or hit condition let it stop; False for no row."""
         if id not in self._rows:
             return False
-        row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + 1)
+        row = self._count(id, 1)
+        hits = self._native_hits[id]  # debugpy counts those in Python
         if row.spec.hit_condition is not None:
-            return hit_counts(row.spec.hit_condition, row.hit_count)
-        return row.spec.hits is None or row.hit_count >= row.spec.hits
+            return hit_counts(row.spec.hit_condition, hits)
+        return row.spec.hits is None or hits >= row.spec.hits
+
+    def _count(self, id: int, more: int) -> Breakpoint:
+        self._native_hits[id] = self._native_hits.get(id, 0) + more
+        row = self._rows[id] = replace(self._rows[id], hit_count=self._rows[id].hit_count + more)
+        return row
+
+    async def native_condition_failed(self, id: int) -> bool:
+        """Its condition has no value natively, and is not looked at there again. Returns whether Python still does."""
+        if not self._python.has(id):
+            await self.enable(id, False)
+            return False
+        await self._native.enable(id, False)
+        return True
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
@@ -465,7 +507,7 @@ class BreakpointTable:
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
         said = [half.state(id) for half in self._halves(id)]
-        state = next(one for one in _BEST_FIRST if any(one is each for each, _, _ in said))
+        state = next((one for one in _BEST_FIRST if any(one is each for each, _, _ in said)), row.state)
         locations = tuple(location for _, here, _ in said for location in here)
         message = next((text for each, _, text in said if each is state and text), None)
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)

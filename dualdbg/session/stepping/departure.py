@@ -144,7 +144,8 @@ class PythonDeparture:
             refused.extend([error] if error is not None else [])
             answered.set()
 
-        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step, hear)
+        listener = hear if plan.may_be_refused else None
+        await self._loop.ask(leave_in_python, plan.request, plan.thread, plan.target, plan.step, listener)
         if plan.may_be_refused:
             await first_of(answered.wait(), self._loop.native_held.wait(), self._loop.ended.wait())
         for error in refused:

@@ -80,7 +80,9 @@ class NativeHits:
                     if not await self._native.condition_holds(thread, spec.condition):
                         continue
                 except CommandError as error:
-                    description = await self._condition_failed(id, spec.condition, error)
+                    if await table.native_condition_failed(id):
+                        continue  # it is meant for the Python function of that name
+                    description = condition_failed(id, spec.condition, error.message)
                     hit.append(id)
                     continue
             if spec.kind in (BreakpointKind.THROW, BreakpointKind.CATCH):
@@ -121,11 +123,6 @@ class NativeHits:
             return False
         stack = await self._inspector.stack_while_held(tid)
         return is_our_call(list(stack.frames), self._inspector.reader.rules)
-
-    async def _condition_failed(self, id: int, condition: str, error: CommandError) -> str:
-        """A condition without a value stops once and says why. The breakpoint is off then."""
-        await self._breakpoints.enable(id, False)
-        return condition_failed(id, condition, error.message)
 
     async def _tid(self, event: engine.NativeStopped) -> int:
         """The OS thread id of the thread of a stop, which gdb may not have known before."""
