@@ -65,6 +65,8 @@ class OutputPipes:
         if room is not None:
             asyncio.get_running_loop().remove_reader(descriptor)
             task = asyncio.create_task(self._go_on(descriptor, room))
+            # A task that is cancelled before it begins does not close what it was to await.
+            task.add_done_callback(lambda _: room.close())
             self._waiting.add(task)
             task.add_done_callback(self._waiting.discard)
 

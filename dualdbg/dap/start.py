@@ -179,11 +179,6 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     except BaseException:
         streams.close()
         raise
-    streams.begun()
-    if what.native is not None:
-        await in_thread(target.let_go)
-    adapter.debuggee.name = _title(what)
-    adapter.pump.process_began(target.pid)
 
     async def end() -> None:
         if adapter.plain is not None:  # else it was let go of
@@ -200,6 +195,11 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
 
     adapter.end_session = end
     adapter.plain = target
+    streams.begun()
+    if what.native is not None:
+        await in_thread(target.let_go)
+    adapter.debuggee.name = _title(what)
+    adapter.pump.process_began(target.pid)
     adapter.background(watch())
 
 
