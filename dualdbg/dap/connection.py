@@ -27,9 +27,8 @@ _MAXIMUM_BEFORE_ADMISSION = 1 << 20
 _ENOUGH = 1 << 20
 _OUTPUT_BOUND = 8 << 20
 _CLIENT_BOUND = 64 << 20
-_STALLED = patient(
-    5.0
-)  # seconds without a byte read, after which the program does not wait for the client any more
+# Seconds without a byte read, after which the program does not wait for the client any more.
+_STALLED = patient(5.0)
 
 
 class Connection:

@@ -175,9 +175,8 @@ class NewProgram:
         try:
             deadline = _CALL_DEADLINE if is_interpreter else None
             while not (await asyncio.wait(waits, timeout=deadline, return_when=asyncio.FIRST_COMPLETED))[0]:
-                if (
-                    self._loop.state.phase is not State.NATIVE_STOPPED
-                ):  # a user who paused it may take their time
+                # A user who paused it may take their time.
+                if self._loop.state.phase is not State.NATIVE_STOPPED:
                     await self._alone(f"its Python has not called within {_CALL_DEADLINE:g} s")
                     return
             if any(end.done() for end in ends):

@@ -18,9 +18,8 @@ _ARGUMENTS = {"i386:x86-64": ("rdi", "rsi"), "aarch64": ("x0", "x1")}
 _WITH_TEXT_POINTER = ("St13runtime_error", "St11logic_error")
 # c10/util/Exception.h: its first member is std::string msg_, whose first word points to the characters.
 _WITH_STRING = ("N3c105ErrorE",)
-_OF_LIBSTDCXX = int.from_bytes(
-    b"GNUCC++\0", "big"
-)  # the class of its exceptions; 1 in the last byte: a dependent one
+# The class of libstdc++'s exceptions; 1 in the last byte: a dependent one.
+_OF_LIBSTDCXX = int.from_bytes(b"GNUCC++\0", "big")
 _HEADER, _BEFORE_HEADER = 32, 80  # the sizes of _Unwind_Exception, and of __cxa_exception before it
 _BUILT_IN = re.compile(r"[a-z]$")  # no class has such a base
 _MANGLED = re.compile(r"\*?[A-Z0-9][A-Za-z0-9_]*$")

@@ -52,15 +52,13 @@ class _Wanted:
     # All numbers that debugpy has given it: it numbers anew each time, and a stop may have waited its turn since.
     debugpy_ids: set[int] = field(default_factory=set)
     place: FunctionDefinition | None = None  # where the function of a function breakpoint is
-    elsewhere: str | None = (
-        None  # a file that has a function of this bare name, where it is not told which is meant
-    )
+    # A file that has a function of this bare name, where it is not told which is meant.
+    elsewhere: str | None = None
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
     known: bool = True  # there is something that it will stop at, once that is called
-    line: int | None = (
-        None  # where debugpy is told to stop; the spec's line, or the one to which debugpy moved it
-    )
+    # Where debugpy is told to stop: the spec's line, or the one to which debugpy moved it.
+    line: int | None = None
 
 
 @dataclass(frozen=True)

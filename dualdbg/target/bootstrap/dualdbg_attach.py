@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 BOOTSTRAP_NAME = "_dualdbg_bootstrap"
 CLASS_NAME = "dualdbg_original_PyDB"  # the attribute that keeps pydevd's own class, from the first attach on
 MADE_OF = "dualdbg_made_of"  # the attribute that says which dualdbg has brought this pydevd
-HOOK = (
-    "dualdbg_breakpointhook"  # the attribute with what breakpoint() does while we are there, and afterwards
-)
+# The attribute with what breakpoint() does while we are there, and afterwards.
+HOOK = "dualdbg_breakpointhook"
 SWITCH_INTERVAL = 1e-5  # seconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
 
