@@ -40,6 +40,7 @@ _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
+_MOST_RUNS = 10  # of a target whose threads take what is pending; another event may come in between
 _END_LOOK = 0.05  # seconds between two looks whether the process that gdb attaches to has ended
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
@@ -196,6 +197,10 @@ class GdbEngine(GdbHelpers):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
+        for _ in range(_MOST_RUNS):
+            if await self.may_let_go():
+                break
+            self.take_pending()
         await self.let_go()
         self.running = False
 

@@ -37,7 +37,6 @@ from .native import (
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
 _ANSWER_MARK = "dualdbg-answer:"
-_MOST_RUNS = 10  # of a target whose threads take what is pending; another event may come in between
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)
@@ -451,13 +450,16 @@ class GdbHelpers:
         await self._helper(shapes.nothing, "leave-on-signals")
 
     async def let_go(self) -> None:
-        """Detach from the process, which is stopped, and it gets no signal by that. It may run for a moment first."""
-        for _ in range(_MOST_RUNS):
-            if await self._helper(bool, "may-detach"):
-                break
-            # gdb's answer to a command that lets the target run comes before the command has ended.
-            self._tell("take-pending")
-        await self._helper(shapes.nothing, "detach")
+        """Detach from the process, which is stopped, and it gets no signal by that."""
+        await self._helper(shapes.nothing, "let-go")
+
+    async def may_let_go(self) -> bool:
+        """Whether no thread has a stop of gdb's to take first, for which the target has to run for a moment."""
+        return await self._helper(bool, "may-let-go")
+
+    def take_pending(self) -> None:
+        """Let the target run for that moment. gdb's answer to such a command comes before the command has ended."""
+        self._tell("take-pending")
 
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         """Let these threads wait at the system call instruction at this address while the target runs."""

@@ -79,13 +79,14 @@ def let_go() -> None:
     back by a SIGCONT (linux-nat.c, detach_one_lwp), which the program could notice. So the threads take it first.
     """
     for _ in range(_MOST_RUNS):
-        if may_detach():
+        if may_let_go():
             break
         take_pending()
-    detach()
+    if gdb.selected_inferior().pid:  # it has not ended
+        gdb.execute("detach")
 
 
-def may_detach() -> bool:
+def may_let_go() -> bool:
     """Whether no thread has a SIGSTOP to take before gdb lets go of the process."""
     unpark()
     inferior = gdb.selected_inferior()
@@ -98,12 +99,6 @@ def take_pending() -> None:
     for point in gdb.breakpoints():
         point.enabled = False
     run_until_interrupted()
-
-
-def detach() -> None:
-    """Let go of the process, unless it has ended."""
-    if gdb.selected_inferior().pid:
-        gdb.execute("detach")
 
 
 _MOST_RUNS = 10  # in each the threads take what is pending; another event may come in between
