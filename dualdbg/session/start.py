@@ -320,9 +320,7 @@ def furnish(
     )
     native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators))
     folders, mine = _source_folders(what), options.just_my_code
-    python = PythonBreakpoints(
-        debugpy, folders, session.native_held, names.find, mine, lambda: not engine.running
-    )
+    python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
     origins = ThrowOrigins(loop, engine, inspector, native)
     breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)

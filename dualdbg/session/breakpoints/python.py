@@ -85,10 +85,8 @@ class PythonBreakpoints:
         mute: asyncio.Event,
         find: FindFunction,
         just_my_code: bool = True,
-        held: Callable[[], bool] = lambda: False,
     ) -> None:
         self._just_my_code = just_my_code
-        self._held = held  # whether gdb holds the target, shown or not: debugpy answers nothing then
         self._find = find
         self._python = python
         self._mute = mute
@@ -230,9 +228,9 @@ class PythonBreakpoints:
         self._wanted[id].state = BreakpointState.REJECTED
         self._wanted[id].message = message
 
-    async def remove(self, id: int) -> None:
-        """Remove a breakpoint, and tell debugpy."""
-        await self._send(self._wanted.pop(id))
+    async def remove(self, id: int, wait: bool = True) -> None:
+        """Remove a breakpoint, and tell debugpy, which answers nothing while gdb holds the target: ``wait`` for it."""
+        await self._send(self._wanted.pop(id), wait)
 
     async def enable(self, id: int, enabled: bool) -> None:
         """Switch a breakpoint on or off, and tell debugpy."""
@@ -317,13 +315,13 @@ class PythonBreakpoints:
                 return str(candidate.resolve())
         return None
 
-    async def _send(self, changed: _Wanted) -> None:
+    async def _send(self, changed: _Wanted, wait: bool = True) -> None:
         """Tell debugpy. It is mute while gdb holds the target, and reads the message when that runs again."""
         if not (self._ready and self._python.connected):
             return
         message = _MESSAGES[changed.spec.kind](self, changed)
         if message is not None:
-            await self._tell(message)
+            await self._tell(message, wait)
 
     async def set_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
         """An editor's own choice of exceptions: filters (raised, uncaught, userUnhandled) and ExceptionOptions."""
@@ -331,7 +329,7 @@ class PythonBreakpoints:
         if self._ready and self._python.connected:
             await self._tell(self._exceptions())
 
-    async def _tell(self, message: _Message) -> None:
+    async def _tell(self, message: _Message, wait: bool = True) -> None:
         settled = asyncio.Event()
         waited = False
 
@@ -341,10 +339,10 @@ class PythonBreakpoints:
                 self.settled_late([one.id for one in itertools.chain(*message.group)])
 
         self._post(message, settle)
-        if not self._held():
+        if wait:
             await first_of(settled.wait(), self._mute.wait(), seconds=_DEADLINE)
         waited = True
-        if not settled.is_set() and (self._mute.is_set() or self._held()):
+        if not settled.is_set() and self._mute.is_set():
             for wanted in itertools.chain(*message.group):
                 if wanted.state is BreakpointState.PENDING and wanted.message is None:
                     wanted.message = _LATER

@@ -256,8 +256,12 @@ class BreakpointTable:
         self._told.pop(id, None)
         self._native_hits.pop(id, None)
         self._ambiguous.forget(id)
-        for half in self._halves(id):
-            await half.remove(id)
+        # What has both halves may be removed at a native hit, where debugpy is mute.
+        both = len(self._halves(id)) > 1
+        if self._python.has(id):
+            await self._python.remove(id, wait=not both)
+        if self._native.has(id):
+            await self._native.remove(id)
         await self._watch_throws()
 
     async def enable(self, id: int, enabled: bool) -> None:
@@ -311,7 +315,7 @@ class BreakpointTable:
         if self._native.has(id) and self._python.is_unseen(id):
             state, _, message = self._native.state(id)
             if state is BreakpointState.VERIFIED or message is not None:
-                await self._python.remove(id)
+                await self._python.remove(id, wait=False)
 
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
