@@ -222,7 +222,7 @@ def dap_session(seed: int, number: int, folder: str, keep: Path | None) -> Figur
     from samples.native.build import build
     from tests.dap.client import connect
     from tests.dap.fuzz import PROGRAM, Fuzzer
-    from tests.dap.test_life import Server
+    from tests.dap.server import Server
 
     figures = Figures("DAP messages")
     here = Path(folder) / f"dap-{seed}-{number}"

@@ -123,7 +123,6 @@ class DebugpyEngine:
         self._on_event = on_event
         self._pending: PendingRequests[dap.Message] = PendingRequests(self.name)
         self._writer: asyncio.StreamWriter | None = None
-        self._connected = asyncio.Event()
         self._initialized = asyncio.Event()
         self._hung_up = asyncio.Event()
         self._closing = False
@@ -138,10 +137,6 @@ class DebugpyEngine:
         """Whether the connection stands."""
         return self._writer is not None and not self._writer.is_closing()
 
-    async def wait_connected(self) -> None:
-        """Return when debugpy has connected. There is no limit of time."""
-        await self._connected.wait()
-
     def renew(self) -> None:
         """The program has replaced itself with another: what was connected was the earlier one's, and is gone.
 
@@ -152,7 +147,6 @@ class DebugpyEngine:
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
-        self._connected.clear()
         self._initialized.clear()
         self._hung_up = asyncio.Event()
         self.process_id = self.python_version = None
@@ -293,7 +287,6 @@ class DebugpyEngine:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Read what the target says, until one side hangs up. The target has proved before who it is."""
         self._writer = writer
-        self._connected.set()
         pending, hung_up = self._pending, self._hung_up
         decoder = dap.Decoder()
         detail = "it closed the connection"

@@ -20,6 +20,7 @@ from .offer import Offer
 from .presentation import bodies
 from .presentation.breakpoints import BreakpointBook
 from .presentation.events import Pump
+from .presentation.module_news import ModuleNews
 from .presentation.prompt import Prompt
 from .presentation.sources import SourceBook
 from .presentation.values import Values
@@ -56,7 +57,7 @@ class Adapter:
         self.launched = False
         self.children: Children | None = None  # the child processes of the program, where they are followed
         self.took_program = False  # the program is the one that the server was started with
-        self.told_modules: set[int | str] = set()
+        self.module_news = ModuleNews()
         self.told_over = False  # the client knows that the target is gone
         self.ending = False  # we end the program, so its end is not reported
         self.started_from: StartedFrom | None = None
@@ -84,6 +85,7 @@ class Adapter:
     def begin(self, session: Session, events: asyncio.Queue[Event] | None = None) -> None:
         """A session begins. Nothing has happened in it yet, or ``events`` has everything that has."""
         self.ending = False
+        self.module_news = ModuleNews()
         self.debuggee.begin(session)
         self.pump.follow(session, events)
 

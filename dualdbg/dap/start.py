@@ -12,11 +12,14 @@ from ..errors import PermissionRefused, TargetError, UsageError
 from ..folders import expanded, here
 from ..in_thread import in_thread
 from ..model import State
+from ..patience import patient
 from ..session import configured
+from ..session.attach.python_control import PythonControl
 from ..session.attaching import attach
 from ..session.inferiors import Group
 from ..session.session import Session
 from ..session.start import Options, launch
+from ..source_files import read_regular
 from ..symbols.cache import cache_directory
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
@@ -24,9 +27,13 @@ from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.permission import ScopeRefused
 from ..target.scope import Lowering, announcement, command_to_set, in_the_way
+from ..waiting import first_of
 from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
 from .streams import Streams
+
+# Seconds for debugpy to come into a process that can run it at once; it comes later all the same.
+_PYTHON_CONTROL = patient(10.0)
 
 
 async def start(
@@ -114,14 +121,17 @@ async def start(
 async def start_attached(
     adapter: Adapter, wanted: Configuration, configure: Callable[[Session], Awaitable[None]]
 ) -> None:
-    """Attach to the process of a configuration; gdb holds it while ``configure`` is awaited, then it runs on.
+    """Attach to the process of a configuration, which runs on; with ``stopOnEntry`` it stays stopped.
 
-    With ``stopOnEntry`` it stays stopped. Raises DualdbgError when it cannot be attached to; it runs on then.
+    Where Python control comes as soon as the process runs, it does so while ``configure`` is awaited: breakpoints in
+    Python are answered by debugpy then. Else gdb holds it until then. Raises DualdbgError when it cannot be attached
+    to; it runs on then.
     """
     pid = wanted.process_id
     assert pid is not None
     operators = await in_thread(operators_of, pid)
     lowering = await _lowering(adapter, pid) if wanted.fix_ptrace else None
+    runs_on = False
 
     def subscribe(session: Session) -> None:
         adapter.debuggee.name = _name_of(pid)
@@ -129,13 +139,23 @@ async def start_attached(
         adapter.begin(session)
         adapter.pump.first_stop_is_ours = not wanted.stop_on_entry
 
+    async def configure_in_python(session: Session, control: PythonControl) -> None:
+        nonlocal runs_on
+        # What the configuration has asked for may stop it as soon as it runs, which a client is to hear in its order.
+        if control.comes_once_it_runs and not wanted.stop_on_entry and not wanted.breakpoints:
+            adapter.pump.first_stop_is_ours = False
+            runs_on = True
+            await _go_on(adapter, session)
+            await first_of(control.settled.wait(), session.ended.wait(), seconds=_PYTHON_CONTROL)
+        await configure(session)
+
     try:
         session = await attach(
             pid,
             session_options(wanted, adapter.offer.log_dir),
             operators,
             subscribe=subscribe,
-            configure=configure,
+            configure=configure_in_python,
             lowering=lowering,
         )
     except BaseException as error:
@@ -149,9 +169,14 @@ async def start_attached(
         await adapter.caught_up()
 
     adapter.end_session = end
-    if not wanted.stop_on_entry and session.state is State.NATIVE_STOPPED:
-        adapter.pump.implied.add(session.epoch + 1)
-        await session.resume()
+    if not (wanted.stop_on_entry or runs_on) and session.state is State.NATIVE_STOPPED:
+        await _go_on(adapter, session)
+
+
+async def _go_on(adapter: Adapter, session: Session) -> None:
+    """Let the process run, of which the client was not told that it was stopped."""
+    adapter.pump.implied.add(session.epoch + 1)
+    await session.resume()
 
 
 async def _lowering(adapter: Adapter, pid: int) -> Lowering | None:
@@ -252,8 +277,7 @@ def _prepare_native(
 def _is_machine_code(path: str) -> bool:
     """Whether the file is a program that the kernel runs by itself, and no interpreter of Python."""
     try:
-        with open(path, "rb") as file:
-            return file.read(4) == b"\x7fELF"
+        return read_regular(path, 4) == b"\x7fELF"
     except OSError:
         return False  # whoever runs it says why it cannot be read
 

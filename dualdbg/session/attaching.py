@@ -69,14 +69,15 @@ async def attach(
     operators: OperatorTable | None = None,
     started: float | None = None,
     subscribe: Callable[[Session], None] | None = None,
-    configure: Callable[[Session], Awaitable[None]] | None = None,
+    configure: Callable[[Session, PythonControl], Awaitable[None]] | None = None,
     lowering: Lowering | None = None,
 ) -> Session:
     """A session on process ``pid``, which gdb has stopped. The process runs on when the session is left.
 
     ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited while gdb holds
-    the process and before the stop is told. ``lowering`` lowers ptrace_scope until gdb has the process, and is closed
-    then. Raises PermissionRefused, TargetGone, TargetError or EngineError; the process runs on then.
+    the process and before the stop is told; where it lets the process run, the stop is not told. ``lowering`` lowers
+    ptrace_scope until gdb has the process, and is closed then. Raises PermissionRefused, TargetGone, TargetError or
+    EngineError; the process runs on then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -134,9 +135,10 @@ async def attach(
         for text in options.breakpoints:
             await session.breakpoints.add(text)
         await _first_stop(session)
+        epoch = session.epoch
         if configure is not None:
-            await configure(session)
-        await session.loop.ask(tell_attached)
+            await configure(session, control)
+        await session.loop.ask(tell_attached, epoch)
     except BaseException:
         control.close()
         await to_its_end(session.close())

@@ -120,7 +120,7 @@ async def _show(session: CoreSession, captured: Captured, how: str) -> None:
     frame = visible[first] if visible else None
     picture = Picture(await session.inspector.thread(tid), frame, number=first)
     await session.loop.ask(attach_ready, picture, Reason.SIGNAL, how)
-    await session.loop.ask(tell_attached)
+    await session.loop.ask(tell_attached, session.epoch)
 
 
 def _version(captured: Captured) -> str | None:

@@ -47,7 +47,8 @@ from .announcement import announce_start
 from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
-from .breakpoints.table import BreakpointTable, SpecReader
+from .breakpoints.spec_reader import SpecReader
+from .breakpoints.table import BreakpointTable
 from .breakpoints.throw_origins import ThrowOrigins
 from .engine_reports import EngineReports
 from .inspect.inspector import Inspector

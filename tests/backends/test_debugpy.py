@@ -17,9 +17,15 @@ def test_a_posted_request_hears_that_the_connection_is_lost() -> None:
     async def main() -> None:
         events: list[EngineEvent] = []
         engine = DebugpyEngine(WireLog(None, "debugpy", 0.0), events.append)
-        server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
+        serving = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            serving.set()
+            await engine.serve(reader, writer)
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        await engine.wait_connected()
+        await serving.wait()
         lost = asyncio.Event()
         request = python.set_breakpoints("setExceptionBreakpoints", {"filters": ["raised"]})
         engine.post(request, heard.append, heard.append, lost.set)

@@ -26,8 +26,8 @@ from tests import rows
 from tests.support import ROOT, is_running, require, wait_until
 
 from .client import connect
+from .server import Server, gone, process_id
 from .test_children import follow, session_of
-from .test_life import Server, gone, process_id
 
 Write = Callable[..., Path]
 SECRET = "a secret of a test, long enough"

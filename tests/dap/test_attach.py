@@ -47,6 +47,14 @@ def test_breakpoints_of_both_languages(busy: subprocess.Popen[str], client: Clie
     assert busy.returncode == 0
 
 
+def test_breakpoints_in_python_are_answered_by_debugpy(busy: subprocess.Popen[str], client: Client) -> None:
+    """Where the interpreter can run code at once: as from debugpy, there is no "pending" that an event mends."""
+    answers = client.start({"processId": busy.pid}, lines={PROGRAM: [TICK]}, command="attach")
+    assert answers[str(PROGRAM)][0]["verified"]
+    client.stopped(reason="breakpoint")
+    assert client.events("breakpoint") == []
+
+
 def test_stop_at_once_and_restart_by_attaching_again(busy: subprocess.Popen[str], client: Client) -> None:
     client.start(
         {"processId": str(busy.pid), "stopOnEntry": True, "breakpoints": ["select"]}, command="attach"

@@ -14,7 +14,7 @@ from tests import rows
 from tests.support import is_running, wait_until
 
 from .client import Client, Message, StdioAdapter, connect
-from .test_life import Server, gone, process_id
+from .server import Server, gone, process_id
 
 Write = Callable[..., Path]
 
@@ -176,16 +176,22 @@ def test_a_client_that_starts_a_new_adapter_for_a_child(
     client.event("terminated")
 
 
-def test_the_end_of_the_program_ends_its_children(
-    adapter: StdioAdapter, program: Write, tmp_path: Path
-) -> None:
-    client = adapter.client
+def with_a_child(client: Client, program: Write, tmp_path: Path) -> Client:
+    """Starts a program in the client's session; its child's session is returned. Both processes wait."""
     asked = follow(client)
     client.start({"program": str(program(MAKES_A_CHILD)), "args": [str(tmp_path / "go")]})
     child, configuration = session_of(client, asked)
     child.start(configuration, command="attach")
-    pids = process_id(client), process_id(child)
     client.wait_output("begun\nbegun")
+    return child
+
+
+def test_the_end_of_the_program_ends_its_children(
+    adapter: StdioAdapter, program: Write, tmp_path: Path
+) -> None:
+    client = adapter.client
+    child = with_a_child(client, program, tmp_path)
+    pids = process_id(client), process_id(child)
     client.request("disconnect")
     client.wait_end()
     child.event("terminated")
@@ -199,12 +205,8 @@ def test_the_sessions_of_children_hear_that_the_program_is_terminated(
     client: Client, program: Write, tmp_path: Path
 ) -> None:
     """Before the client of the program disconnects: an editor closes their windows by that."""
-    asked = follow(client)
-    client.start({"program": str(program(MAKES_A_CHILD)), "args": [str(tmp_path / "go")]})
-    child, configuration = session_of(client, asked)
-    child.start(configuration, command="attach")
+    child = with_a_child(client, program, tmp_path)
     pids = process_id(client), process_id(child)
-    client.wait_output("begun\nbegun")
     client.request("terminate")
     assert child.event("exited")["exitCode"] == 128 + signal.SIGKILL
     child.event("terminated")

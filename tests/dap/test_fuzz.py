@@ -11,7 +11,7 @@ import pytest
 
 from .client import connect
 from .fuzz import PROGRAM, Fuzzer
-from .test_life import Server
+from .server import Server
 
 MESSAGES = int(os.environ.get("DUALDBG_FUZZ", "300"))
 SEED = int(os.environ.get("DUALDBG_FUZZ_SEED", "7"))

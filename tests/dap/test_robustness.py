@@ -16,7 +16,7 @@ from tests import rows
 from tests.support import wait_until
 
 from .client import Client, StdioAdapter
-from .test_life import Server, gone, process_id
+from .server import Server, gone, process_id
 
 Write = Callable[..., Path]
 

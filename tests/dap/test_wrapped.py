@@ -90,8 +90,7 @@ def test_nothing_of_it_is_left(console: str, client: Client, program: Write, ter
     tree = [psutil.Process(thread).parent(), *psutil.Process(thread).parent().children()]
     assert len(tree) == 3
     client.request("disconnect")
-    for one in tree:
-        wait_until(lambda: not is_running(one.pid), 30, f"{one} is ended")  # noqa: B023
+    wait_until(lambda: not any(is_running(one.pid) for one in tree), 30, f"{tree} are ended")
 
 
 def test_children_of_the_program_are_followed(client: Client, program: Write) -> None:

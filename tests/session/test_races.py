@@ -186,7 +186,7 @@ class Races(RuleBasedStateMachine):
             await asyncio.sleep(0.01)
             await loop.ask(keep_held, await session.halts.begin())
         await loop.ask(attach_ready, Picture(Thread(PID, "python"), None), Reason.PAUSE, "attached")
-        await loop.ask(tell_attached)
+        await loop.ask(tell_attached, loop.state.epoch)
 
     async def _watch_death(self) -> None:
         """As ``death_watch.py``, which looks into /proc."""

@@ -12,7 +12,7 @@ from ...protocol import dap_types as dap
 from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import deferred
 from ..adapter import Adapter
-from ..asked_frame import frame_or_innermost as _frame
+from ..asked_frame import frame_or_innermost, some_frame
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
 from ..presentation.formats import style_of, without_specifier
@@ -31,15 +31,13 @@ _MOST = 200  # completions are for people
 async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateResponseBody:
     expression = arguments.text("expression")
     context = arguments.text("context", None)
-    handle = await _frame(adapter, arguments)
     command = command_of(expression) if context == "repl" else None
     if command is not None:
-        return {"result": await adapter.prompt.run(command, handle), "variablesReference": 0}
-    if handle is None and adapter.session.state is State.RUNNING:
+        selected = await frame_or_innermost(adapter, arguments)
+        return {"result": await adapter.prompt.run(command, selected), "variablesReference": 0}
+    if adapter.session.state is State.RUNNING and "frameId" not in arguments:
         return await _in_python(adapter, None, expression, context, arguments)
-    if handle is None:
-        adapter.session.require_stopped()
-        raise EvaluationError("there is no frame to evaluate in", "select one")
+    handle = await some_frame(adapter, arguments)
     frame = handle.frame
     if isinstance(frame, PythonFrame) and adapter.session.state is State.NATIVE_STOPPED:
         return await _from_memory(adapter, handle, expression)
@@ -112,7 +110,7 @@ async def completions(adapter: Adapter, arguments: Arguments) -> dap.Completions
     command = command_of(written)
     if command is not None or written.strip() in [prefix.strip() for prefix in PREFIXES]:
         return {"targets": _of_prompt(adapter, written, cursor)}
-    handle = await _frame(adapter, arguments)
+    handle = await frame_or_innermost(adapter, arguments)
     if handle is None:
         return {"targets": []}
     if isinstance(handle.frame, NativeFrame):

@@ -34,7 +34,9 @@ async def exception_info(adapter: Adapter, arguments: Arguments) -> dap.Exceptio
         name, _, meaning = stop.description.partition(", ")
         return {"exceptionId": name, "description": meaning or name, "breakMode": "unhandled"}
     kind = stop.description.removeprefix("throw").strip()
-    name, what = _TOLD.match(kind).groups("")  # type: ignore[union-attr]
+    told = _TOLD.match(kind)
+    assert told is not None, "each part may be missing"
+    name, what = told.groups("")
     return {
         "exceptionId": name or "C++ exception",
         "description": what or stop.description,

@@ -84,10 +84,8 @@ async def tell_python_modules(adapter: Adapter) -> None:
         rows = await _python_modules(adapter)
     except CommandError:
         return  # it runs again
-    for row in rows:
-        if row["id"] not in adapter.told_modules:
-            adapter.told_modules.add(row["id"])
-            adapter.connection.event("module", {"reason": "new", "module": row})
+    for row in adapter.module_news.untold(rows):
+        adapter.connection.event("module", {"reason": "new", "module": row})
 
 
 @request("loadedSources", CONFIGURABLE)

@@ -43,7 +43,8 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)
     wanted = arguments.object("format").values
-    adapter.background(tell_python_modules(adapter))
+    if adapter.module_news.may_have_come(adapter.session.epoch, tid):
+        adapter.background(tell_python_modules(adapter))
     return {
         "stackFrames": [
             _body(adapter, tid, number, row, references, wanted) for number, row in enumerate(page, start)

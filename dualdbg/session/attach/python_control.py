@@ -74,6 +74,8 @@ class PythonControl:
         self._injection: Injection | None = None
         self._replaced = asyncio.Event()
         self.available = False
+        self.comes_once_it_runs = False
+        self.settled = asyncio.Event()  # it is there, or will not come
 
     async def begin(self) -> None:
         """Prepare everything while gdb holds the target, and tell the user what is still missing."""
@@ -87,6 +89,7 @@ class PythonControl:
     def _impossible(self, why: str) -> None:
         """Breakpoints that wait for Python control, and those that are still to come, are told."""
         self._breakpoints.python_impossible(f"Python control is not possible: {why}")
+        self.settled.set()
 
     async def _begin(self) -> None:
         captured, report = await self._look()
@@ -106,10 +109,12 @@ class PythonControl:
         sleeper = sleeping_safely(report, captured)
         if sleeper is not None:
             await self._call(captured, sleeper)
-            self._say("info", "Python control comes once the target runs: type continue")
+            why_not_yet = None
         else:
             await self._queue(captured, report)
-            self._say("info", _why_not_yet(report, captured))
+            why_not_yet = _why_not_yet(report, captured)
+        self.comes_once_it_runs = why_not_yet is None
+        self._say("info", why_not_yet or "Python control comes once the target runs: type continue")
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
@@ -260,6 +265,7 @@ class PythonControl:
         await self._breakpoints.python_connected()
         await python.configuration_done()
         self.available = True
+        self.settled.set()
         announce_start(self._loop, python.python_version, self._native.version)
         self._say(
             "info", "Python control is there: Python breakpoints, steps and evaluation work from now on"
@@ -276,8 +282,8 @@ def _made_of() -> str:
     return f"{version('debugpy')} {digest[:16]}"
 
 
-def _why_not_yet(report: ProcessReport, captured: Captured) -> str:
-    """What the interpreter waits for, in words."""
+def _why_not_yet(report: ProcessReport, captured: Captured) -> str | None:
+    """What the interpreter waits for, in words; None for nothing but that the target runs."""
     assert captured.python is not None
     holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
     if holder is not None and is_native(holder):
@@ -287,7 +293,7 @@ def _why_not_yet(report: ProcessReport, captured: Captured) -> str:
         )
     takers = takers_of(report, captured)
     if not takers or not all(is_native(taker) for taker in takers):
-        return "Python control comes once the target runs: type continue"
+        return None
     who, when = "the main thread is", "it returns"
     if len(takers) > 1:
         who, when = "all threads of Python are", "one of them returns"

@@ -135,8 +135,7 @@ class PythonBreakpoints:
         place = await in_thread(self._find, spec.subject)
         wanted = _Wanted(id, spec, None)
         self._place(wanted, place)
-        seen = wanted.place is not None or wanted.known
-        if not (seen or (also_unseen and "." not in spec.subject)):
+        if not (wanted.known or (also_unseen and "." not in spec.subject)):
             return False
         self._wanted[id] = wanted
         await self._send(wanted)

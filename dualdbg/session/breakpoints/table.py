@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Union
 
@@ -21,8 +21,7 @@ from ...model import (
     Notice,
 )
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.callables.native_entries import Resolved
-from ...symbols.locspec.breakpoint_spec import parse_spec, same_place
+from ...symbols.locspec.breakpoint_spec import same_place
 from ..loop import Loop
 from . import throw_origins
 from .ambiguous_names import AmbiguousNames
@@ -31,37 +30,10 @@ from .log_failures import LogFailures
 from .native import NativeBreakpoints
 from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
+from .spec_reader import SpecReader, python_namesake
 from .throw_origins import ThrowOrigins
 
 _Half = Union[NativeBreakpoints, PythonBreakpoints]
-
-
-@dataclass(frozen=True)
-class SpecReader:
-    """Turns text into specs: presets are expanded, operators are told from functions.
-
-    ``optional`` are the members of presets that a program may lack. ``nearest`` gives the names that a user may have
-    meant, ``resolve`` what a Python name stands for.
-    """
-
-    is_operator: Callable[[str], bool] | None
-    expand_preset: Callable[[str], list[str]]
-    optional: frozenset[str]
-    nearest: Callable[[BreakpointSpec], list[str]]
-    resolve: Callable[[str], Resolved]
-
-    def read(self, text: str) -> list[BreakpointSpec]:
-        """The specs that ``text`` asks for. Raises SpecError when it cannot be read."""
-        spec = parse_spec(text, self.is_operator)
-        if spec.kind is not BreakpointKind.PRESET:
-            return [spec]
-        return [parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject)]
-
-
-def condition_failed(id: int, condition: str, why: str) -> str:
-    """What a stop says of a condition that has no value."""
-    why = why.removeprefix("gdb: ").rstrip(".")
-    return f"the condition {condition!r} cannot be evaluated: {why}; breakpoint {id} is off now"
 
 
 class BreakpointTable:
@@ -301,14 +273,17 @@ class BreakpointTable:
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
-        for id in dict.fromkeys(changed):
-            if id in self._rows:
-                await self._forget_unseen(id)
-                if id in self._rows:
-                    self._settle(id, announce=True)
+        await self._settle_bound(dict.fromkeys(changed))
         for id in self._rows:
             self._tell_meanings(id, arrived)
         self._tell_troubles()
+
+    async def _settle_bound(self, ids: Iterable[int]) -> None:
+        for id in ids:
+            if id in self._rows:
+                await self._forget_unseen(id)
+            if id in self._rows:
+                self._settle(id, announce=True)
 
     async def _forget_unseen(self, id: int) -> None:
         """A name of which Python knows nothing, and which is found natively by now, meant that."""
@@ -361,8 +336,7 @@ class BreakpointTable:
         self.image.forget()
         await self._native.libraries_left()
         await self._native.libraries_arrived(self.image.refresh())
-        for id in list(self._rows):
-            self._settle(id, announce=True)
+        await self._settle_bound(list(self._rows))
         self._tell_troubles()
 
     def _settled_late(self, ids: list[int]) -> None:
@@ -523,15 +497,6 @@ class BreakpointTable:
 
 # A breakpoint of both halves is bound when one of them is.
 _BEST_FIRST = (BreakpointState.VERIFIED, BreakpointState.PENDING, BreakpointState.REJECTED)
-
-
-def python_namesake(spec: BreakpointSpec) -> BreakpointSpec | None:
-    """The spec of the Python functions that have the name of a native one. None where the name cannot be of Python."""
-    plain = (spec.namespace, spec.overload, spec.layer) == (None, None, None)
-    named = spec.kind in (BreakpointKind.FUNCTION, BreakpointKind.OPERATOR)
-    if not (named and plain and all(part.isidentifier() for part in spec.subject.split("."))):
-        return None
-    return replace(spec, kind=BreakpointKind.PYTHON_FUNCTION)
 
 
 def _other_kind(spec: BreakpointSpec) -> str:

@@ -12,8 +12,8 @@ from ...shared.libraries import is_foreign
 from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
 from ..breakpoints.cxx_exceptions import read_catch, read_throw
-from ..breakpoints.table import condition_failed
 from .facts import Met
+from .failed_conditions import condition_failed
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable

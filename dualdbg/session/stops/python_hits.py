@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
 from ..breakpoints import python_answers as answers
-from ..breakpoints.table import condition_failed
 from ..breakpoints.throw_origins import ThrowOrigins
 from ..loop import Loop
 from ..ports import AskingPython
 from .facts import Met, PythonHold
+from .failed_conditions import condition_failed
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable

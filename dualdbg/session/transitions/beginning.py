@@ -56,8 +56,8 @@ def keep_held(state: TargetState, halt: Halt) -> Effects:
     return []
 
 
-def tell_attached(state: TargetState) -> Effects:
-    """The first stop of a process that was attached to is told, unless it is over already."""
-    if state.phase is not State.NATIVE_STOPPED or state.stop is None:
+def tell_attached(state: TargetState, epoch: int) -> Effects:
+    """The first stop of a process that was attached to, which had this ``epoch``, is told unless it is over already."""
+    if state.epoch != epoch or state.phase is not State.NATIVE_STOPPED or state.stop is None:
         return []
     return state.enter(State.NATIVE_STOPPED, state.stop)

@@ -8,6 +8,7 @@ later.
 
 from __future__ import annotations
 
+import operator
 import sys
 
 TYPE_CHECKING = False
@@ -70,11 +71,11 @@ def address_of(endpoint: Any) -> Any:
     """Host and port. Raises what debugpy raises for what is none; port 0 becomes one that is free."""
     try:
         host, port = endpoint
-    except Exception:
+    except (TypeError, ValueError):
         host, port = LOOPBACK, endpoint
     try:
-        port = port.__index__()
-    except Exception:
+        port = operator.index(port)
+    except TypeError:
         raise ValueError("expected port or (host, port)") from None
     if not 0 <= port < PORTS:
         raise ValueError("invalid port number")

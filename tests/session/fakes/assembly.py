@@ -7,7 +7,8 @@ from typing import Any
 
 from dualdbg.session.breakpoints.native import NativeBreakpoints
 from dualdbg.session.breakpoints.python import PythonBreakpoints
-from dualdbg.session.breakpoints.table import BreakpointTable, SpecReader
+from dualdbg.session.breakpoints.spec_reader import SpecReader
+from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.session.inspect.inspector import Inspector
 from dualdbg.session.session import Session
