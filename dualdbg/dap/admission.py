@@ -72,7 +72,10 @@ class Gate:
                 "the child process that this session was for is gone", "start its program again"
             )
         if self._secret is None:
-            return NotAdmitted("only child processes of a program that is debugged are to be had here")
+            return NotAdmitted(
+                "only child processes of a program that is debugged are to be had here",
+                'start a session of your own: "request": "launch"',
+            )
         if shown is None:
             return NotAdmitted("this port wants a secret, and the configuration has none", _hint_for_client())
         return NotAdmitted("the secret of the configuration is not that of this port", _hint_for_client())

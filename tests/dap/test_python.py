@@ -55,6 +55,20 @@ def test_conditions(client: Client, program: Write, row: dict[str, Any], values:
     ended(client)
 
 
+@pytest.mark.parametrize(("hit", "values"), [("2", [1]), (">= 9", [8, 9]), ("% 5", [4, 9])], ids=str)
+def test_a_function_counts_its_hits_as_a_line_does(
+    client: Client, program: Write, hit: str, values: list[int]
+) -> None:
+    """debugpy passes over the hitCondition of a function."""
+    path = program("def work(number):\n    return number\nfor i in range(10):\n    work(i)\n")
+    client.start({"program": str(path)}, functions=[{"name": "work", "hitCondition": hit}])
+    for value in values:
+        thread = client.stopped(reason="function breakpoint")["threadId"]
+        assert client.scope(client.stack(thread)[0])["number"]["value"] == str(value)
+        client.go("continue", thread)
+    ended(client)
+
+
 def test_a_log_point_writes_and_does_not_stop(client: Client, program: Write) -> None:
     path = program(LOOP)
     client.start({"program": str(path)}, lines={path: [{"line": 2, "logMessage": "number is {number}"}]})

@@ -97,7 +97,9 @@ class SourceBook:
     async def text(self, number: int) -> str:
         """Raises UsageError for a number that was never given."""
         if number not in self._texts:
-            raise UsageError(f"there is no source {number}")
+            raise UsageError(
+                f"there is no source {number}", "the numbers of sources are those of the latest stackTrace"
+            )
         return await self._texts[number]()
 
     async def _file_text(self, file: str) -> str:

@@ -103,7 +103,10 @@ async def start_again(adapter: Adapter, arguments: Arguments) -> None:
 def _refuse_others(adapter: Adapter) -> None:
     """Raises CommandError where a client may only come for a child."""
     if adapter.offer.only_children:
-        raise CommandError("only child processes of a program that is debugged are to be had here")
+        raise CommandError(
+            "only child processes of a program that is debugged are to be had here",
+            'start a session of your own: "request": "launch"',
+        )
 
 
 def _merged(offered: Configuration, asked: Configuration) -> Configuration:

@@ -32,7 +32,9 @@ class ShownModule(dap.Module, total=False):
 async def source(adapter: Adapter, arguments: Arguments) -> dap.SourceResponseBody:
     number = arguments.number("sourceReference", 0) or arguments.object("source").number("sourceReference", 0)
     if not number:
-        raise UsageError("source: a source with a path is read by the editor itself")
+        raise UsageError(
+            "source: a source with a path is read by the editor itself", "ask by its sourceReference"
+        )
     return {"content": await adapter.sources.text(number)}
 
 

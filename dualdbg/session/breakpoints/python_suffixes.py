@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...model import BreakpointSpec
+from ...model import BreakpointKind, BreakpointSpec
 from ...symbols.callables.python_functions import FunctionDefinition
 from ..log_text import split_log
 
@@ -52,10 +52,18 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionDefinition | None) ->
         parts.append(f"({spec.condition})")
     if spec.hits is not None and spec.hits > 1:
         parts.append(f"{_COUNT.format(id=id)} >= {spec.hits}")
+    by_debugpy = spec.hit_condition is not None and spec.kind is not BreakpointKind.PYTHON_FUNCTION
+    if spec.hit_condition is not None and not by_debugpy:  # debugpy counts lines alone
+        parts.append(_count_holds(id, spec.hit_condition))
     found: dict[str, Any] = {"condition": " and ".join(parts)} if parts else {}
-    if spec.hit_condition is not None:
+    if by_debugpy:
         found["hitCondition"] = spec.hit_condition
     return found
+
+
+def _count_holds(id: int, hit_condition: str) -> str:
+    zero = " == 0" if "%" in hit_condition else ""
+    return f"{_COUNT.format(id=id)} {hit_condition}{zero}"
 
 
 def join(
@@ -82,9 +90,8 @@ def join(
 def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
     """An expression that tells whether a breakpoint stops here. One with a log text prints it, and never stops."""
     parts = [f"({row['condition']})"] if "condition" in row else []
-    if spec.hit_condition is not None:
-        zero = " == 0" if "%" in spec.hit_condition else ""
-        parts.append(f"{_COUNT.format(id=id)} {spec.hit_condition}{zero}")
+    if "hitCondition" in row:
+        parts.append(_count_holds(id, row["hitCondition"]))
     if spec.log is not None:
         parts.append(log_call(id, spec.log))
     return " and ".join(parts) or "True"
