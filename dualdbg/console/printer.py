@@ -383,6 +383,7 @@ _REASONS = {
     Reason.ENTRY: "Start of the program",
     Reason.BREAKPOINT: "Breakpoint",
     Reason.STEP: "Step",
+    Reason.GOTO: "Moved",
     Reason.PAUSE: "Paused",
     Reason.EXCEPTION: "Exception",
     Reason.SIGNAL: "Signal",

@@ -60,6 +60,7 @@ class Adapter:
         self.module_news = ModuleNews()
         self.told_over = False  # the client knows that the target is gone
         self.ending = False  # we end the program, so its end is not reported
+        self._ends_with_its_program = False
         self.started_from: StartedFrom | None = None
         self.end_session: Callable[[], Awaitable[None]] | None = None
         self.plain: StartedTarget | None = None  # a program that has no debugger in it
@@ -107,11 +108,18 @@ class Adapter:
         if exit.code is None and not self.ending:
             self.connection.output("important", f"The program {exit.in_words()}.\n")
         self.offer.exit_code = bodies.exit_code(exit.code, exit.signal)
-        self.connection.event("exited", {"exitCode": self.offer.exit_code})
+        if (
+            not self._ends_with_its_program
+        ):  # a status that is our signal would look like a crash of the child
+            self.connection.event("exited", {"exitCode": self.offer.exit_code})
         if self.children is not None and self.children.alive and not self.ending:
             self.background(self._over_with(self.children))
         else:
             self.over()
+
+    def ends_with_its_program(self) -> None:
+        """The debuggee is a child process whose program was ended by that one's client."""
+        self.ending = self._ends_with_its_program = True
 
     async def _over_with(self, children: Children) -> None:
         """Wait for the children, which may outlive the program: their sessions belong to this one and end with it."""

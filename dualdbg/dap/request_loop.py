@@ -170,8 +170,13 @@ class RequestLoop:
             raise wrong_time(row.command, stage)
         elif row.resumes:
             async with adapter.pump.quiet:
-                adapter.pump.implied.add(adapter.session.epoch + 1)
-                self._connection.respond(message, await row.answer(adapter, arguments))
+                epoch = adapter.session.epoch + 1
+                adapter.pump.implied.add(epoch)
+                try:
+                    self._connection.respond(message, await row.answer(adapter, arguments))
+                except BaseException:
+                    adapter.pump.implied.discard(epoch)  # it has not gone on
+                    raise
         else:
             self._connection.respond(message, await row.answer(adapter, arguments))
 

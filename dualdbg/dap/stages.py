@@ -43,5 +43,5 @@ def wrong_time(command: str, stage: Stage) -> WrongState:
 def no_session(stage: Stage) -> WrongState:
     """Why there is no session at ``stage``."""
     if stage is Stage.LIVE:
-        return WrongState("the program runs without a debugger")
+        return WrongState("the program runs without a debugger", "start it without noDebug")
     return WrongState(*_WHEN[stage])

@@ -29,9 +29,15 @@ class Reason(str, Enum):
     ENTRY = "entry"
     BREAKPOINT = "breakpoint"
     STEP = "step"
+    GOTO = "goto"
     PAUSE = "pause"
     EXCEPTION = "exception"
     SIGNAL = "signal"
+
+    @property
+    def ends_step(self) -> bool:
+        """Whether the target did what a command of the user has asked for, and nothing else has come first."""
+        return self in (Reason.STEP, Reason.GOTO)
 
 
 @dataclass(frozen=True)

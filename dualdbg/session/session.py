@@ -41,7 +41,7 @@ from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 from .transitions.beginning import take_interrupts
 from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, letting_go, repaired
-from .transitions.going_on import python_refused
+from .transitions.going_on import python_agreed, python_refused
 from .transitions.halts import interrupt_failed, pause_look_due, pause_refused, pause_wanted
 from .transitions.native import native_stopped, resume_failed
 from .transitions.python import library_passed_over, python_continued, python_stopped
@@ -300,11 +300,18 @@ class Session:
         assert self.python is not None
         heard = partial(self._refused, what) if what.pause or what.departure is not None else None
         try:
-            settled = partial(_unrefused, what)
+            settled = partial(self._unrefused, what)
             self.python.post(what.request, heard, lambda answer: settled(), settled)
         except DualdbgError as error:  # the connection is gone, which is reported by itself
             self.log(f"{what.request.command} was not sent: {error.message}")
-            _unrefused(what)
+            self._unrefused(what)
+
+    def _unrefused(self, what: effect.Post) -> None:
+        """debugpy has agreed, or will not say anything more."""
+        if what.answered is not None:
+            if what.departure is not None:
+                self.loop.put(python_agreed, what.departure)
+            what.answered(None)
 
     def _refused(self, what: effect.Post, error: CommandError) -> None:
         if what.pause:
@@ -518,12 +525,6 @@ class Session:
 
 # By debugpy's category: what log points write, and a program that was attached to, where its output is redirected.
 _STREAMS = {"stdout": "log", "stderr": "stderr"}
-
-
-def _unrefused(what: effect.Post) -> None:
-    """debugpy does it, or is gone, which is reported by itself."""
-    if what.answered is not None:
-        what.answered(None)
 
 
 def _signal_number(name: str | None) -> int | None:

@@ -53,7 +53,9 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     departed             RUNNING, SHOWN                RUNNING, FREE
     native_refused       RUNNING, SHOWN                NATIVE_STOPPED, SHOWN
     leave_in_python      PYTHON_STOPPED, not SHOWN     RUNNING
-    python_refused       RUNNING                       RUNNING; the threads are held again, and shown in their turn
+    python_agreed        any                           the same
+    python_refused       RUNNING                       PYTHON_STOPPED as before, where nothing else has happened; else
+                                                       the threads are held again, and shown in their turn
     step_forgotten       any                           the same
 
     ending.py
@@ -73,13 +75,13 @@ gdb lets go. None is lost, and none is decided twice: what was decided is kept w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from ..backends.native import Move
 from ..errors import WrongState
-from ..model import Exit, Language, Notice, Reason, State, Stop, Stopped
-from .effects import AfterStop, Effects, Halt, PrepareNative, Tell
+from ..model import Exit, Language, Notice, Reason, Resumed, State, Stop, Stopped
+from .effects import AfterStop, Effects, Forget, Halt, PrepareNative, Tell
 from .stepping.step import Step
 from .stops.classifier import Situation
 from .stops.facts import NativeFacts, NativeHold, Picture, PythonHold, Show
@@ -126,12 +128,14 @@ class Departure:
 class Left:
     """What debugpy held before it was asked to go on, for what step, and the epoch since then.
 
-    debugpy may refuse later, also after a native stop. It has not refused when it stops again.
+    debugpy may refuse later, also after a native stop. It has not refused when it stops again. ``untold`` is the stop
+    that was left where nobody hears of that before debugpy has agreed.
     """
 
     epoch: int
     python_holds: dict[int, PythonHold]
     step: Step | None = None
+    untold: Stop | None = None
 
 
 @dataclass
@@ -265,16 +269,23 @@ class TargetState:
 
     def enter(self, phase: State, stop: Stop, message: str | None = None) -> Effects:
         """The stop is shown and told. ``message`` says what became of the step under way."""
+        before = self.tell_left()
         self.phase, self.stop = phase, stop
         self.pause, self.prepared = Pause(), None
         if phase is State.PYTHON_STOPPED:
             self.left = None
-        before: Effects = []
         if self.passed_over and stop.reason is Reason.STEP and phase is State.PYTHON_STOPPED:
-            before = [Tell(_PASSED_OVER)]
+            before.append(Tell(_PASSED_OVER))
         self.passed_over = False
         told: Effects = [Tell(Notice("info", message))] if message is not None else []
         return [AfterStop(), *before, Tell(Stopped(stop)), *told]
+
+    def tell_left(self) -> Effects:
+        """That the target has left a Python stop is told now, where nobody has heard of it yet."""
+        if self.left is None or self.left.untold is None or self.is_over:
+            return []
+        self.left = replace(self.left, untold=None)
+        return [Forget(), Tell(Resumed(self.left.epoch))]
 
 
 def described_transition(state: TargetState) -> str:

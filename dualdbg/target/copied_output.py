@@ -29,19 +29,21 @@ class CopiedOutput:
         for name in _STREAMS:
             self._read_ends[name], self.write_ends[name] = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(self._read_ends[name], False)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._ready = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
         self._finishing = False
 
     def begin(self) -> None:
         """The program has its ends: ours are closed, and what it writes is read."""
         self._close(self.write_ends)
-        for name in self._read_ends:
-            self._wait_for(name)
+        self._task = asyncio.create_task(self._copy())
 
     async def finish(self) -> None:
         """Tell what was written until now. A child of the program that still writes gets SIGPIPE after that."""
         self._finishing = True
-        await asyncio.gather(*self._tasks)
+        self._ready.set()
+        if self._task is not None:
+            await self._task
         for name in list(self._read_ends):
             for _ in range(_PIPE // _CHUNK):
                 data = self._take(name)
@@ -52,37 +54,45 @@ class CopiedOutput:
 
     def close(self) -> None:
         """Nothing is read any more."""
-        for descriptor in self._read_ends.values():
-            asyncio.get_running_loop().remove_reader(descriptor)
-        for task in self._tasks:
-            task.cancel()
+        self._stop_watching()
+        if self._task is not None:
+            self._task.cancel()
         self._close(self.write_ends)
         self._close(self._read_ends)
 
-    def _wait_for(self, name: str) -> None:
-        if name in self._read_ends and not self._finishing:
-            asyncio.get_running_loop().add_reader(self._read_ends[name], self._ready, name)
+    async def _copy(self) -> None:
+        """One piece after the other. What follows a piece without the end of a line comes before the other stream's."""
+        open_ends = dict(self._read_ends)
+        while open_ends and not self._finishing:
+            for descriptor in open_ends.values():
+                asyncio.get_running_loop().add_reader(descriptor, self._ready.set)
+            await self._ready.wait()
+            self._stop_watching()
+            self._ready.clear()
+            for name in list(open_ends):
+                within_line = True
+                while within_line:
+                    data = self._take(name)
+                    within_line = data is not None and data[-1:] not in (b"", b"\n")
+                    if data:
+                        await self._pass_on(name, data)
+                        with contextlib.suppress(
+                            OSError
+                        ):  # the listener is gone: the terminal still shows it
+                            await self._room()
+                    elif data is not None:
+                        del open_ends[name]
 
-    def _ready(self, name: str) -> None:
-        asyncio.get_running_loop().remove_reader(self._read_ends[name])
-        data = self._take(name)
-        if data:
-            task = asyncio.create_task(self._go_on(name, data))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _stop_watching(self) -> None:
+        for descriptor in self._read_ends.values():
+            asyncio.get_running_loop().remove_reader(descriptor)
 
-    async def _go_on(self, name: str, data: bytes) -> None:
-        await self._pass_on(name, data)
-        with contextlib.suppress(OSError):  # the listener is gone: the terminal still shows it
-            await self._room()
-        self._wait_for(name)
-
-    def _take(self, name: str) -> bytes:
-        """One piece; nothing where nothing more is there."""
+    def _take(self, name: str) -> bytes | None:
+        """One piece; an empty one at the end, None where nothing more is there yet."""
         try:
             return os.read(self._read_ends[name], _CHUNK)
         except BlockingIOError:
-            return b""
+            return None
 
     async def _pass_on(self, name: str, data: bytes) -> None:
         """Show and tell a piece. A terminal may make us wait, by Ctrl-S: orders of the session are obeyed meanwhile."""

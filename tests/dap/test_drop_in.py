@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ def test_without_debugging_the_process_is_told(client: Client, program: Write) -
     path = program("import os\nprint(os.getpid(), flush=True)\n")
     client.initialize()
     client.request("launch", {"program": str(path), "noDebug": True})
+    assert "runs without a debugger" in client.refused(
+        "setBreakpoints", {"source": {"path": str(path)}, "breakpoints": [{"line": 1}]}
+    )
+    assert client.set_lines(path, []) == []
     body = client.event("process")
     assert (body["name"], body["startMethod"], body["isLocalProcess"]) == (str(path), "launch", True)
     assert client.wait_output(r"^(\d+)\n")[1] == str(body["systemProcessId"])
@@ -60,11 +65,13 @@ def test_a_refused_jump_is_refused(client: Client, program: Write) -> None:
     path = program("def f():\n    x = 1\n    for x in range(3):\n        x = 2\n    return x\n\nprint(f())\n")
     client.start({"program": str(path)}, lines={path: [2]})
     thread = client.stopped()["threadId"]
+    before = client.stack(thread)[0]
     targets = client.request("gotoTargets", {"source": {"path": str(path)}, "line": 4})["targets"]
     with pytest.raises(Refused, match="can't jump into"):
         client.request("goto", {"threadId": thread, "targetId": targets[0]["id"]})
-    client.stopped()
+    assert client.evaluate("1 + 1", before)["result"] == "2", "the frame of the stop is still good"
     assert client.stack(thread)[0]["line"] == 2
+    assert client.events("stopped") == [] and client.events("continued") == []
     client.go("continue", thread)
     assert finish(client) == 0
 
@@ -384,3 +391,49 @@ def test_a_function_is_looked_for_anew_in_the_program_after_exec(client: Client,
         client.go("continue", stop["threadId"])
     assert lines == [("program.py", 2), ("second.py", 4)]
     assert finish(client) == 0
+
+
+CELLS = """\
+def cells():
+    a = 1
+    b = 2
+
+for name in ("<cell1>", "<cell2>"):
+    exec(compile("# a cell\\na = 1\\nb = 2\\n", name, "exec"), {})
+"""
+
+
+def test_lines_of_a_file_stand_for_code_of_another_name(client: Client, program: Write) -> None:
+    """A notebook's cells: stops, stacks and steps are told in the lines that the client shows."""
+    path = program(CELLS)
+    asked = {"line": 2, "endLine": 3, "runtimeSource": {"path": "<cell1>"}, "runtimeLine": 2}
+    client.initialize()
+    client.initialized(client.send("launch", {"program": str(path)}))
+    client.set_lines(path, [2])
+    client.request("setPydevdSourceMap", {"source": {"path": str(path)}, "pydevdSourceMaps": [asked]})
+    client.request("configurationDone")
+    thread = client.stopped(reason="breakpoint")["threadId"]
+    top = client.stack(thread)[0]
+    assert (top["source"]["path"], top["line"]) == (str(path), 2)
+    client.go("next", thread)
+    client.stopped(reason="step")
+    assert client.stack(thread)[0]["line"] == 3
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
+def test_what_runs_there_is_told(client: Client, program: Write) -> None:
+    path = program("x = 1\ny = 2\n")
+    client.start({"program": str(path)}, lines={path: [2]})
+    client.stopped()
+    told = client.request("debugpySystemInfo")
+    assert told["debugpy"]["version"] == version("debugpy")
+    assert told["process"]["executable"] == sys.executable
+    assert told["python"]["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
+
+
+def test_an_exception_is_told_by_its_type_and_its_message(client: Client, program: Write) -> None:
+    path = program("x = 1\nraise ValueError('no: it is not')\n")
+    client.start({"program": str(path)}, exceptions=["uncaught"])
+    body = client.stopped(reason="exception")
+    assert (body["text"], body["description"]) == ("ValueError", "no: it is not")

@@ -247,7 +247,7 @@ def test_the_thread_goes_elsewhere_in_its_function(
     def go(text: str) -> Message:
         target = targets(text)[0]
         client.go("goto", thread, targetId=target["id"])
-        client.stopped()
+        client.stopped(reason="goto")
         top = client.stack(thread)[0]
         assert (top["line"], top["instructionPointerReference"]) == (
             target["line"],

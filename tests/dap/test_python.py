@@ -174,7 +174,8 @@ def test_goto_moves_the_point_of_execution(client: Client, program: Write) -> No
     target = client.request("gotoTargets", {"source": source, "line": 5})["targets"][0]
     assert target["line"] == 5
     client.go("goto", thread, targetId=target["id"])
-    client.stopped()
+    client.event("continued")
+    client.stopped(reason="goto")
     assert client.stack(thread)[0]["line"] == 5
     client.go("continue", thread)
     client.wait_output("1\n")

@@ -105,8 +105,16 @@ REACHED = {
     *("halt_wanted", "halt_done", "pause_wanted", "pause_look_due", "pause_refused", "interrupt_failed"),
     *("python_stopped", "python_continued", "python_place_read", "python_hits_read", "python_leaving_read"),
     *("python_unread", "python_ready", "library_passed_over", "answer_owed", "answer_came"),
-    *("leave_natively", "departed", "native_refused", "leave_in_python", "python_refused", "step_forgotten"),
-    *("exited", "detached"),
+    *(
+        "leave_natively",
+        "departed",
+        "native_refused",
+        "leave_in_python",
+        "python_agreed",
+        "python_refused",
+        "step_forgotten",
+    ),
+    *("step_forgotten", "exited", "detached"),
 }
 
 

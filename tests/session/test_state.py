@@ -18,7 +18,9 @@ from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped,
 from dualdbg.session import state as state_module
 from dualdbg.session import transitions
 from dualdbg.session.effects import (
+    AfterStop,
     AnswerHalt,
+    BeforeRun,
     Effect,
     Effects,
     Forget,
@@ -44,6 +46,7 @@ from dualdbg.session.transitions.going_on import (
     leave_in_python,
     leave_natively,
     native_refused,
+    python_agreed,
     python_refused,
 )
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
@@ -213,6 +216,40 @@ def test_debugpy_may_refuse_to_go_on() -> None:
     assert isinstance(post, Post) and post.departure == state.epoch
     effects = python_refused(state, post.departure, "goto", CommandError("no"))
     assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+
+
+def test_a_move_that_is_refused_leaves_the_stop_as_it_was() -> None:
+    """Nobody has heard that the target ran, so nobody hears of a new stop."""
+    state = running()
+    hold = decided(state)
+    python_ready(state, hold, PICTURE)
+    before = replace(state, python_holds=dict(state.python_holds))
+    effects = leave_in_python(state, "goto", None, 3, None, lambda error: None)
+    assert [type(one) for one in effects] == [BeforeRun, Post]
+    assert python_refused(state, state.epoch, "goto", CommandError("no")) == [AfterStop()]
+    assert state == before
+
+
+def test_a_move_that_debugpy_agrees_to_is_told_then() -> None:
+    state = running()
+    python_ready(state, decided(state), PICTURE)
+    leave_in_python(state, "goto", None, 3, None, lambda error: None)
+    assert python_agreed(state, state.epoch) == [Forget(), Tell(Resumed(state.epoch))]
+    assert python_agreed(state, state.epoch) == []
+
+
+def test_a_native_stop_that_comes_before_the_answer_is_told_after_the_move() -> None:
+    state = running()
+    hold = decided(state)
+    python_ready(state, hold, PICTURE)
+    post = one(leave_in_python(state, "goto", None, 3, None, lambda error: None), Post)
+    assert isinstance(post, Post) and post.departure is not None
+    told = [each.event for each in native_ready(state, hit(state), PICTURE) if isinstance(each, Tell)]
+    assert [type(event) for event in told] == [Resumed, Stopped]
+    assert python_refused(state, post.departure, "goto", CommandError("no")) == [
+        Tell(Notice("error", "goto was refused: no"))
+    ]
+    assert hold in state.python_holds.values()
 
 
 def test_a_refusal_of_debugpy_may_come_after_a_native_stop() -> None:

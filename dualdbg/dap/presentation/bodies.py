@@ -34,6 +34,7 @@ _REASONS = {
     Reason.ENTRY: "entry",
     Reason.BREAKPOINT: "breakpoint",
     Reason.STEP: "step",
+    Reason.GOTO: "goto",
     Reason.PAUSE: "pause",
     Reason.EXCEPTION: "exception",
     Reason.SIGNAL: "exception",
@@ -61,6 +62,7 @@ _DESCRIPTIONS = {
     "instruction breakpoint": "Paused on instruction breakpoint",
     "data breakpoint": "Paused on data breakpoint",
     "step": "Paused on step",
+    "goto": "Paused after goto",
     "pause": "Paused",
     "exception": "Paused on exception",
 }
@@ -87,6 +89,9 @@ def stopped(stop: Stop, hit: list[Breakpoint], ids: list[int]) -> dap.StoppedEve
         body["description"] = "Paused on signal"
     if stop.description:
         body["text"] = stop.description
+    if stop.reason is Reason.EXCEPTION and stop.origin is Language.PYTHON and stop.description:
+        kind, _, message = stop.description.partition(": ")
+        body["text"], body["description"] = kind, message
     if ids:
         body["hitBreakpointIds"] = ids
     return body

@@ -63,7 +63,12 @@ class BreakpointBook:
     # -- what the client wants --------------------------------------------------------------------
 
     async def replace_list(self, name: str, wanted: Sequence[Wanted]) -> list[dap.Breakpoint]:
-        """Make the list ``name`` what the client wants; one answer for each row, in their order."""
+        """Make the list ``name`` what the client wants; one answer for each row, in their order.
+
+        Raises WrongState for a program that runs without a debugger.
+        """
+        if wanted:
+            _ = self._debuggee.session
         self._adding += 1
         try:
             return await self._replace_list(name, wanted)

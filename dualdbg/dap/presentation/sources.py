@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from ...errors import UsageError
@@ -20,6 +21,28 @@ LINES_BEFORE = 40  # the frame's instruction always stands on this line of a dis
 INSTRUCTIONS_AFTER = 200
 
 
+@dataclass(frozen=True)
+class Cell:
+    """Lines of a file that stand for code that is compiled under another name, as a notebook's cells are.
+
+    The lines from ``line`` to ``end`` of ``file`` are those from ``runtime_line`` on of ``runtime_file``.
+    """
+
+    file: str
+    line: int
+    end: int
+    runtime_file: str
+    runtime_line: int
+
+    def holds(self, file: str | None, line: int) -> bool:
+        """Whether the line of the running code is one of the cell's."""
+        return file == self.runtime_file and 0 <= line - self.runtime_line <= self.end - self.line
+
+    def line_of(self, line: int) -> int:
+        """The line of the file for one of the running code."""
+        return line - self.runtime_line + self.line
+
+
 class SourceBook:
     """The numbers of one client's sources; a number means the same text as long as the client is there."""
 
@@ -30,6 +53,7 @@ class SourceBook:
         self._texts: dict[int, Text] = {}
         self._numbers: dict[object, int] = {}
         self._exists: dict[str, bool] = {}
+        self._cells: list[Cell] = []
 
     def remember(self, path: str) -> str:
         """The target's path of a file that the client named. The client will get the file under its own name."""
@@ -40,18 +64,30 @@ class SourceBook:
     def of_file(self, file: str) -> Source:
         """A file of the target; with a number for its text where the client may not have the file."""
         given = self._given.get(os.path.realpath(file))
-        source: Source = {"name": PurePath(file).name, "path": given or self._client.paths.to_client(file)}
-        if given is None and self._client.paths.lacks(file):
-            source["sourceReference"] = self.number(("file", file), lambda: self._file_text(file))
-        return source
+        lacks = given is None and self._client.paths.lacks(file)
+        return {
+            "name": PurePath(file).name,
+            "path": given or self._client.paths.to_client(file),
+            "sourceReference": self.number(("file", file), lambda: self._file_text(file)) if lacks else 0,
+        }
 
     def of_frame(self, frame: Frame, reference: int | None = None) -> tuple[Source | None, int | None]:
         """A frame's source and line; ``reference`` is debugpy's own number for code without a file."""
         if isinstance(frame, PythonFrame):
+            cell = self._cell_of(frame)
+            if cell is not None:
+                return self.of_file(cell.file), cell.line_of(frame.line or 0)
             return self._of_python(frame, reference), frame.line
         if frame.file is not None and self.is_file(frame.file):
             return self.of_file(frame.file), frame.line
         return self._disassembly(frame), LINES_BEFORE
+
+    def set_cells(self, file: str, cells: Sequence[Cell]) -> None:
+        """What lines of ``file`` stand for, from now on."""
+        self._cells = [*(cell for cell in self._cells if cell.file != file), *cells]
+
+    def _cell_of(self, frame: PythonFrame) -> Cell | None:
+        return next((cell for cell in self._cells if cell.holds(frame.file, frame.line or 0)), None)
 
     def _of_python(self, frame: PythonFrame, reference: int | None) -> Source | None:
         if frame.file is None:

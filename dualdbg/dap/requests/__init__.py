@@ -1,6 +1,7 @@
 """The requests of the protocol, one module for each area. Each registers its functions (``dap/registry.py``)."""
 
 from . import (
+    beyond_dap,
     breakpoints,
     evaluate,
     exceptions,
@@ -16,6 +17,7 @@ from . import (
 )
 
 __all__ = [
+    "beyond_dap",
     "breakpoints",
     "evaluate",
     "exceptions",

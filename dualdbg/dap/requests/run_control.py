@@ -56,6 +56,7 @@ async def goto(adapter: Adapter, arguments: Arguments) -> None:
     _thread_of_the_program(adapter, arguments)
     adapter.session.require_stopped()
     target = adapter.debuggee.handles.places.get(arguments.number("targetId"))
+    adapter.pump.implied.discard(adapter.session.epoch + 1)  # a client cannot know that it runs for a moment
     await adapter.session.step("goto", target=target)
 
 

@@ -33,7 +33,8 @@ async def source(adapter: Adapter, arguments: Arguments) -> dap.SourceResponseBo
     number = arguments.number("sourceReference", 0) or arguments.object("source").number("sourceReference", 0)
     if not number:
         raise UsageError(
-            "source: a source with a path is read by the editor itself", "ask by its sourceReference"
+            "Source unavailable: a source with a path is read by the editor itself",
+            "ask by its sourceReference",
         )
     return {"content": await adapter.sources.text(number)}
 

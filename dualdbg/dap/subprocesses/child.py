@@ -22,6 +22,9 @@ Configure = Callable[[Session], Awaitable[None]]
 class ClientSession(Protocol):
     """The debug session of the client that came for a child."""
 
+    def ends_with_its_program(self) -> None:
+        """The client of the program has ended it, and this child with it."""
+
     async def caught_up(self) -> None:
         """Wait until the client has been told of everything so far."""
 
@@ -77,4 +80,6 @@ class Child:
         self.give_up("its debug session has ended")
         session = self.session
         if self.configured.is_set() and session.state not in OVER:
+            if kill and self.client_session is not None:
+                self.client_session.ends_with_its_program()
             await (session.kill() if kill else session.detach())

@@ -151,7 +151,7 @@ class StepEnds:
         Returns whether the step would have ended here too, where another stop came first.
         """
         done = False
-        if reason is not Reason.STEP:
+        if not reason.ends_step:
             done = await self._decided(is_done_too, Arrival(stop, step, self._breakpoints.now))
         await self._breakpoints.take_back()
         return done

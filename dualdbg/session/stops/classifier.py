@@ -36,7 +36,7 @@ _PYTHON_REASONS = {
     PythonCause.BREAKPOINT: Reason.BREAKPOINT,
     PythonCause.FUNCTION: Reason.BREAKPOINT,
     PythonCause.STEPPED: Reason.STEP,
-    PythonCause.MOVED: Reason.STEP,
+    PythonCause.MOVED: Reason.GOTO,
     PythonCause.PAUSED: Reason.PAUSE,
     PythonCause.EXCEPTION: Reason.EXCEPTION,
     PythonCause.ENTRY: Reason.ENTRY,
@@ -102,7 +102,9 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     if facts.ends_step is UNREAD:
         return Need.STEP
     if facts.ends_step is not None:
-        return Show(Reason.STEP, (), _returned(stop)) if facts.ends_step else PassOver()
+        moved = now.step is not None and now.step.kind == "goto"
+        reason = Reason.GOTO if moved else Reason.STEP
+        return Show(reason, (), _returned(stop)) if facts.ends_step else PassOver()
     if stop.cause in _HIT_CAUSES:
         if facts.met is UNREAD:
             return Need.BREAKPOINTS

@@ -6,7 +6,7 @@ from ...backends import python as debugpy
 from ...errors import CommandError, WrongState
 from ...model import Notice, Resumed, State
 from ..effects import AfterStop, Answered, BeforeRun, Effects, Forget, Post, Tell
-from ..state import Departure, Grip, Left, TargetState
+from ..state import Departure, Grip, Left, Pause, TargetState
 from ..stepping.step import Step
 from .grip import answer_halts, depart, interrupt_for_wishes
 from .python import next_python_stop
@@ -63,25 +63,32 @@ def leave_in_python(
 ) -> Effects:
     """The user goes on from a Python stop. ``command`` is debugpy's request, ``thread`` and ``target`` its arguments.
 
-    ``answered`` is called with what debugpy says against it, or None.
-    Raises WrongState when a native stop came first.
+    ``answered`` is called with what debugpy says against it, or None; nobody else hears that the stop was left before
+    debugpy has agreed. Raises WrongState when a native stop came first.
     """
     state.require(State.PYTHON_STOPPED)
     if state.is_mute:
         raise WrongState("a native stop came first", "look at the new stop")
     if not state.python_holds:
         raise CommandError("debugpy holds no thread", "pause the target first")
-    assert state.stop is not None
+    left_stop = state.stop
+    assert left_stop is not None
     thread = next(iter(state.python_holds)) if thread is None else thread
     holds = dict(state.python_holds)
     state.python_holds.clear()
     state.leave()
-    state.left = Left(state.epoch, holds, step)
+    state.left = Left(state.epoch, holds, step, left_stop if answered is not None else None)
     state.step, state.gdb_steps = step, False
     if step is not None:
         state.debugpy_step = step
     post = Post(debugpy.move(command, thread, target), state.epoch, answered=answered)
-    return [BeforeRun(), Forget(), Tell(Resumed(state.epoch)), post]
+    told: Effects = [Forget(), Tell(Resumed(state.epoch))] if answered is None else []
+    return [BeforeRun(), *told, post]
+
+
+def python_agreed(state: TargetState, epoch: int) -> Effects:
+    """debugpy goes on as it was asked to. That is told, where it has not been yet."""
+    return state.tell_left() if state.left is not None and state.left.epoch == epoch else []
 
 
 def python_refused(state: TargetState, epoch: int, command: str, error: CommandError) -> Effects:
@@ -89,14 +96,26 @@ def python_refused(state: TargetState, epoch: int, command: str, error: CommandE
     left = state.left
     if left is None or left.epoch != epoch or state.is_over:
         return []
+    told = (
+        state.tell_left() if left.untold is None or state.python_holds or not _stands(state, epoch) else None
+    )
     state.left = None
     if state.step is left.step:  # no command of a later native stop
         state.settle(False)
     if state.debugpy_step is left.step:
         state.debugpy_step = None
     state.python_holds = {**left.python_holds, **state.python_holds}
-    told = Tell(Notice("error", f"{command} was refused: {error.message}", error.hint))
-    return [told, *next_python_stop(state)]
+    if told is None:
+        state.phase, state.stop, state.epoch = State.PYTHON_STOPPED, left.untold, epoch - 1
+        return [AfterStop()]
+    notice = Tell(Notice("error", f"{command} was refused: {error.message}", error.hint))
+    return [*told, notice, *next_python_stop(state)]
+
+
+def _stands(state: TargetState, epoch: int) -> bool:
+    """Whether nothing has happened since debugpy was asked to go on, and nobody waits for a stop."""
+    wanted = state.pause != Pause() or state.pause_owed or state.halts
+    return not wanted and (state.phase, state.grip, state.epoch) == (State.RUNNING, Grip.FREE, epoch)
 
 
 def step_forgotten(state: TargetState) -> Effects:

@@ -42,13 +42,14 @@ def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
 def _forget_python(state: TargetState) -> Effects:
     """The process runs another program (exec). What debugpy held and did belonged to the earlier one."""
     state.programs += 1
+    told = state.tell_left()
     state.python_holds.clear()
     state.reading = state.left = state.leaving = None
     state.entry_expected = state.pause_owed = False
     state.pause.natively = state.pause.natively or state.pause.in_python
     state.pause.in_python = state.pause.refused = False
     state.settle(True)
-    effects: Effects = [RenewDebugpy()]
+    effects: Effects = [*told, RenewDebugpy()]
     if state.phase is State.PYTHON_STOPPED:  # a thread that debugpy did not hold has done it
         state.leave()
         effects += [BeforeRun(), Tell(Resumed(state.epoch))]
@@ -69,7 +70,7 @@ def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) 
     if shown or not _is_current(state, prepared.facts) or state.grip is not Grip.SHOWN:
         return []
     verdict = prepared.verdict
-    done = verdict.reason is Reason.STEP or picture.step_done
+    done = verdict.reason.ends_step or picture.step_done
     message = cut_short(state.step, state.debugpy_step, verdict.reason, done)
     state.settle(done)
     stop = state.stop_of(Language.NATIVE, verdict, picture)

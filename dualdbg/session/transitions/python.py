@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...backends import events as engine
 from ...backends import python as debugpy
-from ...model import Language, Reason, State
+from ...model import Language, State
 from ..effects import Effects, Forget, Post, PreparePython, ReadPython
 from ..state import Grip, TargetState
 from ..stepping.unfinished import cut_short, python_step_done
@@ -143,7 +143,7 @@ def _enter_python(state: TargetState, hold: PythonHold, verdict: Show, picture: 
     message = None
     if not hold.shown:
         step = state.step
-        done = verdict.reason is Reason.STEP
+        done = verdict.reason.ends_step
         if step is not None and not done and hold.tid == step.tid:
             natively = step.top is not None
             done = step.kind == "step" if natively else python_step_done(step.kind, step.depth, hold.depth)

@@ -11,6 +11,7 @@ from ...model import Exit, Frame, Language, NativeFrame, PythonFrame, Reason, St
 _REASONS = {
     Reason.ENTRY: "start of the program",
     Reason.STEP: "step",
+    Reason.GOTO: "moved",
     Reason.PAUSE: "paused",
     Reason.EXCEPTION: "exception",
     Reason.SIGNAL: "signal",

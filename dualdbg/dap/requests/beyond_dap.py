@@ -1,0 +1,43 @@
+"""Requests of debugpy that the protocol does not have: what runs there, and cells of a notebook as lines of a file."""
+
+from __future__ import annotations
+
+import contextlib
+from importlib.metadata import version
+
+from ...errors import DualdbgError
+from ..adapter import Adapter
+from ..client.arguments import Arguments
+from ..presentation.sources import Cell
+from ..registry import request
+from ..stages import CONFIGURABLE
+
+
+@request("debugpySystemInfo", CONFIGURABLE)
+async def debugpy_system_info(adapter: Adapter, arguments: Arguments) -> dict[str, object]:
+    """Versions of debugpy and Python, the system and the process; of debugpy alone while nothing else can be asked."""
+    found: dict[str, object] = {"debugpy": {"version": version("debugpy")}}
+    with contextlib.suppress(DualdbgError):
+        found.update(await adapter.session.inspector.relay("pydevdSystemInfo", {}))
+    return found
+
+
+@request("setPydevdSourceMap", CONFIGURABLE)
+async def set_pydevd_source_map(adapter: Adapter, arguments: Arguments) -> dict[str, object]:
+    """Which lines of a file stand for which of code that was compiled under other names (``<cell1>``)."""
+    source = arguments.object("source")
+    theirs = adapter.sources.remember(source.text("path"))
+    cells = [
+        Cell(
+            theirs,
+            row.number("line"),
+            row.number("endLine"),
+            row.object("runtimeSource").text("path"),
+            row.number("runtimeLine"),
+        )
+        for row in arguments.objects("pydevdSourceMaps")
+    ]
+    asked = {**arguments.values, "source": {**source.values, "path": theirs}}
+    answer = await adapter.session.inspector.relay("setPydevdSourceMap", asked)
+    adapter.sources.set_cells(theirs, cells)
+    return answer
