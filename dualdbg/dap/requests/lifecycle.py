@@ -83,6 +83,8 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
         await within(_GRACE, session.ended.wait(), False)
         return
     adapter.ending = True
+    if adapter.children is not None:
+        adapter.children.end_with_program()
     await _kill(adapter, session)
     if adapter.children is not None:
         await adapter.children.end(kill=True)

@@ -141,6 +141,12 @@ class Children:
             if self.alive:
                 await self._changed.wait()
 
+    def end_with_program(self) -> None:
+        """The program is ended by its client, and they with it: to be called before it is."""
+        for child in self._all:
+            if child.client_session is not None:
+                child.client_session.ends_with_its_program()
+
     async def end(self, *, kill: bool) -> None:
         """End the session of every child, and tell its client. With ``kill`` the processes end, else they run on."""
         for child in self._all:
