@@ -437,3 +437,37 @@ def test_an_exception_is_told_by_its_type_and_its_message(client: Client, progra
     client.start({"program": str(path)}, exceptions=["uncaught"])
     body = client.stopped(reason="exception")
     assert (body["text"], body["description"]) == ("ValueError", "no: it is not")
+
+
+ONE_WAITS_FOR_THE_OTHER = """\
+import threading
+begun, first, second = (threading.Event() for _ in range(3))
+def one():
+    begun.wait()
+    first.set()
+    second.wait()
+    print("one goes on", flush=True)
+def other():
+    first.wait()
+    second.set()
+threads = [threading.Thread(target=work, name=work.__name__) for work in (one, other)]
+for thread in threads:
+    thread.start()
+begun.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_thread_steps_while_the_others_stand(client: Client, program: Write) -> None:
+    """The step waits for a thread that is held: both can be looked at, and continue lets all of them run."""
+    path = program(ONE_WAITS_FOR_THE_OTHER)
+    client.start({"program": str(path), "steppingResumesAllThreads": False}, lines={path: [5]})
+    assert client.stopped(reason="breakpoint")["threadId"]
+    names = {row["name"]: row["id"] for row in client.request("threads")["threads"]}
+    client.go("stepOut", names["one"])
+    tops = {name: [frame["name"] for frame in client.stack(names[name])] for name in ("one", "other")}
+    assert "one" in tops["one"] and "other" in tops["other"]
+    client.go("continue", names["one"])
+    client.wait_output("one goes on\n")
+    assert finish(client) == 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...errors import WrongState
 from ...model import Language, State
 from ...protocol import dap_types as dap
+from .. import stepping_alone
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..registry import request
@@ -18,7 +19,10 @@ _BY_INSTRUCTION = {"next": "nexti", "step": "stepi", "finish": "finish"}
 @request("continue", resumes=True)
 async def continue_(adapter: Adapter, arguments: Arguments) -> dap.ContinueResponseBody:
     _thread_of_the_program(adapter, arguments)
-    await adapter.session.resume()
+    if stepping_alone.steps_alone(adapter):
+        await stepping_alone.let_all_run(adapter, arguments.number("threadId"))
+    else:
+        await adapter.session.resume()
     return {"allThreadsContinued": True}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...model import Frame, NativeFrame, PythonFrame, Role, Stack, State
 from ...protocol import dap_types as dap
+from .. import stepping_alone
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
@@ -36,6 +37,8 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     tid = arguments.number("threadId")
     start = max(arguments.number("startFrame", 0), 0)
     levels = arguments.number("levels", 0)
+    if stepping_alone.steps_alone(adapter):
+        return await stepping_alone.stack(adapter, tid)
     stack = await adapter.session.inspector.stack(tid)
     if not stack.frames:
         adapter.debuggee.thread(tid)
