@@ -119,8 +119,9 @@ def scopes(frame: int) -> PythonRequest[dict[str, int]]:
 
 
 def variables(reference: int) -> PythonRequest[list[PythonValue]]:
-    """The children of a value or of a scope."""
-    return PythonRequest("variables", {"variablesReference": reference}, _variables)
+    """The children of a value or of a scope, without the methods that every value of a type in C has."""
+    arguments = {"variablesReference": reference, "format": {"dualdbgBrief": True}}
+    return PythonRequest("variables", arguments, _variables)
 
 
 def fields(reference: int) -> PythonRequest[list[PythonValue]]:

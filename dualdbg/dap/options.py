@@ -266,7 +266,10 @@ OPTIONS = (
     Option("gevent", _FLAG, "Debug code that gevent has patched.", of="debugpy"),
     Option("guiEventLoop", _TEXT, "The GUI event loop to run while stopped.", of="debugpy"),
     Option(
-        "rules", {"type": "array", "items": {"type": "object"}}, "Which Python files to debug.", of="debugpy"
+        "rules",
+        {"type": "array", "items": {"type": "object"}},
+        "Which Python files to debug. Frames of those left out are not in the stacks of Python stops.",
+        of="debugpy",
     ),
     Option("variablePresentation", _OBJECT, "How groups of Python variables are shown.", of="debugpy"),
     Option(

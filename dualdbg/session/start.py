@@ -52,6 +52,7 @@ from .breakpoints.table import BreakpointTable
 from .breakpoints.throw_origins import ThrowOrigins
 from .engine_reports import EngineReports
 from .inspect.inspector import Inspector
+from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
 from .inspect.symbol_policy import SymbolPolicy
 from .new_program import NewProgram
@@ -311,6 +312,7 @@ def furnish(
     reader = StackReader(engine, image, policy, hidden)
     reader.emit = session.emit
     inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
+    inspector.left_out = LeftOut.of(options.debugpy, options.just_my_code)
     names = PythonNames(what)
     specs = SpecReader(
         operators.is_operator if operators else None,

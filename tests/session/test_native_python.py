@@ -51,6 +51,17 @@ def test_its_exception_is_the_error_and_nothing_of_it_stays(crossing: Path, env:
     run_session(work, crossing, "capi_outer", env=env)
 
 
+def test_an_expression_may_have_names_that_are_not_ascii(crossing: Path, env: Env) -> None:
+    """To compile one the interpreter imports unicodedata, which only the debugger has imported."""
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert await value_of(driver, "(lambda \u03c0: \u03c0 + 1)(2)") == "3"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, crossing, "capi_outer", env=env)
+
+
 def test_no_breakpoint_stops_in_an_expression(crossing: Path, env: Env) -> None:
     """gdb waits for the end of its call: it would wait for ever where debugpy stopped the thread."""
 

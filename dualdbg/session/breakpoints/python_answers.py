@@ -16,8 +16,10 @@ from ..stops.facts import PythonHold
 from .python_suffixes import HELD, log_call
 
 # debugpy puts the exception of a stop into the frame (pydevd_frame.py, add_exception_to_frame). This gives its types,
-# which object it is, and the lines from here to where it was raised.
+# which object it is, and the lines from here to where it was raised; or True where the program itself asks for the
+# stop, for then the frame may have a variable of its own by that name.
 _EXCEPTION = (
+    "__import__('pydevd').get_global_debugger().program_asks() or "
     "(lambda of, kind, value, trace: ([of('__module__', one) + '.' + of('__qualname__', one) for one in"
     " of('__mro__', kind)], id(value),"
     " [(frame.f_code.co_filename, line) for frame, line in __import__('pydevd').traceback.walk_tb(trace)]))"
@@ -80,7 +82,8 @@ class Raised:
     """An exception at which debugpy stopped.
 
     ``mode`` is always or unhandled. ``types`` are None where they are not known. ``object`` and ``raised_at`` say
-    which exception it is, ``depth`` how many frames it has come through.
+    which exception it is, ``depth`` how many frames it has come through. ``asked``: the program wants to stop with it
+    (``debugpy.trigger_exception_handler``), whatever breakpoints there are.
     """
 
     mode: str
@@ -88,6 +91,7 @@ class Raised:
     object: int = 0
     raised_at: tuple[str, int] | None = None
     depth: int = 0
+    asked: bool = False
 
     def came_from(self, earlier: Raised | None) -> bool:
         """Whether this is the exception that was met before, now on its way through a calling function."""
@@ -109,7 +113,7 @@ async def raised(python: AskingPython, hold: PythonHold) -> Raised:
     mode = "unhandled" if said == "unhandled" else "always"
     found = await ask(python, hold, _EXCEPTION)
     if not isinstance(found, tuple):
-        return Raised(mode)
+        return Raised(mode, asked=found is True)
     types, number, places = found
     return Raised(mode, types, number, places[-1] if places else None, len(places))
 

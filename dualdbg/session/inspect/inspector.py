@@ -39,6 +39,7 @@ from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold, PythonPosition
 from ..transitions.python import answer_came, answer_owed
+from .left_out import LeftOut
 from .python_objects import NeedsCode
 from .stack_reader import StackReader
 from .thread_list import ThreadList
@@ -64,6 +65,7 @@ class Inspector:
         self._python = python
         self._halting = halting
         self.reader = reader
+        self.left_out = LeftOut()
         self._stacks: dict[int, Stack] = {}
         self._gdb_threads: dict[int, int] = {}  # OS thread id -> gdb's number
         self._tids: dict[int, int] = {}  # debugpy's thread number -> OS thread id
@@ -366,7 +368,7 @@ class Inspector:
             return self._python_only(
                 tid, named, "the exception has left these frames: they are its traceback's"
             )
-        return replace(stack, frames=_from_the_stop_on(frames, named))
+        return replace(stack, frames=self.left_out.hidden(_from_the_stop_on(frames, named), named))
 
     def _was_left(self, tid: int) -> bool:
         """Whether debugpy shows the traceback of an exception that has left all of the thread's own code."""

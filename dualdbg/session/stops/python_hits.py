@@ -51,6 +51,8 @@ class PythonHits:
     async def _at_exception(self, hold: PythonHold) -> Met | None:
         table = self._breakpoints
         exception = await answers.raised(self._python, hold)
+        if exception.asked:
+            return (), answers.exception_text(hold)
         number = hold.event.debugpy_thread
         on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
         owners = [] if on_its_way else answers.exception_owners(exception, table.on_exceptions())

@@ -17,6 +17,9 @@ NAMESPACE: Any = type.__dict__["__dict__"].__get__
 _MODULE_MEMBERS: Any = types.ModuleType.__dict__
 _OF_MODULE: Any = _MODULE_MEMBERS["__dict__"].__get__
 
+LARGEST = 1 << 20  # elements of an array that is searched for its least and largest
+FIRST = 500  # elements of an array that are shown as rows
+
 TENSORS = ("Tensor", "nn.parameter.Parameter", "nn.parameter.Buffer")
 # Types in C, and of the standard library, whose text is made of their own fields.
 STANDARD: Dict[str, Tuple[str, ...]] = {
@@ -125,15 +128,36 @@ _FACTS = {
 }
 
 
-def facts(kind: Any, value: Any) -> List[Tuple[str, Any]]:
-    """The attributes of a tensor or an array that are worth a row; none of other types."""
+def facts(kind: Any, value: Any) -> List[Tuple[str, Any, str]]:
+    """What of a tensor or an array is worth a row: name, value, and what to put behind its expression.
+
+    None of other types.
+    """
     if is_array(kind):
-        return [(name, getattr(value, name)) for name in _FACTS["array"]]
+        known = [(name, getattr(value, name), ".%s" % name) for name in _FACTS["array"]]
+        return known + _extremes(value) + _elements(value)
     guard = offered("torch._C", "DisableTorchFunction")
     if guard is None or not is_tensor(kind):
         return []
     with guard():
-        return [(name, getattr(value, name)) for name in _FACTS["tensor"]]
+        return [(name, getattr(value, name), ".%s" % name) for name in _FACTS["tensor"]]
+
+
+def _extremes(value: Any) -> List[Tuple[str, Any, str]]:
+    """The least and the largest number of an array, as debugpy has them; none where that takes long."""
+    quiet = offered("numpy", "errstate")
+    if value.dtype.kind not in "biufc" or not 0 < value.size <= LARGEST or quiet is None:
+        return []
+    with quiet(all="ignore"):  # else it may call a function of the program
+        return [(name, getattr(value, name)(), ".%s()" % name) for name in ("min", "max")]
+
+
+def _elements(value: Any) -> List[Tuple[str, Any, str]]:
+    """A row with the first elements, called as debugpy calls it. None of an array without dimensions."""
+    if not value.ndim:
+        return []
+    count = value.shape[0]
+    return [("[0:%d] " % count, list(value[:FIRST]), "[0:%d]" % min(count, FIRST))]
 
 
 def tensor_facts(kind: Any, value: Any) -> Tuple[Optional[Dict[str, Any]], Optional[int]]:

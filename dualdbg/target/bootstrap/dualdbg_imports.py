@@ -147,8 +147,10 @@ class Imports:
 
     def entry(self, name: str, frame: "Any") -> "Any":
         """The hidden module, for the debugger or, where it is the same, for the program. None: it is imported."""
-        if self.is_ours(frame):
-            return self.hidden[name]
+        return self.hidden[name] if self.is_ours(frame) else self.shown_to_the_program(name)
+
+    def shown_to_the_program(self, name: str) -> "Any":
+        """The hidden module, in `sys.modules` from now on. None where the program would have another."""
         parent = name.rpartition(".")[0]
         first = parent if self.is_made_by_another(name) else name
         if first in self.hidden and first not in sys.modules:
@@ -220,11 +222,19 @@ class Imports:
         self, name: str, globals: "Any" = None, locals: "Any" = None, fromlist: "Any" = (), level: int = 0
     ) -> "Any":
         hidden = self.hidden
+        if name in hidden and name not in sys.modules and is_of_the_interpreter(fromlist):
+            # It is for the user's expression: to compile a name that is not ASCII takes unicodedata.
+            return self.shown_to_the_program(name) or self.find_and_load(name, builtins.__import__)
         if level == 0 and name in hidden:
             module = hidden[name] if fromlist else hidden.get(name.partition(".")[0])
             if module is not None and all(part == "*" or hasattr(module, part) for part in fromlist or ()):
                 return module
         return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+def is_of_the_interpreter(fromlist: "Any") -> bool:
+    """Whether code in C imports (PyImport_Import). It gives an empty list, and looks into `sys.modules` afterwards."""
+    return type(fromlist) is list and not fromlist
 
 
 def absolute(name: str, names: "Any", level: int) -> str:

@@ -13,9 +13,10 @@ from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
-    Entry = Tuple[str, Any, Optional[str]]  # name, value, and what to put behind the parent's expression
+    # Name, value, and what to put behind the parent's expression, or what makes the row's expression of it.
+    Entry = Tuple[str, Any, Union[str, Callable[[str], str], None]]
 
 FIRST = 100  # elements of a container that are shown at once
 BUCKET = 1000  # elements of each row that stands for more of them
@@ -53,21 +54,24 @@ def is_leaf(reader: Any, value: Any) -> bool:
     return type(value) is range or reader.is_leaf(value) or reader.is_function(value)
 
 
-def children(reader: Any, value: Any, run: Any) -> List[Entry]:
-    """Attributes, elements and the length. ``run`` has ``deferred_repr`` and ``attribute_of`` for what runs code."""
+def children(reader: Any, value: Any, run: Any, methods: bool = False) -> List[Entry]:
+    """Attributes, elements and the length. ``run`` has ``deferred_repr`` and ``attribute_of`` for what runs code.
+
+    With ``methods`` those of classes in C are there too, as debugpy has them.
+    """
     if type(value) is Deferred:
         return [(value.what, value.run(), None)]
     if type(value) is Rest:
         return _of_rest(reader, value)
     kind = reader.kind(value)
-    found = _attributes(reader, kind, value, run)
+    found = _attributes(reader, kind, value, run, methods)
     base = next((one for one in CONTAINERS if kind.has(one)), None)
     if base is not None:
         total = base.__len__(value)
         found += elements(reader, value, 0, min(total, FIRST), total)
         if total > FIRST:
             found.append(("more", Rest(value, FIRST, total, total - FIRST > BUCKET), None))
-        found.append(("len()", total, None))
+        found.append(("len()", total, "len({})".format))
     if reader.own_repr(value):
         found.append(("repr()", run.deferred_repr(value), None))
     return found
@@ -120,18 +124,24 @@ def _distinct(entries: List[Entry]) -> List[Entry]:
     return found
 
 
-def _attributes(reader: Any, kind: Any, value: Any, run: Any) -> List[Entry]:
+def _attributes(reader: Any, kind: Any, value: Any, run: Any, methods: bool) -> List[Entry]:
     if kind.has(type):
         own: List[Entry] = [(name, one, ".%s" % name) for name, one in reader.class_namespace(value)]
         return sorted((one for one in own if not reader.is_descriptor(one[1])), key=order)
     found: List[Entry] = [(name, one, ".%s" % name) for name, one in reader.fields(value)]
-    found += [(name, one, ".%s" % name) for name, one in reader.libraries.facts(kind, value)]
+    facts: List[Entry] = reader.libraries.facts(kind, value)
+    found += facts
+    if kind.has(types.ModuleType):
+        return sorted(found, key=order)
     names = {name for name, _, _ in found}
     for name, entry in reader.class_fields(value):
-        if name not in names and not kind.has(types.ModuleType):
+        if name not in names:
             row = _of_class(reader, value, name, entry, run)
             if row is not None:
                 found.append((name, row, ".%s" % name))
+    if methods and not facts:  # a tensor has a thousand
+        bound = reader.methods_in_c(value)
+        found += [(name, one, ".%s" % name) for name, one in bound if name not in names]
     return sorted(found, key=order)
 
 

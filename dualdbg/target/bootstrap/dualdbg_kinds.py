@@ -26,6 +26,7 @@ ARGUMENTS: Any = BaseException.__dict__["args"].__get__
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 SLOT = type(object.__repr__)  # wrapper_descriptor: a method in C
+CLASS_METHOD = types.ClassMethodDescriptorType
 MEMBER, GETSET = types.MemberDescriptorType, types.GetSetDescriptorType
 STANDARD = os.path.dirname(os.__file__) + os.sep
 PACKAGES = ("site-packages", "dist-packages")
@@ -57,8 +58,15 @@ def is_class(value: Any) -> bool:
 
 
 LEAVES = ids(type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented))
-FUNCTIONS = ids(types.FunctionType, types.BuiltinFunctionType, types.MethodType, classmethod, staticmethod)
-METHODS_IN_C = ids(types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType)
+FUNCTIONS = ids(
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.MethodWrapperType,
+    classmethod,
+    staticmethod,
+)
+METHODS_IN_C = ids(types.MethodDescriptorType, CLASS_METHOD, types.WrapperDescriptorType)
 DESCRIPTORS = ids(types.MemberDescriptorType, types.GetSetDescriptorType)
 
 

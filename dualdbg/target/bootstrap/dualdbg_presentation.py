@@ -140,22 +140,25 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
         def get_children_variables(self, fmt: Any = None, scope: Any = None) -> List[Any]:
             if presentation.runs and not self._is_deferred():
                 return list(original.get_children_variables(self, fmt, scope))
-            groups = self.py_db.variable_presentation
+            fmt, groups = fmt or {}, self.py_db.variable_presentation
             grouped: List[Any] = []
             if is_folder(self.value):
                 entries = self.value.contents_debug_adapter_protocol
-            elif (fmt or {}).get("dualdbgFields"):
+            elif fmt.get("dualdbgFields"):
                 entries = presentation.inside.fields(presentation.reader(fmt), self.value)
             else:
                 reader = presentation.reader(fmt)
+                methods = not fmt.get("dualdbgBrief")
                 try:
-                    found = presentation.inside.children(reader, self.value, presentation)
+                    found = presentation.inside.children(reader, self.value, presentation, methods)
                 except Refused as error:
                     found = [(self.name, error, None)]
                 entries, grouped = in_groups(presentation, groups, found)
             parent, rows = self.evaluate_name or "", []
             for name, value, expression in [*grouped, *entries]:
-                known = parent + expression if parent and expression else None
+                known = None
+                if parent and expression:
+                    known = expression(parent) if callable(expression) else parent + expression
                 rows.append(self._child(name, value, known))
             return rows
 

@@ -98,6 +98,7 @@ def beside(name: str) -> Any:
         spec: Any = util.spec_from_file_location(name, path)
         module: Any = util.module_from_spec(spec)
         module.beside = beside
+        module.__builtins__ = globals()["__builtins__"]  # with the imports of the debugger's own modules
         try:
             spec.loader.exec_module(module)
         except OSError:  # the program has become another user since, or is in a root of its own

@@ -36,6 +36,8 @@ def quick(pydevd: Any, failed: int) -> type:
     """
     from _pydevd_bundle import pydevd_comm  # type: ignore[import-not-found]
 
+    asking: Any = set()  # numbers of threads
+
     class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
         def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
             shown, given = pydevd.dualdbg_presentation, request.arguments.kwargs
@@ -49,6 +51,20 @@ def quick(pydevd: Any, failed: int) -> type:
             return super().on_evaluate_request(py_db, request)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
+        def trigger_exception_handler(self, excinfo: Any, as_uncaught: bool = True) -> None:
+            """Called by debugpy's function of that name. It stops without a breakpoint if not ``as_uncaught``."""
+            number = pydevd.threading.get_ident()
+            if not as_uncaught:
+                asking.add(number)
+            try:
+                super().trigger_exception_handler(excinfo, as_uncaught)
+            finally:
+                asking.discard(number)
+
+        def program_asks(self) -> bool:
+            """Whether the program itself wants this thread to stop. The session asks in the thread."""
+            return pydevd.threading.get_ident() in asking
+
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
             self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
             self.reader = pydevd.ReaderThread(

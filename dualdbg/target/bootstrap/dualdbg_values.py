@@ -206,6 +206,18 @@ class Reader:
             if kinds.FLAGS(owner) & kinds.HEAP_TYPE and not kinds.is_of(entry, kinds.DESCRIPTORS)
         ]
 
+    def methods_in_c(self, value: Any) -> List[Tuple[str, Any]]:
+        """The methods in C of the object's classes, bound to it."""
+        kind, found = self.kind(value), []
+        for name, (_, entry) in kind.entries.items():
+            if kinds.is_of(entry, kinds.METHODS_IN_C):
+                of_class = type(entry) is kinds.CLASS_METHOD
+                try:
+                    found.append((name, entry.__get__(None if of_class else value, kind.type)))
+                except TypeError:  # of another class, which has nothing to do with this one
+                    continue
+        return found
+
     def class_namespace(self, value: Any) -> List[Tuple[str, Any]]:
         """What stands in a class itself."""
         return [(name, entry) for name, entry in kinds.NAMESPACE(value).items() if type(name) is str]
