@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import DualdbgError
 from ..model import Event, Exit
+from ..patience import patient
 from ..session.session import Session
 from ..session.start import StartedTarget
 from ..session.state import OVER
@@ -26,6 +27,9 @@ from .presentation.sources import SourceBook
 from .presentation.values import Values
 from .stages import Stage
 from .subprocesses.children import Children, ServeClient
+from .waits import within
+
+_TO_DISCONNECT = patient(1.0)  # seconds for a client to disconnect after the end of the server's program
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,14 @@ class Adapter:
         if not self.told_over:
             self.told_over = True
             self.connection.event("terminated")
+            if self.took_program:
+                self.background(self._take_leave())
+
+    async def _take_leave(self) -> None:
+        """Who started the server with its program waits for its end, of which the client need not know."""
+        await within(_TO_DISCONNECT, self.finished.wait(), False)
+        if self.debuggee.stage is Stage.ENDED:  # else it has begun again
+            self.finish()
 
     async def let_go(self) -> None:
         """The target runs on, where there is one; what else belongs to it is dealt with by :meth:`end`."""
