@@ -44,10 +44,12 @@ class Configuration:
     ``follow`` says which children are debugged too, in the words of ``dualdbg run --follow``; empty: no children.
     ``follow_by_default``: the user has not said whether to follow. ``child`` is the token of a child of another
     client's program, ``connect`` the address of the adapter that has it. ``type`` is the configuration's type, as the
-    editor names it.
+    editor names it. ``launcher_python`` is the interpreter that is to start that of the program.
     """
 
     program: Program | None = None
+    launcher_python: str | None = None
+    sudo: bool = False
     cwd: str | None = None
     env: Mapping[str, str | None] = field(default_factory=dict)
     env_file: str | None = None
@@ -99,6 +101,8 @@ def read_configuration(arguments: Arguments) -> Configuration:
     stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
     return Configuration(
         program=_program(arguments),
+        launcher_python=arguments.text("debugLauncherPython", None) or None,
+        sudo=arguments.flag("sudo"),
         cwd=arguments.text("cwd", None),
         env=_environment(arguments),
         env_file=arguments.text("envFile", None),

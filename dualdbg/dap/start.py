@@ -19,7 +19,6 @@ from ..session.attaching import attach
 from ..session.inferiors import Group
 from ..session.session import Session
 from ..session.start import Options, launch
-from ..source_files import read_regular
 from ..symbols.cache import cache_directory
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
@@ -31,6 +30,7 @@ from ..waiting import first_of
 from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
 from .streams import Streams
+from .through import is_machine_code, launched_through
 
 # Seconds for debugpy to come into a process that can run it at once; it comes later all the same.
 _PYTHON_CONTROL = patient(10.0)
@@ -234,7 +234,7 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
     script = _script(program, wanted.cwd)
-    if script is not None and _is_machine_code(script):
+    if script is not None and is_machine_code(script):
         return _prepare_native(wanted, program, script, log_dir)
     what = Launch(
         python=interpreter.find(program.python or interpreter.default_python(os.environ.get)),
@@ -251,7 +251,7 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory(), what.flags)
     if not wanted.no_debug:
         facts.require_way_in()
-    what = replace(what, is_wrapped=facts.is_wrapped)
+    what = launched_through(wanted, replace(what, is_wrapped=facts.is_wrapped), variables)
     return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
 
 
@@ -264,6 +264,10 @@ def _prepare_native(
     """
     if not os.access(path, os.X_OK):
         raise UsageError(f"launch: {path} may not be executed", f"chmod +x {path}")
+    if wanted.sudo:
+        raise UsageError(
+            "launch: sudo is for Python programs", "start dualdbg (or the editor) itself with sudo"
+        )
     what = Launch(
         python=interpreter.find(program.python) if program.python is not None else "",
         native=path,
@@ -272,14 +276,6 @@ def _prepare_native(
         env=environment(wanted),
     )
     return what, replace(session_options(wanted, log_dir), stop_on_entry=False), None
-
-
-def _is_machine_code(path: str) -> bool:
-    """Whether the file is a program that the kernel runs by itself, and no interpreter of Python."""
-    try:
-        return read_regular(path, 4) == b"\x7fELF"
-    except OSError:
-        return False  # whoever runs it says why it cannot be read
 
 
 def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
