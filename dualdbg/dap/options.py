@@ -305,8 +305,8 @@ OPTIONS = (
     Option(
         "redirectOutput",
         _FLAG,
-        "Output that goes to a terminal is shown in the debug console too. Of a process that was attached to: what its "
-        "Python code prints.",
+        "Output that goes to a terminal is shown in the debug console too; with false, what goes to the debug console "
+        "is not shown. Of a process that was attached to: what its Python code prints.",
         of="debugpy",
     ),
     Option(

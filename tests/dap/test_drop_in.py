@@ -175,6 +175,17 @@ def test_output_of_a_debug_console_comes_once(client: Client, program: Write) ->
     assert client.output == "from Python\nfrom C\n"
 
 
+def test_output_that_is_not_wanted(client: Client, program: Write, tmp_path: Path) -> None:
+    """Nothing of it comes, and the program does not wait for anybody who reads it."""
+    written = tmp_path / "written"
+    path = program(
+        f"import os\nprint('x' * 300_000, flush=True)\nos.write(1, b'from C\\n')\nopen({str(written)!r}, 'w')\n"
+    )
+    client.start({"program": str(path), "redirectOutput": False})
+    assert finish(client) == 0
+    assert client.output == "" and written.exists()
+
+
 def test_an_uncaught_exception_is_told_without_notes(client: Client, program: Write) -> None:
     path = program("class Bad(ValueError):\n    pass\ndef f():\n    raise Bad('no (note: yes)')\nf()\n")
     client.start({"program": str(path)}, exceptions=["uncaught"])
