@@ -11,6 +11,7 @@ from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, TargetError, UsageError
 from ..folders import expanded, here
 from ..in_thread import in_thread
+from ..log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
 from ..model import State
 from ..patience import patient
 from ..session import configured
@@ -228,11 +229,12 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     adapter.background(watch())
 
 
-def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Options, OperatorTable | None]:
+def prepare(wanted: Configuration, log_dir: LogFolder | None) -> tuple[Launch, Options, OperatorTable | None]:
     """Everything that is known before the start. Raises UsageError for what cannot be run."""
     program = wanted.program
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
+    log_dir = of_launch(log_dir)
     script = _script(program, wanted.cwd)
     if script is not None and is_machine_code(script):
         return _prepare_native(wanted, program, script, log_dir)
@@ -256,7 +258,7 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
 
 
 def _prepare_native(
-    wanted: Configuration, program: Program, path: str, log_dir: Path | None
+    wanted: Configuration, program: Program, path: str, log_dir: LogFolder | None
 ) -> tuple[Launch, Options, OperatorTable | None]:
     """A program of machine code, as cppdbg starts it: it may have Python in it.
 
@@ -278,7 +280,7 @@ def _prepare_native(
     return what, replace(session_options(wanted, log_dir), stop_on_entry=False), None
 
 
-def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
+def session_options(wanted: Configuration, log_dir: LogFolder | None) -> Options:
     """The options of the session, from ``launch.json`` and from the configuration of the folder. Raises UsageError."""
     folder = here() / wanted.cwd if wanted.cwd else working_directory()
     named = str(folder / expanded(wanted.config)) if wanted.config else None
@@ -312,6 +314,8 @@ def _name_of(pid: int) -> str:
 def environment(wanted: Configuration) -> dict[str, str | None]:
     """Variables for the program's environment; None removes one. Raises UsageError for an unreadable envFile."""
     added: dict[str, str | None] = {}
+    if DEBUGPY_LOG_DIR in os.environ:  # a terminal has an environment of its own
+        added[DEBUGPY_LOG_DIR] = os.environ[DEBUGPY_LOG_DIR]
     if wanted.env_file:
         try:
             text = Path(wanted.env_file).read_text(encoding="utf-8", errors="surrogateescape")
