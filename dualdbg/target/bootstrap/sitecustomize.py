@@ -172,7 +172,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
-        api.install(debugpy, pydevd, earlier)
+        api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
