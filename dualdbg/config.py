@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import ConfigError, UsageError
 from .folders import expanded
+from .log_names import LogFolder
 from .model import STEP_LAYERS, GdbCommand, Layer, Notice
 from .source_files import read_regular
 from .trust import objection
@@ -80,7 +81,7 @@ class Asked:
     just_my_code: bool | None = None
     stop_on_entry: bool = False
     gdb: str | None = None
-    log_dir: Path | None = None
+    log_dir: LogFolder | None = None
     core_folder: Path | None = None
     gdb_commands: tuple[GdbCommand, ...] = ()
     gdb_arguments: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
+from ..log_names import DebugpysLogs, LogFolder
 from ..private_files import new_file
 
 
@@ -19,7 +20,7 @@ class WireLog:
     Raises UsageError for a folder that cannot be written.
     """
 
-    def __init__(self, folder: Path | None, engine: str, started: float) -> None:
+    def __init__(self, folder: LogFolder | None, engine: str, started: float) -> None:
         self._started = started
         self._file: TextIO | None = None
         if folder is not None:
@@ -46,14 +47,30 @@ class WireLog:
             self._file = None
 
 
-def _open(folder: Path, engine: str) -> TextIO:
-    path = folder / f"{engine}.log"
+def _open(logs: LogFolder, engine: str) -> TextIO:
+    folder = logs.folder if isinstance(logs, DebugpysLogs) else logs
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # of an earlier session: that file may be readable for others, or a link
-        return os.fdopen(new_file(path), "w", encoding="utf-8", errors="backslashreplace")
+        descriptor = _not_taken(logs, engine) if isinstance(logs, DebugpysLogs) else _replaced(logs, engine)
+        return os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
+        name = "DEBUGPY_LOG_DIR" if isinstance(logs, DebugpysLogs) else "--log-dir"
         raise UsageError(
-            f"no log can be written to {path}: {error.strerror}",
-            "give --log-dir a folder that you may write to",
+            f"no log of {engine} can be written to {folder}: {error.strerror}",
+            f"give {name} a folder that you may write to",
         ) from error
+
+
+def _replaced(folder: Path, engine: str) -> int:
+    path = folder / f"{engine}.log"
+    path.unlink(missing_ok=True)  # of an earlier session: that file may be readable for others, or a link
+    return new_file(path)
+
+
+def _not_taken(logs: DebugpysLogs, engine: str) -> int:
+    for name in logs.names(engine):
+        try:
+            return new_file(logs.folder / name)
+        except FileExistsError:
+            continue
+    raise AssertionError("there is always one more name")

@@ -48,7 +48,7 @@ class ClientTerminal(Streams):
         self._kind = _KINDS[wanted.console]
         self._title = wanted.title
         self._token = secrets.token_hex(16)
-        self._copied = wanted.redirect_output
+        self._copied = bool(wanted.redirect_output)
         program = wanted.program
         # Text that is the shell's to split and to expand; without such an editor it is split as a shell would.
         can_expand = "ArgsCanBeInterpretedByShell" in client.supports

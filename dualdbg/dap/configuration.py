@@ -44,16 +44,19 @@ class Configuration:
     ``follow`` says which children are debugged too, in the words of ``dualdbg run --follow``; empty: no children.
     ``follow_by_default``: the user has not said whether to follow. ``child`` is the token of a child of another
     client's program, ``connect`` the address of the adapter that has it. ``type`` is the configuration's type, as the
-    editor names it.
+    editor names it. ``launcher_python`` is the interpreter that is to start that of the program. ``redirect_output``
+    None leaves it to the console.
     """
 
     program: Program | None = None
+    launcher_python: str | None = None
+    sudo: bool = False
     cwd: str | None = None
     env: Mapping[str, str | None] = field(default_factory=dict)
     env_file: str | None = None
     console: str = "internalConsole"
     title: str = "dualdbg"
-    redirect_output: bool = False
+    redirect_output: bool | None = None
     templates: bool = False
     stop_on_entry: bool = False
     just_my_code: bool | None = None
@@ -99,12 +102,14 @@ def read_configuration(arguments: Arguments) -> Configuration:
     stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
     return Configuration(
         program=_program(arguments),
+        launcher_python=arguments.text("debugLauncherPython", None) or None,
+        sudo=arguments.flag("sudo"),
         cwd=arguments.text("cwd", None),
         env=_environment(arguments),
         env_file=arguments.text("envFile", None),
         console="externalTerminal" if arguments.flag("externalConsole") else console,
         title=arguments.text("consoleTitle", "dualdbg"),
-        redirect_output=arguments.flag("redirectOutput", "RedirectOutput" in flags),
+        redirect_output=_redirect_output(arguments, flags),
         templates=any(arguments.flag(name) for name in ("django", "jinja", "flask", "pyramid")),
         stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
         just_my_code=_just_my_code(arguments, flags),
@@ -137,6 +142,12 @@ def _just_my_code(arguments: Arguments, flags: set[str]) -> bool | None:
     return False if "DebugStdLib" in flags else None
 
 
+def _redirect_output(arguments: Arguments, flags: set[str]) -> bool | None:
+    if "redirectOutput" in arguments:
+        return arguments.flag("redirectOutput")
+    return True if "RedirectOutput" in flags else None
+
+
 def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
     arguments.objects("rules")  # a list of objects, or refused
     told = {name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments}
@@ -145,7 +156,7 @@ def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
     if flags:
         told["debugOptions"] = sorted(flags - {"RedirectOutput"})
     # Of a program that we start, the streams themselves are copied: what native code writes comes too.
-    if arguments.where == "attach" and arguments.flag("redirectOutput", "RedirectOutput" in flags):
+    if arguments.where == "attach" and _redirect_output(arguments, flags):
         told["redirectOutput"] = True
     return told
 

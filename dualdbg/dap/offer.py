@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..errors import WrongState
+from ..log_names import LogFolder
 from ..session.start import StartedTarget
 from .configuration import Configuration
 from .connection import Connection
@@ -28,7 +28,7 @@ class Offer:
 
     program: Configuration | None = None
     running: StartedTarget | None = None
-    log_dir: Path | None = None
+    log_dir: LogFolder | None = None
     exit_code: int | None = None
     taken: bool = False
     program_done: bool = False

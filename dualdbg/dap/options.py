@@ -79,6 +79,21 @@ OPTIONS = (
     Option("pythonPath", _TEXT, "The interpreter (old name of `python`).", (LAUNCH,), "debugpy", hidden=True),
     Option("pythonArgs", _TEXTS, "More options of the interpreter.", (LAUNCH,), "debugpy"),
     Option(
+        "debugLauncherPython",
+        _TEXT,
+        "The interpreter that starts that of the program, where it is a wrapper (`python` by default): what it puts "
+        "into the environment, the program has too.",
+        (LAUNCH,),
+        "debugpy",
+    ),
+    Option(
+        "sudo",
+        _FLAG,
+        "Start the program by `sudo -E`. dualdbg has to be root's already: nobody else can debug a program of root.",
+        (LAUNCH,),
+        "debugpy",
+    ),
+    Option(
         "cwd",
         _TEXT,
         "The folder in which the program runs.",
@@ -293,8 +308,8 @@ OPTIONS = (
     Option(
         "redirectOutput",
         _FLAG,
-        "Output that goes to a terminal is shown in the debug console too. Of a process that was attached to: what its "
-        "Python code prints.",
+        "Output that goes to a terminal is shown in the debug console too; with false, what goes to the debug console "
+        "is not shown. Of a process that was attached to: what its Python code prints.",
         of="debugpy",
     ),
     Option(
@@ -376,7 +391,6 @@ OF_EDITORS = frozenset(
         "serverReadyAction",
         "autoStartBrowser",
         "debugAdapterPython",
-        "debugLauncherPython",
         "debugAdapterPath",
         "isOutputRedirected",
     }
@@ -386,7 +400,6 @@ UNSUPPORTED = {
     "customLaunchSetupCommands": "dualdbg starts the program itself; setupCommands are run before it",
     "debugServerPath": "run dualdbg dap --listen on the other machine, and connect to it",
     "deploySteps": "copy the files in a preLaunchTask",
-    "sudo": "start dualdbg itself with sudo where it must be",
     "listen": "let dualdbg wait instead: dualdbg dap --listen PORT SCRIPT",
     "pipeTransport": "run dualdbg dap --listen on the other machine, and connect to it",
     "miDebuggerServerAddress": "run dualdbg dap --listen on the other machine, and connect to it",

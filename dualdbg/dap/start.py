@@ -11,6 +11,7 @@ from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, TargetError, UsageError
 from ..folders import expanded, here
 from ..in_thread import in_thread
+from ..log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
 from ..model import State
 from ..patience import patient
 from ..session import configured
@@ -19,7 +20,6 @@ from ..session.attaching import attach
 from ..session.inferiors import Group
 from ..session.session import Session
 from ..session.start import Options, launch
-from ..source_files import read_regular
 from ..symbols.cache import cache_directory
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
@@ -31,6 +31,7 @@ from ..waiting import first_of
 from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
 from .streams import Streams
+from .through import is_machine_code, launched_through
 
 # Seconds for debugpy to come into a process that can run it at once; it comes later all the same.
 _PYTHON_CONTROL = patient(10.0)
@@ -228,13 +229,14 @@ async def start_plain(adapter: Adapter, wanted: Configuration, streams: Streams)
     adapter.background(watch())
 
 
-def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Options, OperatorTable | None]:
+def prepare(wanted: Configuration, log_dir: LogFolder | None) -> tuple[Launch, Options, OperatorTable | None]:
     """Everything that is known before the start. Raises UsageError for what cannot be run."""
     program = wanted.program
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
+    log_dir = of_launch(log_dir)
     script = _script(program, wanted.cwd)
-    if script is not None and _is_machine_code(script):
+    if script is not None and is_machine_code(script):
         return _prepare_native(wanted, program, script, log_dir)
     what = Launch(
         python=interpreter.find(program.python or interpreter.default_python(os.environ.get)),
@@ -251,12 +253,12 @@ def prepare(wanted: Configuration, log_dir: Path | None) -> tuple[Launch, Option
     facts = interpreter.inspect(what.python, variables, what.cwd, cache_directory(), what.flags)
     if not wanted.no_debug:
         facts.require_way_in()
-    what = replace(what, is_wrapped=facts.is_wrapped)
+    what = launched_through(wanted, replace(what, is_wrapped=facts.is_wrapped), variables)
     return what, options, OperatorTable.load(Path(facts.torch)) if facts.torch else None
 
 
 def _prepare_native(
-    wanted: Configuration, program: Program, path: str, log_dir: Path | None
+    wanted: Configuration, program: Program, path: str, log_dir: LogFolder | None
 ) -> tuple[Launch, Options, OperatorTable | None]:
     """A program of machine code, as cppdbg starts it: it may have Python in it.
 
@@ -264,6 +266,10 @@ def _prepare_native(
     """
     if not os.access(path, os.X_OK):
         raise UsageError(f"launch: {path} may not be executed", f"chmod +x {path}")
+    if wanted.sudo:
+        raise UsageError(
+            "launch: sudo is for Python programs", "start dualdbg (or the editor) itself with sudo"
+        )
     what = Launch(
         python=interpreter.find(program.python) if program.python is not None else "",
         native=path,
@@ -274,15 +280,7 @@ def _prepare_native(
     return what, replace(session_options(wanted, log_dir), stop_on_entry=False), None
 
 
-def _is_machine_code(path: str) -> bool:
-    """Whether the file is a program that the kernel runs by itself, and no interpreter of Python."""
-    try:
-        return read_regular(path, 4) == b"\x7fELF"
-    except OSError:
-        return False  # whoever runs it says why it cannot be read
-
-
-def session_options(wanted: Configuration, log_dir: Path | None) -> Options:
+def session_options(wanted: Configuration, log_dir: LogFolder | None) -> Options:
     """The options of the session, from ``launch.json`` and from the configuration of the folder. Raises UsageError."""
     folder = here() / wanted.cwd if wanted.cwd else working_directory()
     named = str(folder / expanded(wanted.config)) if wanted.config else None
@@ -316,6 +314,8 @@ def _name_of(pid: int) -> str:
 def environment(wanted: Configuration) -> dict[str, str | None]:
     """Variables for the program's environment; None removes one. Raises UsageError for an unreadable envFile."""
     added: dict[str, str | None] = {}
+    if DEBUGPY_LOG_DIR in os.environ:  # a terminal has an environment of its own
+        added[DEBUGPY_LOG_DIR] = os.environ[DEBUGPY_LOG_DIR]
     if wanted.env_file:
         try:
             text = Path(wanted.env_file).read_text(encoding="utf-8", errors="surrogateescape")

@@ -85,6 +85,21 @@ class DebugConsole(Streams):
             self._null = -1
 
 
+class NoConsole(Streams):
+    """Output is not told (``"redirectOutput": false``). As under debugpy what goes to stderr goes to the adapter's."""
+
+    def __init__(self) -> None:
+        self._null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+
+    def launch(self, what: Launch) -> Launch:
+        return replace(what, stdin=self._null, stdout=self._null)
+
+    def close(self) -> None:
+        if self._null >= 0:
+            os.close(self._null)
+            self._null = -1
+
+
 class OwnTerminal(Streams):
     """The program has the terminal on which the server was started, all the time. The launcher lends it."""
 

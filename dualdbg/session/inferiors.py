@@ -20,6 +20,7 @@ from typing import Any
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..in_thread import in_thread
+from ..log_names import of_child
 from ..model import Notice
 from ..shared.proc_files import stat_of
 from ..symbols.cache import cache_directory
@@ -321,7 +322,7 @@ class Group:
             session.loop.put(detached)
 
     def _options_of_child(self, number: int) -> Options:
-        log_dir = self.options.log_dir / f"process-{number}" if self.options.log_dir is not None else None
+        log_dir = of_child(self.options.log_dir, number)
         own = self.options.breakpoints if self._configure is not None else ()
         child = replace(self.options, breakpoints=own, stop_on_entry=False, terminal=None, log_dir=log_dir)
         return replace(child, notices=())  # they were told already

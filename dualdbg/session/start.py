@@ -27,6 +27,7 @@ from ..errors import (
 )
 from ..folders import here
 from ..in_thread import in_thread
+from ..log_names import LogFolder
 from ..model import BreakpointKind, BreakpointSpec, Exit, GdbCommand, Layer, Notice, State
 from ..patience import patient
 from ..process_end import end_of, has_ended
@@ -124,7 +125,7 @@ class Options:
     """What a user may choose about a session, besides what is run."""
 
     gdb: str | None = None
-    log_dir: Path | None = None
+    log_dir: LogFolder | None = None
     just_my_code: bool = True
     stop_on_entry: bool = False
     breakpoints: tuple[str, ...] = ()

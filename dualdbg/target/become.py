@@ -1,6 +1,8 @@
-"""Run by the program's own interpreter in an editor's terminal: it becomes the program that its arguments name.
+"""Run by an interpreter, it becomes the program that its arguments name: ``python -I -S become.py PROGRAM ARGUMENT…``.
 
-So the command line that the terminal shows begins with that interpreter. CPython 3.8 and later.
+In an editor's terminal the program's own interpreter runs it, so that the command line that is shown begins with that
+one; everywhere the interpreter of ``debugLauncherPython`` does, so that the program has what a wrapper of that one puts
+into the environment. CPython 3.8 and later.
 """
 
 import os

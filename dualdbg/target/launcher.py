@@ -48,6 +48,8 @@ class Launch:
     interpreter (``-X dev``).
     ``is_wrapped``: ``python`` is a program that starts the interpreter as a process of its own; ``flags`` may be its.
     ``own_terminal``: its standard input is a terminal that only the program uses; it becomes the controlling terminal.
+    ``through`` are words before the command line: what starts the interpreter in our place. ``sudo`` is the path of a
+    sudo that is to start it all.
     """
 
     python: str
@@ -65,12 +67,23 @@ class Launch:
     native: str | None = None
     unasked: str = ""
     is_wrapped: bool = False
+    through: tuple[str, ...] = ()
+    sudo: str | None = None
 
     def command(self) -> list[str]:
         """The command line that a user would type without dualdbg."""
         if self.native is not None:
             return [self.native, *self.args]
         return [self.python, *self.flags, *self.what(), *self.args]
+
+    def started(self, env: Mapping[str, str]) -> list[str]:
+        """The command line that is executed, with ``env`` as its environment."""
+        command = [*self.through, *self.command()]
+        if self.sudo is None:
+            return command
+        # -E keeps the environment, but for what would have other code run, as PYTHONPATH does (sudoers(5), env_delete).
+        kept = [f"PYTHONPATH={env['PYTHONPATH']}"] if "PYTHONPATH" in env else []
+        return [self.sudo, "-E", "env", *kept, *command]
 
     def what(self) -> list[str]:
         """What the interpreter is told to run: a script, or ``-m`` or ``-c`` and a value. Raises UsageError."""
@@ -173,7 +186,6 @@ async def spawn(
     ``tracer`` is the process that is to debug the target, when it is not this process.
     Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
     """
-    command = launch.command()
     flag = without_site(launch.flags)
     if flag is not None:
         raise UsageError(
@@ -186,7 +198,7 @@ async def spawn(
         kept = KeptProgram(hold=launch.native is not None)
         with _signals_blocked():
             process = subprocess.Popen(
-                command,
+                launch.started(env),
                 cwd=launch.cwd,
                 env=env,
                 stdin=_popen_stream(launch.stdin),

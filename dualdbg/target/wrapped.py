@@ -81,10 +81,11 @@ class WrappedTarget:
         self._held.close()
 
 
-async def program_of(wrapper: Any, what: Launch, point: MeetingPoint) -> WrappedTarget:
+async def program_of(wrapper: Any, what: Launch, point: MeetingPoint) -> Any:
     """The program that the wrapper starts, which stands before its first line. Raises TargetError when none calls.
 
-    Nothing of the wrapper is left then.
+    It is a :class:`WrappedTarget`, or the wrapper itself where that has become the program (exec).
+    Nothing of the wrapper is left when it raises.
     """
     try:
         return await _called(wrapper, what, point)
@@ -94,7 +95,7 @@ async def program_of(wrapper: Any, what: Launch, point: MeetingPoint) -> Wrapped
         raise
 
 
-async def _called(wrapper: Any, what: Launch, point: MeetingPoint) -> WrappedTarget:
+async def _called(wrapper: Any, what: Launch, point: MeetingPoint) -> Any:
     ended = asyncio.ensure_future(wrapper.wait())
     waits: set[asyncio.Future[Any]] = {ended, point.caller, point.failure}
     try:
@@ -107,7 +108,7 @@ async def _called(wrapper: Any, what: Launch, point: MeetingPoint) -> WrappedTar
         pid = point.caller.result()
         if not pid or not descends_from(pid, {wrapper.pid}):
             raise TargetError(f"process {pid} called, which {what.python} has not started", _HINT)
-        return WrappedTarget(pid, wrapper)
+        return wrapper if pid == wrapper.pid else WrappedTarget(pid, wrapper)
     program = " ".join(what.what())
     if ended.done() and not ended.cancelled():
         how = ended.result().in_words()

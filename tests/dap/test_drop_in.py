@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dap.client import Client, Refused
+from tests.dap.client import Client, Refused, StdioAdapter
 from tests.dap.test_launch import Terminals, finish, terminals
 
 __all__ = ["terminals"]
@@ -180,6 +180,45 @@ def test_output_of_a_debug_console_comes_once(client: Client, program: Write) ->
     client.start({"program": str(path), "redirectOutput": True, "debugOptions": ["RedirectOutput"]})
     assert finish(client) == 0
     assert client.output == "from Python\nfrom C\n"
+
+
+def test_output_that_is_not_wanted(client: Client, program: Write, tmp_path: Path) -> None:
+    """Nothing of it comes, and the program does not wait for anybody who reads it."""
+    written = tmp_path / "written"
+    path = program(
+        f"import os\nprint('x' * 300_000, flush=True)\nos.write(1, b'from C\\n')\nopen({str(written)!r}, 'w')\n"
+    )
+    client.start({"program": str(path), "redirectOutput": False})
+    assert finish(client) == 0
+    assert client.output == "" and written.exists()
+
+
+@pytest.mark.parametrize("console", ["internalConsole", "integratedTerminal"])
+def test_logs_where_debugpy_would_leave_them(
+    console: str, program: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = tmp_path / "logs"
+    monkeypatch.setenv("DEBUGPY_LOG_DIR", str(logs))
+    path = program(
+        "import os\nprint(os.getpid(), [name for name in os.environ if name.startswith('PYDEVD')])\n"
+    )
+    adapter = StdioAdapter()
+    monkeypatch.delenv("DEBUGPY_LOG_DIR")  # an editor's terminal has an environment of its own
+    terminal = Terminals(adapter.client)
+    try:
+        adapter.client.start({"program": str(path), "console": console, "redirectOutput": True})
+        pid = adapter.client.wait_output(r"(\d+) \[\]")[1]
+        assert finish(adapter.client) == 0
+    finally:
+        adapter.close()
+        terminal.close()
+    ours = [f"{name}-{adapter.process.pid}.log" for name in (
+        "debugpy.adapter", "debugpy.launcher", "debugpy.server", "dualdbg.gdb"
+    )]  # fmt: skip
+    found = {file.name: file for file in logs.iterdir()}
+    assert sorted(found) == sorted([*ours, f"debugpy.pydevd.{pid}.log"])
+    assert all(file.stat().st_size and file.stat().st_mode & 0o777 == 0o600 for file in found.values())
+    assert '"launch"' in found[ours[0]].read_text()
 
 
 def test_an_uncaught_exception_is_told_without_notes(client: Client, program: Write) -> None:

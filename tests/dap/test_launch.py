@@ -140,7 +140,6 @@ def test_an_option_that_is_not_known_is_said(client: Client, program: Write) -> 
             ({"code": "1", "python": [sys.executable, "-S"]}, "-S"),
             ({"code": "1", "console": "somewhere"}, "integratedTerminal"),
             ({"code": "1", "env": {"A": []}}, "A is not a text"),
-            ({"code": "1", "sudo": True}, "sudo"),
             ({"code": "1", "MIMode": "lldb"}, "gdb"),
             ({"code": "1", "gdb": "/nowhere/gdb"}, "/nowhere/gdb"),
             ({"code": "1", "breakpoints": ["data:x"]}, "address"),

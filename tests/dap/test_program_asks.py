@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from tests.snapshot.test_command import dualdbg
 from tests.support import other_interpreter, wait_until
 
 from .client import Client
-from .test_children import follow
+from .test_children import follow, session_of
 from .test_launch import finish
 
 Write = Callable[..., Path]
@@ -170,6 +171,66 @@ def test_in_a_process_that_was_attached_to(
             assert process.wait(30) == 0
         finally:
             process.kill()
+
+
+STARTS = """\
+import debugpy, json, os, subprocess, sys
+told = debugpy.get_cli_options()
+print("told", json.dumps([told.mode, told.target_kind, told.target, told.config]), flush=True)
+host, port = told.address
+words = ["--connect", "%s:%d" % (host, port), "--parent-session-pid", str(os.getpid())]
+words = ["-m", "debugpy", *words, "--adapter-access-token", told.adapter_access_token, *sys.argv[1:]]
+print("status", subprocess.call(["/bin/sh", "-c", 'exec "$@"', "sh", sys.executable, *words]), flush=True)
+"""
+STARTED = """\
+import debugpy, subprocess, sys
+print(__name__, sys.argv, debugpy.get_cli_options().target, flush=True)
+subprocess.run([sys.executable, "-c", "print('a child of its own', flush=True)"], check=True)
+"""
+
+
+@pytest.mark.parametrize("as_module", [False, True])
+def test_a_child_that_connects_by_the_programs_options(
+    as_module: bool, client: Client, program: Write
+) -> None:
+    for name, text in OTHER_VERSION.items():
+        program(text, name)  # which is on nobody's path but the program's own
+    child = program(STARTED, "started.py")
+    path = program(STARTS)
+    asked = follow(client)
+    what = ["-m", "started"] if as_module else [str(child)]
+    followed = {"followChildren": "-m debugpy"}
+    client.start({"program": str(path), "args": [*what, "one"], "cwd": str(path.parent), **followed})
+    second, configuration = session_of(client, asked)
+    second.start(configuration, lines={child: [2]}, command="attach")
+    thread = second.stopped()["threadId"]
+    assert [row["line"] for row in second.stack(thread)] == [2]
+    second.go("continue", thread)
+    assert second.event("exited")["exitCode"] == 0
+    second.request("disconnect")
+    assert finish(client) == 0
+    told = ["connect", "file", str(path), {"qt": "none", "subProcess": True}]
+    assert f"told {json.dumps(told)}\n" in client.output
+    assert f"__main__ ['{child}', 'one'] {'started' if as_module else child}\n" in client.output
+    assert "a child of its own" in client.output and "status 0" in client.output
+
+
+def test_a_child_that_is_not_followed_is_refused_at_once(client: Client, program: Write) -> None:
+    child = program("print('runs all the same', flush=True)\n", "started.py")
+    client.start({"program": str(program(STARTS)), "args": [str(child)], "subProcess": False})
+    client.wait_output(r"status [1-9]", 20)
+    assert finish(client) == 0
+    assert "ConnectionRefusedError" in client.output and "runs all" not in client.output
+
+
+@pytest.mark.parametrize(("what", "told"), [({"module": "some"}, "module some"), ({"code": "{}"}, "code ")])
+def test_what_the_options_say_is_run(what: dict[str, str], told: str, client: Client, program: Write) -> None:
+    text = "import debugpy; one = debugpy.get_cli_options(); print(one.target_kind, one.target, flush=True)"
+    path = program(text, "some.py")
+    asked = {name: value.replace("{}", text) for name, value in what.items()}
+    client.start({**asked, "cwd": str(path.parent)})
+    assert finish(client) == 0
+    assert client.output.startswith(told + (text if "code" in what else ""))
 
 
 def test_the_same_at_the_prompt(program: Write) -> None:

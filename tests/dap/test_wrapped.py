@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from dualdbg.shared.python_command import read, runs, without_site
 from tests.snapshot.test_command import dualdbg
 from tests.support import ROOT, build_native, is_running, wait_until
 
-from .client import Client, Refused
+from .client import Client, Refused, StdioAdapter
 from .test_children import follow, session_of
 from .test_launch import Terminals, finish, terminals
 
@@ -156,6 +158,92 @@ def test_modules_and_code(module: bool, client: Client, program: Write) -> None:
     thread = client.stopped()["threadId"]
     client.go("continue", thread)
     assert client.event("exited")["exitCode"] == 0
+
+
+SETS = '#!/bin/sh\nMARK="{name};$MARK" {python} "$@"\nexit $?\n'
+MARKED = "import os\nprint('marked', os.environ.get('MARK'), os.environ.get('PYTHONPATH'))\n"
+
+
+@pytest.mark.parametrize("console", ["integratedTerminal", "internalConsole"])
+@pytest.mark.parametrize(
+    ("wrapped", "marked"),
+    [
+        (["python"], "program;program;"),
+        (["debugLauncherPython"], "launcher;"),
+        (["python", "debugLauncherPython"], "program;launcher;"),
+    ],
+)
+def test_what_starts_the_interpreter_is_in_its_environment_too(
+    wrapped: list[str],
+    marked: str,
+    console: str,
+    client: Client,
+    program: Write,
+    terminals: Terminals,
+) -> None:
+    """As under debugpy, which starts the program by a launcher, and that one by `debugLauncherPython`."""
+    path = program(MARKED)
+    names = {"python": "program", "debugLauncherPython": "launcher"}
+    asked: dict[str, object] = {"program": str(path), "console": console, "redirectOutput": True}
+    for option in wrapped:
+        shell = wrapper(program, SETS.replace("{name}", names[option]))
+        asked[option] = str(shell.rename(shell.with_name(names[option])))
+    client.start(asked, lines={path: [2]})
+    client.go("continue", client.stopped()["threadId"])
+    assert finish(client) == 0
+    path_before = ROOT if console == "internalConsole" else os.environ.get("PYTHONPATH")
+    assert f"marked {marked} {path_before}\n" in client.output
+
+
+def test_an_ordinary_interpreter_is_no_launcher(client: Client, program: Write) -> None:
+    path = program("import os\nprint(os.path.realpath(f'/proc/{os.getppid()}/exe'), flush=True)\n")
+    client.start({"program": str(path), "debugLauncherPython": sys.executable})
+    assert finish(client) == 0
+    assert client.output.strip() == os.path.realpath(sys.executable)  # the keeper, and nobody between
+
+
+def test_a_launcher_that_is_none_is_refused(client: Client, program: Write) -> None:
+    asked = {"program": str(program("x = 1\n")), "debugLauncherPython": "/nowhere/python"}
+    client.initialize()
+    assert re.search("debugLauncherPython.*/nowhere/python", client.refused("launch", asked))
+
+
+# It takes out what sudo does take out (sudoers(5), env_delete), and waits for the program as sudo does.
+SUDO = """#!/bin/sh
+[ "$1" = -E ] && shift
+unset PYTHONPATH
+MARK="sudo;$MARK" "$@"
+exit $?
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can debug what sudo starts")
+@pytest.mark.parametrize("no_debug", [True, False])
+def test_sudo(no_debug: bool, program: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    sudo = program(SUDO, "bin/sudo")
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", str(sudo.parent), prepend=os.pathsep)
+    path = program(MARKED + "raise SystemExit(7)\n")
+    adapter = StdioAdapter()
+    client = adapter.client
+    try:
+        asked = {"program": str(path), "sudo": True, "noDebug": no_debug}
+        if no_debug:
+            client.initialize()
+            client.request("launch", asked)
+        else:
+            client.start(asked, lines={path: [2]})
+            client.go("continue", client.stopped()["threadId"])
+        assert client.event("exited")["exitCode"] == 7
+        assert f"marked sudo; {ROOT}" in client.output
+    finally:
+        adapter.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can debug what sudo starts")
+def test_sudo_is_refused_where_the_program_could_not_be_debugged(client: Client) -> None:
+    client.initialize()
+    assert "only root can debug" in client.refused("launch", {"code": "1", "sudo": True})
 
 
 @pytest.mark.pure

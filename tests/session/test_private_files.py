@@ -10,12 +10,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.cli import main as entry
+from dualdbg.log_names import DebugpysLogs
 from dualdbg.model import Notice
 from dualdbg.private_files import new_file
 from dualdbg.session.stops.crash_core import _new
@@ -56,6 +58,25 @@ def test_a_log_replaces_what_has_its_name(tmp_path: Path) -> None:
         assert mode(tmp_path / f"{name}.log") == 0o600
         assert (tmp_path / f"{name}.log").read_text().endswith("> x\n")
     assert victim.read_text() == "precious"
+
+
+def test_a_log_for_debugpys_folder_takes_a_name_that_is_free(tmp_path: Path) -> None:
+    logs = DebugpysLogs(tmp_path, 7)
+    (tmp_path / "debugpy.server-7.log").write_text("of another process")
+    for _ in range(2):
+        WireLog(logs, "debugpy", 0.0).close()
+    WireLog(replace(logs, launches=True), "session", 0.0).close()
+    WireLog(logs, "session", 0.0).close()
+    WireLog(logs, "editor-2", 0.0).close()
+    assert (tmp_path / "debugpy.server-7.log").read_text() == "of another process"
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "debugpy.server-7.log",
+        "debugpy.server-7-2.log",
+        "debugpy.server-7-3.log",
+        "debugpy.launcher-7.log",
+        "dualdbg.session-7.log",
+        "debugpy.adapter-7.log",
+    }
 
 
 def test_a_core_gets_a_name_of_its_own(tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...config import working_directory
 from ...errors import DualdbgError, UsageError
+from ...log_names import DEBUGPY_LOG_DIR, DebugpysLogs, LogFolder
 from .. import streams
 from ..arguments import Parser, Program, check_script, split_program
 
@@ -40,7 +42,7 @@ def main(words: list[str]) -> int:
 
     offer = Offer(
         program=_configuration(given, program) if wanted else None,
-        log_dir=Path(given.log_dir) if given.log_dir else None,
+        log_dir=_logs(given.log_dir),
         secret=read_secret(given.secret_file) if given.secret_file is not None else None,
     )
     if given.listen is None:
@@ -52,6 +54,14 @@ def main(words: list[str]) -> int:
     if wanted and offer.exit_code == UNKNOWN_CODE:
         return DualdbgError.exit_status
     return (offer.exit_code or 0) if wanted else 0
+
+
+def _logs(given: str | None) -> LogFolder | None:
+    """Where logs are kept: the user's folder, or else the one that debugpy's own adapter would take."""
+    if given:
+        return Path(given)
+    folder = os.environ.get(DEBUGPY_LOG_DIR)
+    return DebugpysLogs(Path(folder), os.getpid()) if folder else None
 
 
 def read_address(text: str) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from ..configuration import Configuration, read_configuration
 from ..registry import request
 from ..stages import CONFIGURABLE, Stage
 from ..start import start, start_attached, start_plain
-from ..streams import DebugConsole, OwnTerminal, Streams
+from ..streams import DebugConsole, NoConsole, OwnTerminal, Streams
 from ..waits import first_of
 from .post_mortem import open_core
 
@@ -167,7 +167,8 @@ def _streams(adapter: Adapter, wanted: StartedFrom) -> Streams:
     if wanted.own_terminal:
         return OwnTerminal()
     if wanted.configuration.console == "internalConsole":
-        return DebugConsole(adapter.connection)
+        told = wanted.configuration.redirect_output is not False
+        return DebugConsole(adapter.connection) if told else NoConsole()
     return ClientTerminal(adapter.connection, adapter.client, wanted.configuration)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PORTS = 1 << 16
+HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that they have without us
+ATTACHED = "dualdbg_breakpointhook"  # pydevd has it in a process that was attached to (dualdbg_attach.py)
 
 
 def set_aside() -> Any:
@@ -33,10 +35,19 @@ def set_aside() -> Any:
     return None
 
 
-def install(debugpy: Any, pydevd: Any, earlier: Any) -> None:
-    """``debugpy`` is the one that we have imported; ``earlier`` what :func:`set_aside` has found, or None."""
-    debugpy.listen = listening(debugpy.listen, pydevd)
-    sys.modules["debugpy.public_api"].listen = debugpy.listen  # type: ignore[attr-defined]
+def install(debugpy: Any, pydevd: Any, earlier: Any, load_beside: Any, follows: bool) -> None:
+    """``debugpy`` is the one that we have imported; ``earlier`` what :func:`set_aside` has found, or None.
+
+    ``load_beside`` is that of sitecustomize.py; ``follows``: children of the program are debugged too.
+    """
+    public: Any = sys.modules["debugpy.public_api"]
+    ours = {
+        "listen": listening(debugpy.listen, pydevd),
+        "connect": connecting(debugpy.connect, pydevd),
+        "get_cli_options": options_of(debugpy.get_cli_options, pydevd, public, load_beside, follows),
+    }
+    debugpy.__dict__.update(ours)
+    public.__dict__.update(ours)
     if earlier is not None:  # the program knows it by this module, and has to get all of one version
         earlier.__dict__.update({name: getattr(debugpy, name) for name in debugpy.__all__})
 
@@ -65,6 +76,91 @@ def listening(usual: Any, pydevd: Any) -> Any:
         return address
 
     return listen
+
+
+def connecting(usual: Any, pydevd: Any) -> Any:
+    """What takes the place of ``debugpy.connect``, which is ``usual``.
+
+    It is what ``python -m debugpy --connect`` does in a child that is followed, and so is connected. Even then debugpy
+    would have children of that one started by its own means, which lead nowhere.
+    """
+    import functools
+
+    @functools.wraps(usual)
+    def connect(endpoint: Any, *args: Any, **named: Any) -> Any:
+        if not pydevd._is_attached():
+            return usual(endpoint, *args, **named)
+        address_of(endpoint)
+        return None
+
+    return connect
+
+
+def options_of(usual: Any, pydevd: Any, public: Any, load_beside: Any, follows: bool) -> Any:
+    """What takes the place of ``debugpy.get_cli_options``, which is ``usual``.
+
+    A program asks for them to start a child by ``python -m debugpy --connect``, with the address and the token.
+    """
+    import functools
+
+    made: Any = []
+
+    @functools.wraps(usual)
+    def get_cli_options() -> Any:
+        given = usual()
+        if given is not None or not pydevd._is_attached() or hasattr(pydevd, ATTACHED):
+            return given
+        what = what_runs(load_beside)
+        if what is None:
+            return None
+        if not made:
+            made.append(ReservedPort())
+        return public.CliOptions(
+            mode="connect",
+            target_kind=what[0],
+            target=what[1],
+            address=(LOOPBACK, made[0].port),
+            adapter_access_token=made[0].token,
+            config={"qt": "none", "subProcess": follows},
+        )
+
+    return get_cli_options
+
+
+class ReservedPort:
+    """A port of loopback at which nobody listens, and nobody else can as long as the program lives; and a token.
+
+    A child that is followed has its debugger already, and connects nowhere. Any other is refused there at once.
+    """
+
+    def __init__(self) -> None:
+        import binascii
+        import fcntl
+        import os
+        import socket
+
+        with socket.socket() as one:
+            one.bind((LOOPBACK, 0))
+            self.port = int(one.getsockname()[1])
+            try:
+                self.held = fcntl.fcntl(one.fileno(), fcntl.F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR)
+            except OSError:  # the limit of open files is lower than that
+                self.held = one.detach()
+        self.token = binascii.hexlify(os.urandom(32)).decode()
+
+
+def what_runs(load_beside: Any) -> Any:
+    """What the interpreter was told to run, by debugpy's word for its kind; None where that cannot be told."""
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            words = file.read().decode("utf-8", "surrogateescape").split("\0")[:-1]
+        rest = load_beside("../../shared/python_command").read(words).rest
+    except OSError:  # the program is in a root of its own
+        return None
+    if rest[:1] in (["-m"], ["-c"]):
+        return ("module" if rest[0] == "-m" else "code", rest[1]) if len(rest) > 1 else None
+    # A program with an interpreter in it, and one that reads its code from a terminal, run no file of Python.
+    return ("file", rest[0]) if rest and hasattr(sys.modules.get("__main__"), "__file__") else None
 
 
 def address_of(endpoint: Any) -> Any:

@@ -115,6 +115,7 @@ def follow_forks(where: dict[str, Any], functions: Any) -> None:
             return
         has_debugger = "pydevd" in sys.modules
         if has_debugger:
+            functions.keep_log_private()
             functions.changes().leave_forked_child()
         frame: Any = sys._getframe(1)
         if is_about_to_exec(frame):

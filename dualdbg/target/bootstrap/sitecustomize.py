@@ -37,6 +37,8 @@ PYDEVD_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr
     "PYDEVD_USE_FRAME_EVAL": "NO",  # as debugpy sets it
 }
+LOG_DIR = "DEBUGPY_LOG_DIR"  # the environment variable with which debugpy has pydevd write a log
+SET_BY_DEBUGPY = ("PYDEVD_DEBUG", "PYDEVD_DEBUG_FILE")  # by its force_pydevd.py, for pydevd's import
 
 
 def follow_place() -> dict[str, Any] | None:
@@ -151,7 +153,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     from importlib import util
 
     init = os.path.join(package, "__init__.py")
-    before = {name: os.environ.get(name) for name in PYDEVD_ENVIRONMENT}
+    before = {name: os.environ.get(name) for name in (*PYDEVD_ENVIRONMENT, *SET_BY_DEBUGPY)}
     prefix: Any = sys.pycache_prefix
     write_none = sys.dont_write_bytecode
     for name, value in PYDEVD_ENVIRONMENT.items():
@@ -160,6 +162,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         sys.pycache_prefix = pycache
         sys.dont_write_bytecode = False
     api = load_beside("dualdbg_api")
+    keep_log_private()
     try:
         earlier = api.set_aside()
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
@@ -169,16 +172,33 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         spec.loader.exec_module(debugpy)
         __import__("debugpy._vendored.force_pydevd")
         pydevd = __import__("pydevd")
-        api.install(debugpy, pydevd, earlier)
+        api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
         for name, previous in before.items():
             if previous is None:
-                del os.environ[name]
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = previous
     return pydevd
+
+
+def keep_log_private() -> None:
+    """Where pydevd is to write a log of this process, only the user may read it: it holds values and secrets."""
+    folder = os.environ.get(LOG_DIR)
+    if not folder:
+        return
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        path = os.path.join(folder, "debugpy.pydevd.%d.log" % os.getpid())
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(log, 0o600)
+        finally:
+            os.close(log)
+    except OSError:
+        pass  # pydevd cannot write there either, and says so
 
 
 def patience() -> float:
