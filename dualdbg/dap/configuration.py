@@ -158,6 +158,7 @@ def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
     # Of a program that we start, the streams themselves are copied: what native code writes comes too.
     if arguments.where == "attach" and _redirect_output(arguments, flags):
         told["redirectOutput"] = True
+    told["dualdbgConditions"] = "may fail"
     return told
 
 

@@ -89,6 +89,7 @@ class Session:
         self.at_end: list[Callable[[], Awaitable[None]]] = []  # once the target is killed, or let go of
         self.before_detach: list[Callable[[], Awaitable[None]]] = []  # while gdb still holds the target
         self.log: Callable[[str], None] = lambda text: None
+        self.close_log: Callable[[], None] = lambda: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
         self.end_target: Callable[[], None] | None = None
         self.target: Any = None
@@ -235,6 +236,8 @@ class Session:
     def _python_output(self, event: engine.PythonOutput) -> None:
         if event.text.startswith(_SKIPPED):
             self.loop.put(library_passed_over)
+        elif event.category == "important":
+            self.emit(Notice("warning", event.text.rstrip("\n")))
         else:
             self.emit(Output(_STREAMS.get(event.category, "console"), event.text))
 
@@ -519,7 +522,7 @@ class Session:
     async def end_tasks(self) -> None:
         """Take no more reports, because the engines are gone, and give back what the session holds."""
         await self.loop.end_tasks()
-        for release in self.at_close:
+        for release in (*self.at_close, self.close_log):
             release()
 
 

@@ -288,7 +288,9 @@ async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> 
 def keep_log(session: Session, options: Options) -> None:
     """With a folder for logs, keep a log of all decisions of the session, and of its remarks."""
     if options.log_dir is not None:
-        session.log = session.loop.log = WireLog(options.log_dir, "session", session.started).received
+        log = WireLog(options.log_dir, "session", session.started)
+        session.log = session.loop.log = log.received
+        session.close_log = log.close
 
 
 def furnish(

@@ -25,13 +25,13 @@ def gone(pid: int) -> None:
 class Server:
     """``dualdbg dap --listen 0``."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, **variables: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "dualdbg", "dap", "--listen", "0", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
             text=True,
         )
         assert self.process.stderr

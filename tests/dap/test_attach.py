@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -134,3 +135,18 @@ def test_what_cannot_be_attached_to(busy: subprocess.Popen[str], client: Client)
     second.client.initialize()
     assert "gdb" in second.client.refused("attach", {"processId": busy.pid})
     assert second.close() == ""
+
+
+def test_nothing_is_left_open_in_it(client: Client, tmp_path: Path) -> None:
+    """Python would warn of that, where the program has switched it on."""
+    path = tmp_path / "program.py"
+    path.write_text("import time\nprint('begun', flush=True)\nwhile True:\n    time.sleep(0.01)\n")
+    words = [sys.executable, "-W", "error", str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stdout.readline() == "begun\n"
+        client.start({"processId": process.pid}, lines={path: [4]}, command="attach")
+        client.stopped(reason="breakpoint")
+        client.request("disconnect")
+        client.wait_end()
+        process.terminate()
+        assert process.communicate(timeout=60)[1] == ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dap.client import Client, Refused, StdioAdapter
+from tests.dap.client import Client, Message, Refused, StdioAdapter
 from tests.dap.test_launch import Terminals, finish, terminals
 
 __all__ = ["terminals"]
@@ -510,3 +510,41 @@ def test_a_thread_steps_while_the_others_stand(client: Client, program: Write) -
     client.go("continue", names["one"])
     client.wait_output("one goes on\n")
     assert finish(client) == 0
+
+
+def test_a_condition_that_fails_is_told_and_does_not_stop(client: Client, program: Write) -> None:
+    """At each hit; a name that is not defined once, for it may come to be."""
+    path = program("for i in range(3):\n    x = i\ny = 1\n")
+    rows: list[int | Message] = [{"line": 2, "condition": "1 / 0"}, {"line": 3, "condition": "unheard_of"}]
+    client.start({"program": str(path)}, lines={path: rows})
+    assert finish(client) == 0
+    told = [row["output"] for row in client.events("output") if row["category"] == "important"]
+    assert len(told) == 3 and all(f"{path}:2: the condition" in text for text in told)
+    assert all("ZeroDivisionError: division by zero" in text for text in told)
+    assert f"{path}:3: the condition of a breakpoint cannot be evaluated: NameError: " in client.output
+    assert client.events("stopped") == []
+
+
+def test_of_two_conditions_one_may_fail(client: Client, program: Write) -> None:
+    path = program("for i in range(3):\n    x = i\n")
+    rows: list[int | Message] = [{"line": 2, "condition": "1 / 0"}, {"line": 2, "condition": "i == 2"}]
+    answer = client.start({"program": str(path)}, lines={path: rows})[str(path)]
+    for _ in range(3):
+        stop = client.stopped(reason="breakpoint")
+        frame = client.stack(stop["threadId"])[0]
+        if client.evaluate("i", frame)["result"] == "2":
+            assert stop["hitBreakpointIds"] == [answer[1]["id"]]
+            break
+        client.go("continue", stop["threadId"])
+    else:
+        pytest.fail("the other condition did not stop")
+
+
+def test_an_expression_without_a_frame_has_the_names_of_the_main_module(
+    client: Client, program: Write
+) -> None:
+    path = program("where = 'in the module'\ndef f():\n    where = 'in f'\n    return where\nf()\n")
+    client.start({"program": str(path)}, lines={path: [4]})
+    thread = client.stopped()["threadId"]
+    assert client.evaluate("len(where)")["result"] == "13"
+    assert client.evaluate("len(where)", client.stack(thread)[0])["result"] == "4"

@@ -70,6 +70,20 @@ def test_the_status_says_which_signal_ended_the_adapter(
     assert errors == ""
 
 
+def test_the_server_ends_with_its_program_where_the_client_does_not_disconnect(
+    program: Write, tmp_path: Path
+) -> None:
+    """Who has started it waits for that. It leaves nothing open of which Python would warn."""
+    path = program("print('done', flush=True)\n")
+    server = Server("--log-dir", str(tmp_path / "logs"), str(path), PYTHONWARNINGS="error")
+    client = connect(server.port)
+    client.start({}, command="attach")
+    client.event("terminated")
+    assert server.process.wait(60) == 0
+    client.wait_end()
+    assert server.close() == (0, "")
+
+
 def test_the_server_ends_its_programs_when_it_is_ended(program: Write) -> None:
     server = Server()
     client = connect(server.port)

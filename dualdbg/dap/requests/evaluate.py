@@ -35,7 +35,7 @@ async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateRespon
     if command is not None:
         selected = await frame_or_innermost(adapter, arguments)
         return {"result": await adapter.prompt.run(command, selected), "variablesReference": 0}
-    if adapter.session.state is State.RUNNING and "frameId" not in arguments:
+    if adapter.session.state in (State.RUNNING, State.PYTHON_STOPPED) and "frameId" not in arguments:
         return await _in_python(adapter, None, expression, context, arguments)
     handle = await some_frame(adapter, arguments)
     frame = handle.frame

@@ -24,7 +24,9 @@ from .scratch import find_scratch
 _ATTACH = """
 settings, path = {settings}, {path}
 try:
-    exec(compile(open(path).read(), path, 'exec'), {{'settings': settings, '__name__': 'dualdbg_attach'}})
+    with open(path) as file:
+        code = compile(file.read(), path, 'exec')
+    exec(code, {{'settings': settings, '__name__': 'dualdbg_attach'}})
 except OSError as error:
     import json, os, socket
     why = 'the process, of user %d, cannot read %s: %s' % (os.geteuid(), error.filename, error.strerror)
@@ -77,7 +79,8 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     folder = _write_files(settings, captured)
     try:
         path = str(folder.there / "attach.py")
-        text = f"try:exec(open({path!r}).read(),{{}})\nexcept:0\n"  # short: some programs have little room
+        # Short: some programs have little room. Without ``with`` there would be a ResourceWarning.
+        text = f"try:\n with open({path!r})as f:exec(f.read(),{{}})\nexcept:0\n"
         data = text.encode() + b"\0"
         address = find_scratch(captured.memory, captured.modules, len(data))
         before = captured.memory.read(address, len(data))

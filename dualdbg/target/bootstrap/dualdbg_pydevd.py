@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+JOINED = "dualdbg_held"  # is in the condition of several breakpoints at one place (python_suffixes.py)
 PYDEVD_BUILTINS = ("execfile", "runfile")  # names that the import of pydevd's console adds to builtins
 
 
@@ -37,12 +38,14 @@ def quick(pydevd: Any, failed: int) -> type:
     from _pydevd_bundle import pydevd_comm  # type: ignore[import-not-found]
 
     asking: Any = set()  # numbers of threads
+    told: Any = set()  # of conditions
 
     class Processor(pydevd.PyDevJsonCommandProcessor):  # type: ignore[misc]
         def _handle_launch_or_attach_request(self, py_db: Any, request: Any, start_reason: str) -> Any:
             shown, given = pydevd.dualdbg_presentation, request.arguments.kwargs
             shown.runs = given.get("reprs") == "run"
             shown.limit = given.get("dualdbgLimit", shown.limit)
+            py_db.conditions_may_fail = given.get("dualdbgConditions") == "may fail"
             return super()._handle_launch_or_attach_request(py_db, request, start_reason)
 
         def on_evaluate_request(self, py_db: Any, request: Any) -> Any:
@@ -51,6 +54,8 @@ def quick(pydevd: Any, failed: int) -> type:
             return super().on_evaluate_request(py_db, request)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
+        conditions_may_fail = False
+
         def trigger_exception_handler(self, excinfo: Any, as_uncaught: bool = True) -> None:
             """Called by debugpy's function of that name. It stops without a breakpoint if not ``as_uncaught``."""
             number = pydevd.threading.get_ident()
@@ -79,13 +84,36 @@ def quick(pydevd: Any, failed: int) -> type:
             self.reader.start()
 
         def handle_breakpoint_condition(self, info: Any, breakpoint: Any, frame: Any) -> Any:
-            """The value of a condition; one that raises stops, and the session asks why."""
+            """The value of a condition."""
             try:
                 if breakpoint.handle_hit_condition(frame):
                     return True
                 return breakpoint.condition and eval(breakpoint.condition, frame.f_globals, frame.f_locals)
-            except Exception:
+            except Exception as error:
+                return self.stops_for_failure(breakpoint, frame, error)
+
+        def stops_for_failure(self, breakpoint: Any, frame: Any, error: Any) -> bool:
+            """Whether a condition that raised stops. In an editor it does not, as with debugpy; the user is told.
+
+            Where it stops the session asks why. So it does where several breakpoints are one condition, of which the
+            others may hold.
+            """
+            if not self.conditions_may_fail or JOINED in breakpoint.condition:
                 return True
+            shown = pydevd.dualdbg_presentation
+            why = shown.beside("dualdbg_kinds").name_of(type(error)), shown.reader().message(error)
+            place = frame.f_code.co_filename, breakpoint.line
+            text = "%s:%s: the condition of a breakpoint cannot be evaluated: %s: %s\n" % (*place, *why)
+            make = self.cmd_factory.make_warning_message
+            if issubclass(
+                type(error), NameError
+            ):  # a later hit may know the name: debugpy says nothing of it
+                make = self.cmd_factory.make_console_message
+                if text in told:
+                    return False
+                told.add(text)
+            self.writer.add_command(make(text))
+            return False
 
         def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
             """Called where a step begins, too: see dualdbg_steps.py."""
