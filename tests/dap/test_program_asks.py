@@ -174,9 +174,10 @@ def test_in_a_process_that_was_attached_to(
 
 
 STARTS = """\
-import debugpy, json, os, subprocess, sys
+import dataclasses, debugpy, json, os, subprocess, sys
 told = debugpy.get_cli_options()
-print("told", json.dumps([told.mode, told.target_kind, told.target, told.config]), flush=True)
+values = dataclasses.asdict(told)
+print("told", json.dumps([values[name] for name in ("mode", "target_kind", "target", "config")]), flush=True)
 host, port = told.address
 words = ["--connect", "%s:%d" % (host, port), "--parent-session-pid", str(os.getpid())]
 words = ["-m", "debugpy", *words, "--adapter-access-token", told.adapter_access_token, *sys.argv[1:]]

@@ -176,6 +176,9 @@ class Imports:
         if spec is None or name not in self.loaded or spec.origin != self.loaded[name]:
             return False
         sys.modules[name] = module  # as an import does: what a package imports looks for it
+        for other in self.hidden:  # `importlib` needs such a one itself
+            if other.startswith(name + ".") and self.is_made_by_another(other):
+                sys.modules.setdefault(other, self.hidden[other])
         for need, seen in self.needs.get(name, {}).items():
             if not self.is_same(need, seen, under_way):
                 for other in self.hidden:  # its own parts too: they are attributes of the package
@@ -184,9 +187,6 @@ class Imports:
                 return False
         if parent:
             setattr(sys.modules[parent], name.rpartition(".")[2], module)
-        for other in self.hidden:
-            if other.startswith(name + ".") and self.is_made_by_another(other):
-                sys.modules.setdefault(other, self.hidden[other])
         return True
 
     def is_same(self, name: str, seen: "Optional[ModuleType]", under_way: "Set[str]") -> bool:
