@@ -46,7 +46,8 @@ async def start(
     """
 
     try:
-        what, options, operators = await in_thread(prepare, wanted, adapter.offer.log_dir)
+        logs = adapter.offer.log_dir if adapter.took_program else of_launch(adapter.offer.log_dir)
+        what, options, operators = await in_thread(prepare, wanted, logs)
     except BaseException:
         streams.close()
         raise
@@ -234,7 +235,6 @@ def prepare(wanted: Configuration, log_dir: LogFolder | None) -> tuple[Launch, O
     program = wanted.program
     if program is None:
         raise UsageError("launch: nothing to run is given", "give program, module or code")
-    log_dir = of_launch(log_dir)
     script = _script(program, wanted.cwd)
     if script is not None and is_machine_code(script):
         return _prepare_native(wanted, program, script, log_dir)
