@@ -50,7 +50,10 @@ def _launcher(named: str | None, what: Launch, variables: Mapping[str, str]) -> 
             wraps = facts.is_wrapped
             needed = wraps or not is_machine_code(str(Path(path).resolve()))
     except UsageError as error:
-        raise UsageError(f"launch: debugLauncherPython: {error.message}", error.hint) from error
+        if named is None:
+            raise
+        hint = 'give "debugLauncherPython" an interpreter, or leave it out'
+        raise UsageError(f"launch: debugLauncherPython: {error.message}", hint) from error
     return ((path, "-I", "-S", become.__file__) if needed else ()), wraps
 
 

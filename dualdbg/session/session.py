@@ -112,6 +112,11 @@ class Session:
         return self.loop.state.stop
 
     @property
+    def steps(self) -> bool:
+        """Whether a step is under way."""
+        return self.loop.state.step is not None or self.loop.state.debugpy_step is not None
+
+    @property
     def epoch(self) -> int:
         """Counts stops and resumes. A handle of an older epoch is stale."""
         return self.loop.state.epoch

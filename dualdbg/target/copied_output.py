@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 
 _PIPE = 1 << 16  # bytes that a pipe holds (pipe(7))
 _CHUNK = 1 << 13  # bytes; what they become in JSON is a line that the listener reads whole
+_PIECES = 4  # of one stream, before the other has its turn within a line
 _STREAMS = {"stdout": 1, "stderr": 2}
 
 
@@ -70,10 +71,8 @@ class CopiedOutput:
             self._stop_watching()
             self._ready.clear()
             for name in list(open_ends):
-                within_line = True
-                while within_line:
+                for _ in range(_PIECES):
                     data = self._take(name)
-                    within_line = data is not None and data[-1:] not in (b"", b"\n")
                     if data:
                         await self._pass_on(name, data)
                         with contextlib.suppress(
@@ -82,6 +81,8 @@ class CopiedOutput:
                             await self._room()
                     elif data is not None:
                         del open_ends[name]
+                    if not data or data.endswith(b"\n") or self._finishing:
+                        break
 
     def _stop_watching(self) -> None:
         for descriptor in self._read_ends.values():

@@ -548,3 +548,29 @@ def test_an_expression_without_a_frame_has_the_names_of_the_main_module(
     thread = client.stopped()["threadId"]
     assert client.evaluate("len(where)")["result"] == "13"
     assert client.evaluate("len(where)", client.stack(thread)[0])["result"] == "4"
+
+
+def test_continue_while_a_step_takes_long_leaves_the_session_alive(client: Client, program: Write) -> None:
+    """debugpy has nothing to let go of then, and gives no answer."""
+    path = program("import time\ntime.sleep(1.5)\nx = 1\ny = 2\n")
+    client.start({"program": str(path), "steppingResumesAllThreads": False}, lines={path: [2, 4]})
+    thread = client.stopped()["threadId"]
+    client.go("next", thread)
+    client.go("continue", thread)
+    assert client.request("threads")["threads"]
+    while (
+        client.stack(client.stopped()["threadId"])[0]["line"] != 4
+    ):  # the step may still end where it was to
+        client.go("continue", thread)
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
+def test_a_map_of_cells_without_cells_maps_none(client: Client, program: Write) -> None:
+    path = program("x = 1\ny = 2\n")
+    client.start({"program": str(path)}, lines={path: [2]})
+    thread = client.stopped()["threadId"]
+    client.request("setPydevdSourceMap", {"source": {"path": str(path)}})
+    assert client.evaluate("x + 1", client.stack(thread)[0])["result"] == "2"
+    client.go("continue", thread)
+    assert finish(client) == 0

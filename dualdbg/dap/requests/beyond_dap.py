@@ -27,6 +27,7 @@ async def set_pydevd_source_map(adapter: Adapter, arguments: Arguments) -> dict[
     """Which lines of a file stand for which of code that was compiled under other names (``<cell1>``)."""
     source = arguments.object("source")
     theirs = adapter.sources.remember(source.text("path"))
+    rows = arguments.objects("pydevdSourceMaps")
     cells = [
         Cell(
             theirs,
@@ -35,9 +36,9 @@ async def set_pydevd_source_map(adapter: Adapter, arguments: Arguments) -> dict[
             row.object("runtimeSource").text("path"),
             row.number("runtimeLine"),
         )
-        for row in arguments.objects("pydevdSourceMaps")
+        for row in rows
     ]
-    asked = {**arguments.values, "source": {**source.values, "path": theirs}}
+    asked = {"source": {**source.values, "path": theirs}, "pydevdSourceMaps": [row.values for row in rows]}
     answer = await adapter.session.inspector.relay("setPydevdSourceMap", asked)
     adapter.sources.set_cells(theirs, cells)
     return answer

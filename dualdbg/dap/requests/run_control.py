@@ -20,7 +20,7 @@ _BY_INSTRUCTION = {"next": "nexti", "step": "stepi", "finish": "finish"}
 async def continue_(adapter: Adapter, arguments: Arguments) -> dap.ContinueResponseBody:
     _thread_of_the_program(adapter, arguments)
     if stepping_alone.steps_alone(adapter):
-        await stepping_alone.let_all_run(adapter, arguments.number("threadId"))
+        stepping_alone.let_all_run(adapter, arguments.number("threadId"))
     else:
         await adapter.session.resume()
     return {"allThreadsContinued": True}

@@ -38,7 +38,7 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     start = max(arguments.number("startFrame", 0), 0)
     levels = arguments.number("levels", 0)
     if stepping_alone.steps_alone(adapter):
-        return await stepping_alone.stack(adapter, tid)
+        return await stepping_alone.stack(adapter, tid, start, levels)
     stack = await adapter.session.inspector.stack(tid)
     if not stack.frames:
         adapter.debuggee.thread(tid)

@@ -109,9 +109,9 @@ def quick(pydevd: Any, failed: int) -> type:
                 type(error), NameError
             ):  # a later hit may know the name: debugpy says nothing of it
                 make = self.cmd_factory.make_console_message
-                if text in told:
+                if (breakpoint.condition, text) in told:
                     return False
-                told.add(text)
+                told.add((breakpoint.condition, text))
             self.writer.add_command(make(text))
             return False
 
