@@ -112,9 +112,8 @@ class Adapter:
         if exit.code is None and not self.ending:
             self.connection.output("important", f"The program {exit.in_words()}.\n")
         self.offer.exit_code = bodies.exit_code(exit.code, exit.signal)
-        if (
-            not self._ends_with_its_program
-        ):  # a status that is our signal would look like a crash of the child
+        # A status that is our signal would look like a crash of the child.
+        if not self._ends_with_its_program:
             self.connection.event("exited", {"exitCode": self.offer.exit_code})
         if self.children is not None and self.children.alive and not self.ending:
             self.background(self._over_with(self.children))

@@ -24,7 +24,7 @@ def launched_through(wanted: Configuration, what: Launch, variables: Mapping[str
     makes no difference, and is left out. Raises UsageError, or PermissionRefused where only root could do it.
     """
     words, wraps = _launcher(wanted.launcher_python, what, variables)
-    sudo = _sudo(variables) if wanted.sudo else None
+    sudo = _sudo() if wanted.sudo else None
     is_wrapped = what.is_wrapped or wraps or sudo is not None
     return replace(what, through=words, sudo=sudo, is_wrapped=is_wrapped)
 
@@ -57,7 +57,7 @@ def _launcher(named: str | None, what: Launch, variables: Mapping[str, str]) -> 
     return ((path, "-I", "-S", become.__file__) if needed else ()), wraps
 
 
-def _sudo(variables: Mapping[str, str]) -> str:
+def _sudo() -> str:
     """The path of sudo. A process of root can only be traced by root, so it changes the environment alone."""
     if os.geteuid() != 0:
         raise PermissionRefused(

@@ -75,9 +75,8 @@ class CopiedOutput:
                     data = self._take(name)
                     if data:
                         await self._pass_on(name, data)
-                        with contextlib.suppress(
-                            OSError
-                        ):  # the listener is gone: the terminal still shows it
+                        # Where the listener is gone, the terminal still shows it.
+                        with contextlib.suppress(OSError):
                             await self._room()
                     elif data is not None:
                         del open_ends[name]

@@ -105,9 +105,8 @@ def quick(pydevd: Any, failed: int) -> type:
             place = frame.f_code.co_filename, breakpoint.line
             text = "%s:%s: the condition of a breakpoint cannot be evaluated: %s: %s\n" % (*place, *why)
             make = self.cmd_factory.make_warning_message
-            if issubclass(
-                type(error), NameError
-            ):  # a later hit may know the name: debugpy says nothing of it
+            # A later hit may know the name: debugpy says nothing of it. isinstance would ask the exception.
+            if issubclass(type(error), NameError):
                 make = self.cmd_factory.make_console_message
                 if (breakpoint.condition, text) in told:
                     return False
