@@ -17,6 +17,9 @@ from .client.arguments import Arguments
 from .client.paths import Mapping as PathMapping
 from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
 
+# What an editor's session tells debugpy for itself: a condition that raises does not stop, as with debugpy.
+CONDITIONS = {"dualdbgConditions": "may fail"}
+
 _INTERPRETER_NAMES = ("python", "pypy")
 
 
@@ -158,7 +161,7 @@ def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
     # Of a program that we start, the streams themselves are copied: what native code writes comes too.
     if arguments.where == "attach" and _redirect_output(arguments, flags):
         told["redirectOutput"] = True
-    told["dualdbgConditions"] = "may fail"
+    told.update(CONDITIONS)
     return told
 
 

@@ -17,7 +17,7 @@ from dualdbg.cli.commands.run import read_options
 from dualdbg.config import Asked, Config, configuration
 from dualdbg.dap import start
 from dualdbg.dap.client.arguments import Arguments
-from dualdbg.dap.configuration import read_configuration
+from dualdbg.dap.configuration import CONDITIONS, read_configuration
 from dualdbg.errors import ConfigError
 from dualdbg.model import Layer
 from dualdbg.session.configured import session_options
@@ -55,11 +55,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def every_way(folder: Path) -> dict[str, Options]:
     run = read_options(["program.py"])
     dap = Arguments("launch", {"program": str(folder / "program.py")})
+    of_dap = start.session_options(read_configuration(dap), None)
+    assert of_dap.debugpy == CONDITIONS  # the only thing that an editor's session says for itself
     return {
         "run": session_options(run.config, run.asked),
         "attach": attach_session._session_options(attach._parser().parse_args(["1"])),
         "core": core_session._session_options(core._parser().parse_args(["core"])),
-        "dap": start.session_options(read_configuration(dap), None),
+        "dap": replace(of_dap, debugpy={}),
     }
 
 

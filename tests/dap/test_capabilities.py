@@ -118,7 +118,7 @@ def test_every_module_of_requests_is_registered() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", (row for name, row in REQUESTS.items() if name not in BEYOND_DAP), ids=lambda row: row.command
+    "row", [row for name, row in REQUESTS.items() if name not in BEYOND_DAP], ids=lambda row: row.command
 )
 def test_every_answer_has_the_type_that_the_protocol_gives_it(row: Request) -> None:
     """mypy compares what a function returns with its annotation; this compares the annotation with the protocol."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dualdbg.dap.client.arguments import Arguments
 from dualdbg.dap.client.paths import Mapping, PathMap
 from dualdbg.dap.client.wording import for_an_editor
-from dualdbg.dap.configuration import Program, read_configuration, read_env_file
+from dualdbg.dap.configuration import CONDITIONS, Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
 from dualdbg.dap.options import OPTIONS
 from dualdbg.errors import SpecError, StaleHandle, UsageError
@@ -86,7 +86,7 @@ def test_names_of_debugpy_and_cppdbg() -> None:
         Mapping("/src", "/build", of_compiler=True),
         Mapping("/s2", "/b2", of_compiler=True),
     )
-    assert read.debugpy == {"django": True} and not read.just_my_code and read.interrupt_first
+    assert read.debugpy == {"django": True, **CONDITIONS} and not read.just_my_code and read.interrupt_first
     assert read.notes == ()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from dualdbg.shared.python_command import read, runs, without_site
 from tests.snapshot.test_command import dualdbg
-from tests.support import ROOT, build_native, is_running, wait_until
+from tests.support import ROOT, build_native, is_running, require, wait_until
 
 from .client import Client, Refused, StdioAdapter
 from .test_children import follow, session_of
@@ -240,8 +240,8 @@ def test_sudo(no_debug: bool, program: Write, monkeypatch: pytest.MonkeyPatch) -
         adapter.close()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root can debug what sudo starts")
 def test_sudo_is_refused_where_the_program_could_not_be_debugged(client: Client) -> None:
+    require(os.geteuid() != 0, "a user who is not root: root can debug what sudo starts", outside=True)
     client.initialize()
     assert "only root can debug" in client.refused("launch", {"code": "1", "sudo": True})
 
