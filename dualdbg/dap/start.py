@@ -314,8 +314,9 @@ def _name_of(pid: int) -> str:
 def environment(wanted: Configuration) -> dict[str, str | None]:
     """Variables for the program's environment; None removes one. Raises UsageError for an unreadable envFile."""
     added: dict[str, str | None] = {}
-    if DEBUGPY_LOG_DIR in os.environ:  # a terminal has an environment of its own
-        added[DEBUGPY_LOG_DIR] = os.environ[DEBUGPY_LOG_DIR]
+    if folder := os.environ.get(DEBUGPY_LOG_DIR):
+        # A terminal has an environment of its own, and the program a folder.
+        added[DEBUGPY_LOG_DIR] = str(Path(folder).absolute())
     if wanted.env_file:
         try:
             text = Path(wanted.env_file).read_text(encoding="utf-8", errors="surrogateescape")

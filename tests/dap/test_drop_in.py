@@ -198,7 +198,7 @@ def test_logs_where_debugpy_would_leave_them(
     console: str, program: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = tmp_path / "logs"
-    monkeypatch.setenv("DEBUGPY_LOG_DIR", str(logs))
+    monkeypatch.setenv("DEBUGPY_LOG_DIR", os.path.relpath(logs))
     path = program(
         "import os\nprint(os.getpid(), [name for name in os.environ if name.startswith('PYDEVD')])\n"
     )
@@ -206,7 +206,9 @@ def test_logs_where_debugpy_would_leave_them(
     monkeypatch.delenv("DEBUGPY_LOG_DIR")  # an editor's terminal has an environment of its own
     terminal = Terminals(adapter.client)
     try:
-        adapter.client.start({"program": str(path), "console": console, "redirectOutput": True})
+        adapter.client.start(
+            {"program": str(path), "console": console, "redirectOutput": True, "cwd": str(tmp_path)}
+        )
         pid = adapter.client.wait_output(r"(\d+) \[\]")[1]
         assert finish(adapter.client) == 0
     finally:
@@ -471,9 +473,14 @@ def test_what_runs_there_is_told(client: Client, program: Write) -> None:
     assert told["python"]["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
 
 
-def test_an_exception_is_told_by_its_type_and_its_message(client: Client, program: Write) -> None:
+@pytest.mark.parametrize(
+    "asked", [{"exceptions": ["uncaught"]}, {"functions": ["raise:ValueError"]}], ids=str
+)
+def test_an_exception_is_told_by_its_type_and_its_message(
+    client: Client, program: Write, asked: dict[str, list[str]]
+) -> None:
     path = program("x = 1\nraise ValueError('no: it is not')\n")
-    client.start({"program": str(path)}, exceptions=["uncaught"])
+    client.start({"program": str(path)}, **asked)
     body = client.stopped(reason="exception")
     assert (body["text"], body["description"]) == ("ValueError", "no: it is not")
 

@@ -61,7 +61,7 @@ def _logs(given: str | None) -> LogFolder | None:
     if given:
         return Path(given)
     folder = os.environ.get(DEBUGPY_LOG_DIR)
-    return DebugpysLogs(Path(folder), os.getpid()) if folder else None
+    return DebugpysLogs(Path(folder).absolute(), os.getpid()) if folder else None
 
 
 def read_address(text: str) -> tuple[str, int]:

@@ -89,7 +89,7 @@ def stopped(stop: Stop, hit: list[Breakpoint], ids: list[int]) -> dap.StoppedEve
         body["description"] = "Paused on signal"
     if stop.description:
         body["text"] = stop.description
-    if stop.reason is Reason.EXCEPTION and stop.origin is Language.PYTHON and stop.description:
+    if reason == "exception" and stop.origin is Language.PYTHON and stop.description:
         kind, _, message = stop.description.partition(": ")
         body["text"], body["description"] = kind, message
     if ids:

@@ -56,6 +56,11 @@ def quick(pydevd: Any, failed: int) -> type:
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
 
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            if pydevd.PYDEVD_USE_SYS_MONITORING:
+                keep_for_callbacks(pydevd, self)
+
         def trigger_exception_handler(self, excinfo: Any, as_uncaught: bool = True) -> None:
             """Called by debugpy's function of that name. It stops without a breakpoint if not ``as_uncaught``."""
             number = pydevd.threading.get_ident()
@@ -141,6 +146,19 @@ def quick(pydevd: Any, failed: int) -> type:
                 connection.close()
 
     return Debugger
+
+
+def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
+    """From 3.12 on: pydevd's callbacks for events find ``debugger`` from now on, also once it has left the program.
+
+    They ask for the debugger several times while they run. One that is under way in another thread while the
+    debugger leaves would find none in the middle, and its AttributeError would be raised in the program. With a
+    debugger that has left, they do nothing.
+    """
+    monitoring = sys.modules[
+        pydevd.pydevd_sys_monitoring.stop_monitoring.__module__
+    ]  # with Cython or without
+    monitoring.GlobalDebuggerHolder = type("Kept", (), {"global_dbg": debugger})  # type: ignore[attr-defined]
 
 
 class MainModule:

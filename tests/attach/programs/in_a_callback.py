@@ -1,0 +1,66 @@
+"""A program one of whose threads stays in a callback of pydevd until the debugger has left; argument: the how manieth.
+
+pydevd asks in the middle of each callback whether the thread is alive, and this thread takes its time to answer.
+What comes out of a callback as an error is in the program's standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+
+calls = 0
+stayed = False
+ended = threading.Event()
+
+
+def has_left() -> bool:
+    pydevd = sys.modules.get("pydevd")
+    return pydevd is not None and pydevd.get_global_debugger() is None
+
+
+class Slow(threading.Thread):
+    """A thread that answers only when the debugger has left."""
+
+    _is_stopped = property(lambda self: not self.is_alive(), lambda self, value: None)  # 3.12 asks this
+
+    def is_alive(self) -> bool:
+        global calls, stayed
+        if threading.current_thread() is self:
+            calls += 1
+            if calls == int(sys.argv[1]):
+                while not has_left() and not ended.is_set():
+                    time.sleep(0.01)
+                stayed = has_left()
+        return True
+
+
+def tick(number: int) -> int:
+    return number + 1
+
+
+def main_tick() -> None:
+    time.sleep(0.01)
+
+
+def work() -> None:
+    while not ended.is_set():
+        tick(1)
+        time.sleep(0.001)
+
+
+def wait_for_the_end() -> None:
+    sys.stdin.read(1)
+    ended.set()
+
+
+thread = Slow(target=work, daemon=True)
+thread.start()
+threading.Thread(target=wait_for_the_end, daemon=True).start()
+print(f"ready pid={os.getpid()}", flush=True)
+while not ended.is_set():
+    main_tick()
+threading.Thread.join(thread)
+print("stayed" if stayed else "was not asked")
