@@ -13,7 +13,6 @@ from ..folders import expanded, here
 from ..in_thread import in_thread
 from ..log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
 from ..model import State
-from ..patience import patient
 from ..session import configured
 from ..session.attach.python_control import PythonControl
 from ..session.attaching import attach
@@ -34,7 +33,6 @@ from .streams import Streams
 from .through import is_machine_code, launched_through
 
 # Seconds for debugpy to come into a process that can run it at once; it comes later all the same.
-_PYTHON_CONTROL = patient(10.0)
 
 
 async def start(
@@ -125,7 +123,7 @@ async def start_attached(
 ) -> None:
     """Attach to the process of a configuration, which runs on; with ``stopOnEntry`` it stays stopped.
 
-    Where Python control comes as soon as the process runs, it does so while ``configure`` is awaited: breakpoints in
+    Where Python control may come as soon as the process runs, it does so while ``configure`` is awaited: breakpoints in
     Python are answered by debugpy then. Else gdb holds it until then. Raises DualdbgError when it cannot be attached
     to; it runs on then.
     """
@@ -144,11 +142,11 @@ async def start_attached(
     async def configure_in_python(session: Session, control: PythonControl) -> None:
         nonlocal runs_on
         # What the configuration has asked for may stop it as soon as it runs, which a client is to hear in its order.
-        if control.comes_once_it_runs and not wanted.stop_on_entry and not wanted.breakpoints:
+        if control.worth_waiting and not wanted.stop_on_entry and not wanted.breakpoints:
             adapter.pump.first_stop_is_ours = False
             runs_on = True
             await _go_on(adapter, session)
-            await first_of(control.settled.wait(), session.ended.wait(), seconds=_PYTHON_CONTROL)
+            await first_of(control.settled.wait(), session.ended.wait(), seconds=control.worth_waiting)
         await configure(session)
 
     try:

@@ -1,9 +1,14 @@
-"""Long C++ names, made short enough for a line. Pure."""
+"""Names of functions without what compilers add to them, and short enough for a line. Pure."""
 
 from __future__ import annotations
 
 _OPENING = "<"
 _CLOSING = ">"
+
+
+def in_source(function: str | None) -> str | None:
+    """The name of a function of C as it is written: GCC calls its copies ``take_gil.constprop.0`` or ``f.cold``."""
+    return function.partition(".")[0] if function else None
 
 
 def short_function(name: str, room: int | None) -> str:

@@ -19,6 +19,7 @@ from dualdbg.snapshot.capture import Captured, Wanted, capture
 from dualdbg.snapshot.cpython.layout import RemoteDebugging
 from dualdbg.snapshot.linux.memory import PAGE, Memory
 from dualdbg.snapshot.report.assemble import Assembler
+from tests import rows
 from tests.cli.driver import dualdbg
 from tests.stacks.nameless import stripped
 from tests.support import find_interpreter, other_interpreter, require, wait_until
@@ -29,6 +30,23 @@ WAITS = {
     "join": "import threading, time\nthread = threading.Thread(target=time.sleep, args=[3600], daemon=True)\n"
     "thread.start()\n" + READY + "thread.join()\n",
     "poll": "import select\npoll = select.poll()\n" + READY + "poll.poll(3600000)\n",
+}
+MORE_WAITS = {
+    "select": "import select\n" + READY + "select.select([], [], [], 3600)\n",
+    "epoll": "import select\npoll = select.epoll()\n" + READY + "poll.poll(3600)\n",
+    "lock": "import threading\nlock = threading.Lock()\nlock.acquire()\n" + READY + "lock.acquire()\n",
+    "condition": "import threading\none = threading.Condition()\none.acquire()\n"
+    + READY
+    + "one.wait(3600)\n",
+    "queue": "import queue\n" + READY + "queue.SimpleQueue().get()\n",
+    "read": "import os\nends = os.pipe()\n" + READY + "os.read(ends[0], 1)\n",
+    # The child ends with its parent.
+    "waitpid": "import os\nends = os.pipe()\nif os.fork() == 0:\n    os.close(ends[1])\n    os.close(1)\n"
+    "    os.read(ends[0], 1)\n    os._exit(0)\n" + READY + "os.waitpid(-1, 0)\n",
+    "pause": "import signal\n" + READY + "signal.pause()\n",
+    "sigwait": "import signal\n" + READY + "signal.sigwait([40])\n",
+    "recv": "import socket\nends = socket.socketpair()\n" + READY + "ends[0].recv(1)\n",
+    "accept": "import socket\none = socket.create_server(('127.0.0.1', 0))\n" + READY + "one.accept()\n",
 }
 BUSY = "import time\ndef tick(n):\n    return n + 1\nn = 0\n" + READY + "while True:\n    n = tick(n)\n"
 TWO_BUSY = "import threading\ndef turn():\n    while True:\n        pass\n" + (
@@ -62,16 +80,27 @@ def python(request: pytest.FixtureRequest) -> Path:
     return other_interpreter(request.param)
 
 
-@pytest.mark.parametrize("how", ["sleep", "join", "poll"])
+def sleeps_safely(pid: int) -> None:
+    def sleeper() -> bool:
+        captured = look(pid)
+        found = sleeping_safely(Assembler(captured).report(), captured)
+        return found is not None and found.thread.tid == pid
+
+    wait_until(sleeper, what="the main thread sleeps where code may be run")
+
+
+@pytest.mark.parametrize("how", WAITS)
 def test_a_thread_of_a_stripped_interpreter_sleeps_safely(python: Path, how: str, tmp_path: Path) -> None:
     with program(stripped(python, tmp_path), WAITS[how]) as pid:
+        sleeps_safely(pid)
 
-        def sleeper() -> bool:
-            captured = look(pid)
-            found = sleeping_safely(Assembler(captured).report(), captured)
-            return found is not None and found.thread.tid == pid
 
-        wait_until(sleeper, what="the main thread sleeps where code may be run")
+@pytest.mark.parametrize("version", rows.versions())
+@pytest.mark.parametrize("how", {**WAITS, **MORE_WAITS})
+def test_a_thread_sleeps_safely(version: str, how: str) -> None:
+    """Compilers rename functions of some interpreters, as select_select_impl.constprop.0, and inline some."""
+    with program(other_interpreter(version), {**WAITS, **MORE_WAITS}[how]) as pid:
+        sleeps_safely(pid)
 
 
 def test_a_thread_that_waits_for_the_gil_of_a_stripped_interpreter_does_not(

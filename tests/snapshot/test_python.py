@@ -122,8 +122,8 @@ def test_the_locks_that_threads_wait_for(python: Path) -> None:
             process.kill()
 
 
-def test_the_gil_and_its_waiters() -> None:
-    with running("busy.py") as pid:
+def test_the_gil_and_its_waiters(python: Path) -> None:
+    with running("busy.py", python=python) as pid:
 
         def one_of_each() -> bool:
             report = report_of(pid)

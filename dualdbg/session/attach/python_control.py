@@ -38,6 +38,8 @@ _TRIES = 20
 _LAST_WORDS = patient(5.0)  # seconds for a thread of pydevd to end in the target
 # Seconds; a thread that runs Python may enter a long native call with the GIL first.
 _CALL_DEADLINE = patient(60.0)
+_COMES = patient(10.0)  # seconds; nothing is missing but that the process runs
+_MAY_COME = patient(1.0)  # seconds; a function in native code computes, and may return any moment
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class PythonControl:
         self._injection: Injection | None = None
         self._replaced = asyncio.Event()
         self.available = False
-        self.comes_once_it_runs = False
+        self.worth_waiting = 0.0  # seconds, for it to come while the process runs
         self.settled = asyncio.Event()  # it is there, or will not come
 
     async def begin(self) -> None:
@@ -109,12 +111,16 @@ class PythonControl:
         sleeper = sleeping_safely(report, captured)
         if sleeper is not None:
             await self._call(captured, sleeper)
-            why_not_yet = None
+            awaited = None
         else:
             await self._queue(captured, report)
-            why_not_yet = _why_not_yet(report, captured)
-        self.comes_once_it_runs = why_not_yet is None
-        self._say("info", why_not_yet or "Python control comes once the target runs: type continue")
+            awaited = _awaited(report, captured)
+        if awaited is None:
+            self.worth_waiting = _COMES
+            self._say("info", "Python control comes once the target runs: type continue")
+        else:
+            self.worth_waiting = _MAY_COME if awaited.computes else 0.0
+            self._say("info", f"Python control is not there yet: {awaited.why}")
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
@@ -282,15 +288,24 @@ def _made_of() -> str:
     return f"{version('debugpy')} {digest[:16]}"
 
 
-def _why_not_yet(report: ProcessReport, captured: Captured) -> str | None:
-    """What the interpreter waits for, in words; None for nothing but that the target runs."""
+@dataclass(frozen=True)
+class _Awaited:
+    """What the interpreter waits for, in words, and whether that is on the CPU, not asleep in a system call."""
+
+    why: str
+    computes: bool
+
+
+def _awaited(report: ProcessReport, captured: Captured) -> _Awaited | None:
+    """What the interpreter waits for; None for nothing but that the target runs."""
     assert captured.python is not None
     holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
     if holder is not None and is_native(holder):
-        return (
-            f"Python control is not there yet: thread {holder.thread.tid} holds the GIL in native code, in "
-            f"{where(holder)}; it comes by itself when that thread returns to Python"
+        why = (
+            f"thread {holder.thread.tid} holds the GIL in native code, in {where(holder)}; it comes by itself when "
+            "that thread returns to Python"
         )
+        return _Awaited(why, holder.system_call is None)
     takers = takers_of(report, captured)
     if not takers or not all(is_native(taker) for taker in takers):
         return None
@@ -299,7 +314,5 @@ def _why_not_yet(report: ProcessReport, captured: Captured) -> str | None:
         who, when = "all threads of Python are", "one of them returns"
     elif takers[0].thread.tid != report.pid:
         who = f"thread {takers[0].thread.tid} is"
-    return (
-        f"Python control is not there yet: {who} in native code, in {where(takers[0])}; it comes by itself when "
-        f"{when} to Python"
-    )
+    why = f"{who} in native code, in {where(takers[0])}; it comes by itself when {when} to Python"
+    return _Awaited(why, any(taker.system_call is None for taker in takers))

@@ -1,7 +1,7 @@
 """Threads that sleep where the interpreter itself runs Python code when a signal wakes them (PEP 475).
 
 There the GIL is released, and no lock of the C library is held. Such a wait is known by the function that waits; where
-the names of static functions were stripped, by the method of Python that it is: the interpreter has a table of its
+its name was stripped, or the function inlined, by the method of Python that it is: the interpreter has a table of its
 methods, with their names, in memory.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 
 from ...errors import UnreadableMemory
+from ...known.short_names import in_source
 from ...model import NativeFrame
 from ...shared.libraries import is_c_library, is_standard_module
 from ...snapshot.capture import Captured
@@ -33,7 +34,7 @@ _SAFE_METHODS = frozenset(
     {
         *("sleep", "acquire", "__enter__", "acquire_lock", "join", "select", "poll", "waitpid"),
         *("wait4", "pause", "sigwait", "_accept", "recv", "recv_into", "recvfrom", "recvfrom_into"),
-        *("recvmsg",),
+        *("recvmsg", "get"),
     }
 )
 # What lies between a wait for a lock and the system call. A wait for the GIL comes by none of these.
@@ -75,13 +76,14 @@ def _sleeps_safely(thread: ThreadReport, captured: Captured) -> bool:
             return False
         if is_c_library(frame.library):
             continue
-        if frame.function in _BETWEEN:
+        function = in_source(frame.function)
+        if function in _BETWEEN:
             by_lock = True
             continue
         if frame.library != captured.interpreter.module and not is_standard_module(frame.library or ""):
             return False
-        if frame.function is not None:
-            return frame.function in SAFE_WAITS
+        if function in SAFE_WAITS:
+            return True
         if thread.system_call.name == "futex" and not by_lock:
             return False  # it may wait for the GIL, on the way back to Python
         method = _method_of(frame, captured)

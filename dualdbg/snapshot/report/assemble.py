@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...known.python_files import why_no_python
+from ...known.short_names import in_source
 from ...model import NativeFrame, PythonFrame, Role, Stack, Thread
 from ...shared.libraries import is_c_library, is_cxx_runtime, is_interpreter
 from ...stacks.debugger_threads import is_debuggers
@@ -247,7 +248,7 @@ def waits_for_gil(native: list[NativeFrame]) -> bool:
         # Stripped: only for the GIL it waits like this.
         if frame.function is None and is_interpreter(frame.library or ""):
             return called is not None and called.startswith("pthread_cond_")
-        return frame.function in _GIL_WAITS and frame is not native[0]
+        return in_source(frame.function) in _GIL_WAITS and frame is not native[0]
     return False
 
 
