@@ -32,8 +32,6 @@ from .configuration import Configuration, Program, read_env_file
 from .streams import Streams
 from .through import is_machine_code, launched_through
 
-# Seconds for debugpy to come into a process that can run it at once; it comes later all the same.
-
 
 async def start(
     adapter: Adapter, wanted: Configuration, streams: Streams, configure: Callable[[Session], Awaitable[None]]
@@ -314,7 +312,7 @@ def environment(wanted: Configuration) -> dict[str, str | None]:
     added: dict[str, str | None] = {}
     if folder := os.environ.get(DEBUGPY_LOG_DIR):
         # A terminal has an environment of its own, and the program a folder.
-        added[DEBUGPY_LOG_DIR] = str(Path(folder).absolute())
+        added[DEBUGPY_LOG_DIR] = str(here() / folder)
     if wanted.env_file:
         try:
             text = Path(wanted.env_file).read_text(encoding="utf-8", errors="surrogateescape")

@@ -116,6 +116,51 @@ def test_a_thread_that_waits_for_the_gil_of_a_stripped_interpreter_does_not(
         assert seen
 
 
+# At each of these the interpreter cannot run code, though a thread sleeps where that is possible else: for Py_Finalize
+# has begun, for it is over (libc calls what on_exit was given after it), or for that thread is a sub-interpreter's.
+ENDING = "import ctypes, sys, threading, time\nlibc = ctypes.CDLL(None)\n" + (
+    "threading.Thread(target=time.sleep, args=[3600], daemon=True).start()\n" + READY
+)
+NOT_THERE = {
+    "finalizing": ENDING + "class Last:\n    def __del__(self, wait=libc.getchar):\n        wait()\n"
+    "sys.modules['last'] = Last()\n",
+    "finalized": ENDING + "libc.on_exit(libc.getchar, None)\n",
+    "sub-interpreter": "try:\n    import _interpreters as them\nexcept ImportError:\n"
+    "    import _xxsubinterpreters as them\n"
+    + READY
+    + "them.run_string(them.create(), 'import os, time; time.sleep(0); os.read(0, 1)')\n",
+}
+
+
+@pytest.mark.parametrize("version", rows.versions())
+@pytest.mark.parametrize("where", NOT_THERE)
+def test_nothing_is_called_where_the_main_interpreter_runs_no_code(version: str, where: str) -> None:
+    with subprocess.Popen(
+        [other_interpreter(version), "-c", NOT_THERE[where]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            wait_until(lambda: reads_input(process.pid), what="the main thread waits for its input")
+            done = dualdbg("attach", str(process.pid), "--no-stacks", "--batch", "-x", "info threads")
+            rest = process.communicate("x", timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, *rest) == (0, "", ""), done.stdout + done.stderr
+    said = (
+        "Python control is not there yet" if where == "sub-interpreter" else "Python control is not possible"
+    )
+    assert said in done.stdout + done.stderr
+
+
+def reads_input(pid: int) -> bool:
+    thread = next(one for one in Assembler(look(pid)).report().threads if one.thread.tid == pid)
+    return thread.system_call is not None and thread.system_call.name == "read"
+
+
 def test_a_process_with_no_library_of_room_has_room_behind_its_code() -> None:
     with program(sys.executable, WAITS["sleep"]) as pid:
         captured = look(pid)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...config import working_directory
 from ...errors import DualdbgError, UsageError
+from ...folders import here
 from ...log_names import DEBUGPY_LOG_DIR, DebugpysLogs, LogFolder
 from .. import streams
 from ..arguments import Parser, Program, check_script, split_program
@@ -61,7 +62,7 @@ def _logs(given: str | None) -> LogFolder | None:
     if given:
         return Path(given)
     folder = os.environ.get(DEBUGPY_LOG_DIR)
-    return DebugpysLogs(Path(folder).absolute(), os.getpid()) if folder else None
+    return DebugpysLogs(here() / folder, os.getpid()) if folder else None
 
 
 def read_address(text: str) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from ...symbols.address_space import Module
 from ...target.calls import Folder
 from ...target.launcher import BOOTSTRAP
 from .pending_call import Write, main_interpreter, plan, request_script
-from .safe_waits import is_native
+from .safe_waits import is_native, runs_main_interpreter
 from .scratch import find_scratch
 
 # Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
@@ -145,7 +145,7 @@ def takers_of(report: ProcessReport, captured: Captured) -> list[ThreadReport]:
     Up to 3.11 that is the main thread, in 3.12 and 3.13 any, and from 3.14 on the one that is asked.
     """
     assert captured.python is not None
-    threads = [one for one in report.threads if one.thread.tid in captured.states]
+    threads = [one for one in report.threads if runs_main_interpreter(one.thread.tid, captured)]
     threads.sort(key=lambda one: one.thread.tid != report.pid)
     if (3, 12) <= captured.python.layout.version < (3, 14):
         return threads

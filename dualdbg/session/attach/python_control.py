@@ -102,6 +102,8 @@ class PythonControl:
             return
         if captured.python is None:
             raise TargetError(captured.python_trouble or "its interpreter cannot be read")
+        if captured.python.finalizing or not captured.python.main:
+            raise TargetError("its interpreter runs no Python code any more, or does not do so yet")
         check_view(self._loop.state.pid)
         self._meeting = await self._point.open(pid=self._loop.state.pid, user=captured.facts.owner)
         if self._point.why_a_port:
@@ -117,7 +119,7 @@ class PythonControl:
             awaited = _awaited(report, captured)
         if awaited is None:
             self.worth_waiting = _COMES
-            self._say("info", "Python control comes once the target runs: type continue")
+            self._say("info", "Python control comes once the target runs")
         else:
             self.worth_waiting = _MAY_COME if awaited.computes else 0.0
             self._say("info", f"Python control is not there yet: {awaited.why}")
@@ -307,7 +309,9 @@ def _awaited(report: ProcessReport, captured: Captured) -> _Awaited | None:
         )
         return _Awaited(why, holder.system_call is None)
     takers = takers_of(report, captured)
-    if not takers or not all(is_native(taker) for taker in takers):
+    if not takers:
+        return _Awaited("no thread runs the main interpreter's code; it comes by itself when one does", False)
+    if not all(is_native(taker) for taker in takers):
         return None
     who, when = "the main thread is", "it returns"
     if len(takers) > 1:

@@ -60,6 +60,17 @@ def sleeping_safely(report: ProcessReport, captured: Captured) -> ThreadReport |
     return next((thread for thread in report.threads if _sleeps_safely(thread, captured)), None)
 
 
+def runs_main_interpreter(tid: int, captured: Captured) -> bool:
+    """Whether the thread has run Python code, and only in the main interpreter.
+
+    What is called in a thread of a sub-interpreter would come to that. Such a thread may have two thread states.
+    """
+    state, python = captured.states.get(tid), captured.python
+    if state is None or python is None:
+        return False
+    return all(one.interpreter == python.main for one in python.threads if one.pthread == state.pthread)
+
+
 def is_native(thread: ThreadReport) -> bool:
     """Whether the thread is in native code, called from Python or not."""
     visible = thread.stack.visible()
@@ -68,6 +79,8 @@ def is_native(thread: ThreadReport) -> bool:
 
 def _sleeps_safely(thread: ThreadReport, captured: Captured) -> bool:
     if thread.system_call is None or thread.thread.waits_for_gil or thread.thread.holds_gil:
+        return False
+    if not runs_main_interpreter(thread.thread.tid, captured):
         return False
     assert captured.interpreter is not None
     by_lock = False

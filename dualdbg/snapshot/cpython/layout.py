@@ -45,6 +45,7 @@ class PythonLayout:
     """
 
     version: tuple[int, int]
+    finalizing: int
     interpreters_head: int
     interpreter_next: int
     interpreter_threads: int
@@ -92,6 +93,7 @@ class PythonLayout:
 
 _3_10 = PythonLayout(
     version=(3, 10),
+    finalizing=16,
     interpreters_head=32,
     interpreter_next=0,
     interpreter_threads=8,
@@ -133,6 +135,7 @@ _3_9 = _like(_3_10, version=(3, 9), frame_instruction=104, frame_block_count=112
 _3_8 = _like(_3_9, version=(3, 8), gil_locked=1168, gil_holder=1160)
 _3_11 = PythonLayout(
     version=(3, 11),
+    finalizing=24,
     interpreters_head=40,
     interpreter_next=0,
     interpreter_threads=16,
@@ -285,6 +288,7 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
     head = 32 if free_threaded else 16
     return PythonLayout(
         version=version,
+        finalizing=offsets["runtime.finalizing"],
         interpreters_head=offsets["runtime.interpreters_head"],
         interpreter_next=offsets["interpreter.next"],
         interpreter_threads=offsets["interpreter.threads_head"],

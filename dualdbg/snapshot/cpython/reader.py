@@ -48,11 +48,13 @@ class CodeInfo:
 class PythonThreadState:
     """One thread state: ``tid`` of the OS (None where this version does not keep it), pthread_self(), frames.
 
+    ``interpreter``: the address of the interpreter state that it belongs to, the main one or a sub-interpreter.
     ``loops``: of each evaluation loop an address in its C frame; none before 3.12, which keeps none. ``trouble`` says
     why the frames end early, where they do.
     """
 
     address: int
+    interpreter: int
     tid: int | None
     pthread: int
     frames: tuple[PythonFrame, ...]
@@ -62,14 +64,21 @@ class PythonThreadState:
 
 @dataclass
 class PythonState:
-    """The Python side of a process. ``gil_holder`` is the address of a thread state, None while the GIL is free."""
+    """The Python side of a process. ``gil_holder`` is the address of a thread state, None while the GIL is free.
+
+    ``main``: the address of the main interpreter's state; 0 before it is made and once it is gone. ``finalizing``:
+    Py_FinalizeEx() has begun, so a thread that asks for the GIL is ended or parked.
+    """
 
     layout: PythonLayout
+    main: int = 0
+    finalizing: bool = False
     threads: list[PythonThreadState] = field(default_factory=list)
     gil_holder: int | None = None
     trouble: str | None = None
 
 
+_MAIN = 8  # bytes from the head of the list of interpreters (struct pyinterpreters in pycore_runtime.h: head, main)
 _RUNTIMES: dict[str, int | None] = {}
 
 
@@ -124,8 +133,10 @@ class PythonReader:
     def read(self, with_frames: bool = True) -> PythonState:
         """Every thread of every interpreter state, with its frames; or without, for :meth:`with_frames`."""
         layout, memory = self.layout, self.memory
-        state = PythonState(layout)
-        interpreter = memory.u64(self._runtime + layout.interpreters_head)
+        head = self._runtime + layout.interpreters_head
+        interpreter = memory.u64(head)
+        state = PythonState(layout, main=memory.u64(head + _MAIN))
+        state.finalizing = memory.u64(self._runtime + layout.finalizing) != 0
         while interpreter and len(state.threads) < _MOST_THREADS:
             try:
                 self._read_interpreter(interpreter, state, with_frames)
@@ -146,7 +157,7 @@ class PythonReader:
         for thread in self._threads(interpreter):
             if len(state.threads) == _MOST_THREADS:
                 break
-            found = self._read_thread(thread)
+            found = self._read_thread(thread, interpreter)
             state.threads.append(self.with_frames(found) if with_frames else found)
 
     def _threads(self, interpreter: int) -> Iterator[int]:
@@ -170,12 +181,12 @@ class PythonReader:
             yield frame
             frame = following
 
-    def _read_thread(self, thread: int) -> PythonThreadState:
+    def _read_thread(self, thread: int, interpreter: int) -> PythonThreadState:
         layout, memory = self.layout, self.memory
         tid = None
         if layout.native_thread_id is not None:
             tid = memory.u64(thread + layout.native_thread_id)
-        return PythonThreadState(thread, tid, memory.u64(thread + layout.thread_id), ())
+        return PythonThreadState(thread, interpreter, tid, memory.u64(thread + layout.thread_id), ())
 
     def with_frames(self, thread: PythonThreadState) -> PythonThreadState:
         """The same thread with its frames."""

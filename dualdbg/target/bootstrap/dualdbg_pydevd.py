@@ -149,16 +149,43 @@ def quick(pydevd: Any, failed: int) -> type:
 
 
 def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
-    """From 3.12 on: pydevd's callbacks for events find ``debugger`` from now on, also once it has left the program.
+    """From 3.12 on: what pydevd's callbacks for events find while ``debugger`` leaves, and afterwards.
 
-    They ask for the debugger several times while they run. One that is under way in another thread while the
-    debugger leaves would find none in the middle, and its AttributeError would be raised in the program. With a
-    debugger that has left, they do nothing.
+    One may be under way in another thread then. It asks for the debugger several times, and for events of code: it
+    would raise AttributeError in the program where it finds none in the middle, ValueError where pydevd's tool is not
+    in use any more, or would take that tool again.
     """
-    monitoring = sys.modules[
+    module: Any = sys.modules[
         pydevd.pydevd_sys_monitoring.stop_monitoring.__module__
     ]  # with Cython or without
-    monitoring.GlobalDebuggerHolder = type("Kept", (), {"global_dbg": debugger})  # type: ignore[attr-defined]
+    real: Any = sys.monitoring  # type: ignore[attr-defined]
+
+    def use_tool_id(tool: int, name: str) -> None:
+        if not debugger.pydb_disposed:
+            real.use_tool_id(tool, name)
+
+    def while_used(function: Any) -> Any:
+        def call(*given: Any) -> Any:
+            try:
+                return function(*given)
+            except ValueError:
+                if not debugger.pydb_disposed:
+                    raise
+                return 0  # no events
+
+        return call
+
+    names = "get_events", "set_events", "get_local_events", "set_local_events", "free_tool_id"
+    changed = {name: while_used(getattr(real, name)) for name in names}
+    module.monitor = Found({**vars(real), **changed, "use_tool_id": use_tool_id})
+    module.GlobalDebuggerHolder = Found({"global_dbg": debugger})
+
+
+class Found:
+    """Stands for a module or class of pydevd's: has these attributes."""
+
+    def __init__(self, attributes: Any) -> None:
+        self.__dict__.update(attributes)
 
 
 class MainModule:

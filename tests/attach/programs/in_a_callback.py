@@ -1,4 +1,4 @@
-"""A program one of whose threads stays in a callback of pydevd until the debugger has left; argument: the how manieth.
+"""A program one of whose threads stays in a callback of pydevd until the debugger has left.
 
 pydevd asks in the middle of each callback whether the thread is alive, and this thread takes its time to answer.
 What comes out of a callback as an error is in the program's standard error.
@@ -29,8 +29,9 @@ class Slow(threading.Thread):
     def is_alive(self) -> bool:
         global calls, stayed
         if threading.current_thread() is self:
-            calls += 1
-            if calls == int(sys.argv[1]):
+            calls += 1  # at the first, pydevd learns of the thread
+            if calls == 2:
+                print("stays", flush=True)
                 while not has_left() and not ended.is_set():
                     time.sleep(0.01)
                 stayed = has_left()
@@ -63,4 +64,5 @@ print(f"ready pid={os.getpid()}", flush=True)
 while not ended.is_set():
     main_tick()
 threading.Thread.join(thread)
-print("stayed" if stayed else "was not asked")
+tool = sys.monitoring.get_tool(0) if sys.version_info >= (3, 12) else None
+print("stayed" if stayed else "was not asked", tool)
