@@ -225,9 +225,11 @@ def test_logs_where_debugpy_would_leave_them(
 
 def test_an_uncaught_exception_is_told_without_notes(client: Client, program: Write) -> None:
     path = program("class Bad(ValueError):\n    pass\ndef f():\n    raise Bad('no (note: yes)')\nf()\n")
-    client.start({"program": str(path)}, exceptions=["uncaught"])
+    mapping = {"localRoot": "/the/editors/folder", "remoteRoot": "."}
+    client.start({"program": str(path), "pathMappings": [mapping]}, exceptions=["uncaught"])
     thread = client.stopped(reason="exception")["threadId"]
     told = client.request("exceptionInfo", {"threadId": thread})
+    assert told["details"]["source"] == f"/the/editors/folder/{path.name}"
     assert (told["exceptionId"], told["description"], told["breakMode"]) == (
         "Bad",
         "no (note: yes)",
@@ -236,6 +238,8 @@ def test_an_uncaught_exception_is_told_without_notes(client: Client, program: Wr
     assert told["details"]["typeName"] == "Bad"
     lines = told["details"]["stackTrace"].splitlines()
     assert [line.rpartition(" in ")[2] for line in lines if " in " in line] == ["f", "<module>"]
+    files = [line.split('"')[1] for line in lines if '"' in line]
+    assert files == [told["details"]["source"]] * 2
 
 
 def test_evaluation_while_the_program_runs(client: Client, program: Write) -> None:

@@ -32,6 +32,9 @@ FindFunction = Callable[[str], FunctionDefinition | NoFunction]
 _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
 _LATER = "takes effect when the program goes on"
 _NO_CONTROL = "waits for Python control"
+_SUSPENDS = (
+    "before Python 3.12 debugpy does not stop at a coroutine or generator by its bare name; there is one"
+)
 _UNSEEN = "no function of that name was found; it stops when one is called"
 # Seconds for debugpy to take breakpoints; a slower answer still counts when it comes.
 _DEADLINE = patient(20.0)
@@ -144,23 +147,28 @@ class PythonBreakpoints:
     def _place(self, wanted: _Wanted, place: FunctionDefinition | NoFunction) -> None:
         """Note the function that is meant.
 
-        debugpy knows functions by their bare names only: which one is meant becomes a part of the condition.
+        debugpy knows functions by their bare names only: which one is meant becomes a part of the condition. Before
+        Python 3.12 it does not stop at coroutines and generators: they are told by the line where they begin.
         """
+        wanted.file = wanted.line = None
         if isinstance(place, FunctionDefinition):
             wanted.place, wanted.known = place, True
+            if place.entry is not None:
+                wanted.file, wanted.line = place.file, place.entry
             if self._just_my_code and is_of_a_library(place.file):
                 wanted.note = _PASSED_OVER
             return
         wanted.may_be_native = place.module is not None
         # debugpy says of any name that it will stop there.
         wanted.elsewhere = place.elsewhere
-        wanted.known = place.elsewhere is not None
+        wanted.known = place.elsewhere is not None and not place.suspends
         if "." in wanted.spec.subject:
             wanted.message = place.why
             return
-        wanted.note = (
-            f"every function of that name; there is one in {place.elsewhere}" if wanted.known else _UNSEEN
-        )
+        wanted.note = _UNSEEN
+        if place.elsewhere is not None:
+            wanted.note = _SUSPENDS if place.suspends else "every function of that name; there is one"
+            wanted.note += f" in {place.elsewhere}"
 
     def has(self, id: int) -> bool:
         """Whether the breakpoint of this number means something in Python."""
@@ -318,7 +326,7 @@ class PythonBreakpoints:
         """Tell debugpy. It is mute while gdb holds the target, and reads the message when that runs again."""
         if not (self._ready and self._python.connected):
             return
-        message = _MESSAGES[changed.spec.kind](self, changed)
+        message = _message_of(changed)(self, changed)
         if message is not None:
             await self._tell(message, wait)
 
@@ -406,6 +414,7 @@ class PythonBreakpoints:
         """
         kind = BreakpointKind.PYTHON_FUNCTION
         group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
+        group = [w for w in group if w.file is None]
         group = [w for w in group if w.place is not None or "." not in w.spec.subject]
         names = [w.place.name if w.place is not None else w.spec.subject for w in group]
         rows, owners = _rows(group, "name", names)
@@ -428,9 +437,16 @@ _MESSAGES = {
 }
 
 
+def _message_of(wanted: _Wanted) -> Callable[[PythonBreakpoints, _Wanted], _Message | None]:
+    """How debugpy is told of the breakpoint. What has a file stops at a line, whatever it names."""
+    return PythonBreakpoints._lines if wanted.file is not None else _MESSAGES[wanted.spec.kind]
+
+
 def _place(wanted: _Wanted) -> tuple[str, int] | None:
     """The file and line at which debugpy stops for a breakpoint on a line."""
-    if wanted.file is None or wanted.location is None or wanted.location.line is None:
+    if wanted.file is None or wanted.place is not None:
+        return None
+    if wanted.location is None or wanted.location.line is None:
         return None
     return wanted.file, wanted.location.line
 
@@ -444,7 +460,7 @@ def _lines_of(file: str) -> int:
 
 def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
     """One breakpoint for each group that is sent as a whole: a file, the functions, the exceptions."""
-    groups = {(_MESSAGES[one.spec.kind], one.file): one for one in wanted}
+    groups = {(_message_of(one), one.file): one for one in wanted}
     return list(groups.values())
 
 
@@ -484,6 +500,8 @@ def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
         wanted.state = BreakpointState.VERIFIED
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
         file = wanted.place.file if wanted.place is not None else wanted.file
-        line = wanted.place.line if wanted.place is not None else row.line or wanted.spec.line
+        line = row.line or wanted.line
+        if wanted.place is not None and wanted.place.entry is None:
+            line = wanted.place.line
         if file is not None or function is not None:  # an exception has no place
             wanted.location = Location(function, None, None, file, line)

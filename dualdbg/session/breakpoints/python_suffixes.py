@@ -22,6 +22,15 @@ _IN_FUNCTION = (
     " __import__('pydevd').traceback.walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
     " == ({line}, {file!r})"
 )
+# Of a coroutine or generator: whether it has begun just now. Its first line may be run again, from another instruction,
+# where it is not that of `def`.
+_BEGUN = (
+    "(lambda frame: frame is not None and (frame.f_code.co_firstlineno, frame.f_code.co_filename.rpartition('/')[2]) =="
+    " ({line}, {file!r}) and ({line} == frame.f_lineno or frame.f_lasti == min(offset for offset, line in"
+    " __import__('pydevd').dis.findlinestarts(frame.f_code) if line == frame.f_lineno)))(next((frame for frame, _ in"
+    " __import__('pydevd').traceback.walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}),"
+    " None))"
+)
 # debugpy counts for its own hitCondition whether the condition holds or not (pydevd.py, handle_breakpoint_condition).
 _COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('pydevd').itertools.count(1)))"
 # By thread: which of several breakpoints at one place hold. It is noted before debugpy hears whether any of them does.
@@ -45,7 +54,8 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionDefinition | None) ->
     parts = []
     if place is not None:
         file = Path(place.file).name
-        parts.append(_IN_FUNCTION.format(name=place.name, line=place.line, file=file))
+        which = _IN_FUNCTION if place.entry is None else _BEGUN
+        parts.append(which.format(name=place.name, line=place.line, file=file))
     if spec.thread is not None:
         parts.append(_IN_THREAD.format(thread=spec.thread))
     if spec.condition is not None:

@@ -18,11 +18,15 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """``name`` and ``line`` are those of its code object: the line of ``def``, or of the first decorator."""
+    """``name`` and ``line`` are those of its code object: the line of ``def``, or of the first decorator.
+
+    ``entry`` is the line of the first statement of a coroutine or generator, whose call runs nothing of it; else None.
+    """
 
     file: str
     line: int
     name: str
+    entry: int | None = None
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,13 @@ class NoFunction:
     is no such module); ``why`` is for people.
 
     ``elsewhere`` is a file of the program's own in which a function of this bare name is written, as a method or in
-    another function.
+    another function. ``suspends``: that one is a coroutine or generator.
     """
 
     module: str | None
     why: str
     elsewhere: str | None = None
+    suspends: bool = False
 
 
 def find_function(
@@ -66,12 +71,16 @@ def find_function(
             return place
         return NoFunction(str(file), f"{file} defines no function {'.'.join(parts[count:])}")
     where = f"{script} has no such function, and " if script is not None else ""
-    elsewhere = _bare_name(name, script, search_path) if len(parts) == 1 and script is not None else None
-    return NoFunction(None, f"{where}there is no module {parts[0]} on the program's path", elsewhere)
+    why = f"{where}there is no module {parts[0]} on the program's path"
+    found = _bare_name(name, script, search_path) if len(parts) == 1 and script is not None else None
+    if found is None:
+        return NoFunction(None, why)
+    file, definition = found
+    return NoFunction(None, why, str(file), _suspends(definition))
 
 
-def _bare_name(name: str, script: Path, search_path: Sequence[str]) -> str | None:
-    """The first file with a function of this name at any depth: the script, or a module of its own that is imported.
+def _bare_name(name: str, script: Path, search_path: Sequence[str]) -> tuple[Path, _Definition] | None:
+    """A function of this name at any depth of the script, or else of a module of its own that is imported.
 
     Imports are followed as they are written, relative ones not.
     """
@@ -81,8 +90,9 @@ def _bare_name(name: str, script: Path, search_path: Sequence[str]) -> str | Non
         tree = _tree(file)
         if tree is None:
             continue
-        if any(isinstance(node, _Definition) and node.name == name for node in ast.walk(tree)):
-            return str(file)
+        for node in ast.walk(tree):
+            if isinstance(node, _Definition) and node.name == name:
+                return file, node
         for module in _modules_imported(tree):
             target = _module_file(module.split("."), search_path)
             if target is not None and target not in seen and not is_of_a_library(str(target)):
@@ -124,7 +134,7 @@ def _in_file(
     found = _defined(tree, names)
     if found is not None:
         first = min([found.lineno, *(one.lineno for one in found.decorator_list)])
-        return FunctionDefinition(str(file.resolve()), first, found.name)
+        return FunctionDefinition(str(file.resolve()), first, found.name, _entry(found))
     if hops == 0:
         return None
     is_package = file.name == "__init__.py"
@@ -161,6 +171,29 @@ def _defined(node: ast.AST, names: Sequence[str]) -> _Definition | None:
         elif isinstance(child, ast.stmt | ast.ExceptHandler):  # if, try, with around a definition
             found = _defined(child, names) or found
     return found
+
+
+def _entry(definition: _Definition) -> int | None:
+    """The line of the first statement of a coroutine or generator; None of another function."""
+    if not _suspends(definition):
+        return None
+    body = definition.body
+    begins_with_text = len(body) > 1 and ast.get_docstring(definition, clean=False) is not None
+    return body[1 if begins_with_text else 0].lineno
+
+
+def _suspends(definition: _Definition) -> bool:
+    """Whether it is a coroutine or a generator."""
+    if isinstance(definition, ast.AsyncFunctionDef):
+        return True
+    waiting: list[ast.AST] = list(definition.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, _Definition | ast.Lambda | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def _imported(

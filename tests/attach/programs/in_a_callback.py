@@ -29,7 +29,8 @@ class Slow(threading.Thread):
     def is_alive(self) -> bool:
         global calls, stayed
         if threading.current_thread() is self:
-            calls += 1  # at the first, pydevd learns of the thread
+            # At the first call pydevd learns of the thread.
+            calls += 1
             if calls == 2:
                 print("stays", flush=True)
                 while not has_left() and not ended.is_set():
