@@ -233,6 +233,18 @@ def test_in_a_terminal_of_the_editor(client: Client, program: Write, terminals: 
     assert client.output == ""
 
 
+def test_a_program_in_a_terminal_goes_on_there_when_it_is_left(
+    client: Client, program: Write, terminals: Terminals
+) -> None:
+    path = program("print('begun', flush=True)\nprint('the end', input('name? '))\n")
+    client.start({"program": str(path), "console": "integratedTerminal"})
+    terminals.read_until(b"name? ")
+    client.request("disconnect", {"terminateDebuggee": False})
+    client.wait_end()
+    terminals.write(b"x\n")
+    terminals.read_until(b"the end x")
+
+
 def test_a_terminal_that_is_closed_ends_the_program(
     client: Client, program: Write, terminals: Terminals
 ) -> None:
