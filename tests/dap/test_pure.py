@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualdbg.dap.adapter import Adapter
 from dualdbg.dap.client.arguments import Arguments
 from dualdbg.dap.client.paths import Mapping, PathMap
 from dualdbg.dap.client.wording import for_an_editor
 from dualdbg.dap.configuration import CONDITIONS, Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
 from dualdbg.dap.options import OPTIONS
-from dualdbg.errors import SpecError, StaleHandle, UsageError
+from dualdbg.dap.requests.sources import tell_python_modules
+from dualdbg.errors import EngineLost, SpecError, StaleHandle, UsageError
+from dualdbg.model import State
 from dualdbg.session.breakpoints.exception_filters import exception_arguments
 from dualdbg.session.breakpoints.hit_conditions import check_hit_condition, hit_counts
 from tests.support import ROOT
@@ -195,3 +200,13 @@ def test_hints_are_in_an_editors_words() -> None:
     assert left == []
     assert for_an_editor("Give an interpreter: --python PATH.") == 'Give an interpreter: "python": "PATH".'
     assert for_an_editor("pause it first: press Ctrl-C, or type pause") == "pause it first"
+
+
+def test_a_program_that_ends_while_its_modules_are_asked_for_is_no_news() -> None:
+    """As at a restart: they are asked for beside the request for the stack."""
+
+    async def lost(command: str, arguments: dict[str, Any]) -> None:
+        raise EngineLost("debugpy is gone: it closed the connection")
+
+    session = SimpleNamespace(state=State.PYTHON_STOPPED, inspector=SimpleNamespace(relay=lost))
+    asyncio.run(tell_python_modules(cast(Adapter, SimpleNamespace(session=session))))

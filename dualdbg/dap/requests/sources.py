@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ...errors import CommandError, UsageError
+from ...errors import CommandError, EngineLost, UsageError
 from ...model import State
 from ...protocol import dap_types as dap
 from ...symbols.address_space import Module
@@ -85,8 +85,8 @@ async def tell_python_modules(adapter: Adapter) -> None:
     """Tell of the modules that debugpy has met by now: those of frames that it has shown."""
     try:
         rows = await _python_modules(adapter)
-    except CommandError:
-        return  # it runs again
+    except (CommandError, EngineLost):  # it runs again, or has ended
+        return
     for row in adapter.module_news.untold(rows):
         adapter.connection.event("module", {"reason": "new", "module": row})
 
