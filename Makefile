@@ -24,6 +24,7 @@ help: ## this list
 
 demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python and C++ in one stack
 	@$(BIN)/dualdbg run $(SAMPLE_RUN)
+	@echo; echo "next, at the prompt: $(BIN)/dualdbg run samples/testdebug.py --break randn (then bt, step, help)"
 
 test: tools-test $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
 	@echo "running all tests"

@@ -101,9 +101,13 @@ def stack_trace(thread: int, levels: int | None = None) -> PythonRequest[StackTr
     return PythonRequest("stackTrace", {"threadId": thread, **part}, _stack_trace)
 
 
-def evaluate(expression: str, frame: int, context: str = "watch") -> PythonRequest[PythonValue]:
-    """The value of an expression in a frame. ``context`` is DAP's: in ``clipboard`` the text is not shortened."""
-    arguments = {"expression": expression, "frameId": frame, "context": context}
+def evaluate(expression: str, frame: int | None, context: str = "watch") -> PythonRequest[PythonValue]:
+    """The value of an expression in a frame; without one, in the main module of a program that may be running.
+
+    ``context`` is DAP's: in ``clipboard`` the text is not shortened.
+    """
+    where = {} if frame is None else {"frameId": frame}
+    arguments = {"expression": expression, "context": context, **where}
     return PythonRequest("evaluate", arguments, lambda body: _evaluated(expression, body))
 
 

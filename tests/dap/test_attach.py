@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import support
 from tests.attach.test_attach import in_state, tracer_of
 from tests.support import wait_until
 
@@ -18,6 +19,13 @@ from .samples import line_of
 
 PROGRAM = Path(__file__).parents[1] / "attach" / "programs" / "states.py"
 TICK = line_of(PROGRAM, "# BREAK")
+
+NAMED = """\
+import os, threading, time
+for name in ("reader", "writer"): threading.Thread(target=time.sleep, args=(120,), name=name, daemon=True).start()
+print(f"ready pid={os.getpid()}", flush=True)
+time.sleep(120)
+"""
 
 
 @pytest.fixture
@@ -54,6 +62,27 @@ def test_breakpoints_in_python_are_answered_by_debugpy(busy: subprocess.Popen[st
     assert answers[str(PROGRAM)][0]["verified"]
     client.stopped(reason="breakpoint")
     assert client.events("breakpoint") == []
+
+
+@pytest.mark.parametrize("client_runs", ["attach", "launch"])
+def test_threads_of_a_running_program_have_their_names(
+    client: Client, tmp_path: Path, client_runs: str
+) -> None:
+    """And the debugger's own, of which there are some after an attach, are not among them."""
+    program = tmp_path / "named.py"
+    program.write_text(NAMED)
+    if client_runs == "launch":
+        client.start({"program": str(program)})
+        client.wait_output("ready")
+    else:
+        process = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
+        [pid] = support.read_ready(process)["pid"]
+        client.start({"processId": pid}, command="attach")
+        client.wait_output("Python control is there")
+    names = {row["name"] for row in client.request("threads")["threads"]}
+    assert names == {"MainThread", "reader", "writer"}
+    client.request("disconnect", {"terminateDebuggee": True})
+    client.wait_end()
 
 
 def test_stop_at_once_and_restart_by_attaching_again(busy: subprocess.Popen[str], client: Client) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from ...backends import python as debugpy
-from ...errors import CommandError, DualdbgError
+from ...errors import CommandError, DualdbgError, EngineTimeout
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Thread
+from ...patience import patient
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.debugger_threads import is_debuggers
@@ -28,6 +29,9 @@ _NAMES = (
     " for t in list(__import__('pydevd').threading._active.values())]"
 )
 _MOST = 80  # characters of a function's name
+_AT_A_STOP = patient(20.0)  # seconds for debugpy to answer
+# Seconds for a running program to say the names: one that holds the GIL in native code says nothing.
+_WHILE_RUNNING = patient(2.0)
 
 
 class NamedThreads(Reads, Protocol):
@@ -51,6 +55,7 @@ class ThreadList:
         self._threads = threads
         self.frozen: Collection[int] = ()  # OS thread ids of the frozen ones: the Freezer's own set
         self._names: dict[int, str] = {}
+        self._asked: set[int] = set()  # those that were there when the running program was asked for names
         self.ours: set[int] = set()  # OS thread ids
 
     def program_begins(self) -> None:
@@ -60,19 +65,25 @@ class ThreadList:
     def program_replaced(self) -> None:
         """The process runs another program, and has one thread."""
         self._names.clear()
+        self._asked.clear()
         self.ours.clear()
 
     async def all(self) -> list[Thread]:
         """The threads of the program, the main one first. A process that has ended has none."""
         gil: dict[int, bool | None] = {}
         if self._loop.state.phase is State.PYTHON_STOPPED:
-            await self._ask_python()
+            hold = next(iter(self._loop.state.python_holds.values()), None)
+            if hold is not None and hold.frames:
+                await self._ask_python(hold.frames[0].id)
+        elif self._loop.state.phase is State.RUNNING:
+            await self._ask_running_python()
         elif self._loop.state.phase is State.NATIVE_STOPPED:
             for one in self._threads.reader.python_threads():
                 gil[one.tid] = one.holds_gil
                 self._note_ours(one)
         numbers = self._numbers()
         self.ours &= numbers
+        self._asked &= numbers
         rows = [
             Thread(tid, self._threads.thread_name(tid), self._names.get(tid), gil.get(tid))
             for tid in numbers - self.ours
@@ -122,15 +133,19 @@ class ThreadList:
         except OSError:
             return set()
 
-    async def _ask_python(self) -> None:
-        hold = next(iter(self._loop.state.python_holds.values()), None)
-        if hold is None or not hold.frames:
-            return
-        question = debugpy.evaluate(_NAMES, hold.frames[0].id, "clipboard")
+    async def _ask_running_python(self) -> None:
+        numbers = self._numbers()
+        if numbers - self.ours - self._asked and self._threads.hears_python:
+            self._asked = numbers  # threads of C have no name: nobody is asked again
+            await self._ask_python(None, _WHILE_RUNNING)
+
+    async def _ask_python(self, frame: int | None, seconds: float = _AT_A_STOP) -> None:
+        """Learns the names from debugpy, which without a frame answers in a thread of its own."""
+        question = debugpy.evaluate(_NAMES, frame, "clipboard")
         try:
-            answer = await self._threads.ask(question)
+            answer = await self._threads.ask(question, seconds)
             rows = ast.literal_eval(answer.text)
-        except (CommandError, ValueError, SyntaxError):
+        except (CommandError, EngineTimeout, ValueError, SyntaxError):
             return  # a program may have replaced threading.enumerate; it has no names then
         outer = namespace_tids(self._loop.state.pid)
         for inner, name, number, ours in rows:
