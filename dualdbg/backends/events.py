@@ -28,8 +28,9 @@ class StopCause(Enum):
 
 @dataclass(frozen=True)
 class WatchedValue:
-    """What a watchpoint met: the expression, and its values before and after, if gdb prints them."""
+    """What a watchpoint met: gdb's number of it, the expression, its values before and after, if gdb prints them."""
 
+    number: int
     expression: str
     old: str | None
     new: str | None
@@ -52,7 +53,7 @@ class NativeStopped:
     signal: str | None = None
     signal_meaning: str | None = None
     return_value: str | None = None
-    watched: WatchedValue | None = None
+    watched: tuple[WatchedValue, ...] = ()
     words: str = ""
 
 

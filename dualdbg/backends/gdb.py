@@ -90,6 +90,9 @@ class GdbEngine(GdbHelpers):
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
+        self._handling: dict[
+            str, list[bool]
+        ] = {}  # what gdb did at a signal before the user's first breakpoint on it
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`
@@ -262,9 +265,14 @@ class GdbEngine(GdbHelpers):
         await self.interrupt_by(name)
 
     async def handle_signal(self, name: str, stops: bool) -> None:
-        """Whether the target stops when this signal arrives; the target gets it in either case."""
+        """Have the target stop when this signal arrives, and get it; or do again what was done before."""
+        before = self._handling.get(name)
+        if before is None:
+            before = self._handling[name] = await self.signal_handling(name)
         (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
-        await self._process.console(f"handle {name} {'stop print' if stops else 'nostop noprint'} pass")
+        pairs = zip([True, True, True] if stops else before, ("stop", "print", "pass"), strict=True)
+        words = " ".join(word if wanted else f"no{word}" for wanted, word in pairs)
+        await self._process.console(f"handle {name} {words}")
 
     async def sent_by_terminal(self) -> bool:
         """Whether the kernel itself sent the signal of this stop."""

@@ -62,31 +62,41 @@ def stop_event(
             signal=payload.text("signal-name"),
         )
     gdb_thread = payload.number("thread-id") if payload.text("thread-id") != "all" else None
-    watchpoint = triggered_watchpoint(payload)
-    value = payload.results("value")
+    watched = _watched(payload)
+    own = watched[-1].number if watched else payload.number("wpnum")  # the last is that of the step under way
     cause, signal = _CAUSES.get(reason, StopCause.OTHER), payload.text("signal-name")
     if cause is StopCause.SIGNAL and signal == interrupt:
         cause = StopCause.INTERRUPTED
-    expression = watchpoint.text("exp")
-    new = value.text("new") if "new" in value else value.text("value")
     return NativeStopped(
         cause=cause,
         thread=threads.get(gdb_thread) if gdb_thread is not None else None,
         gdb_thread=gdb_thread,
         pc=payload.results("frame").address("addr"),
-        gdb_breakpoint=payload.number("bkptno") or watchpoint.number("number"),
+        gdb_breakpoint=payload.number("bkptno") or own,
         signal=signal,
         signal_meaning=payload.text("signal-meaning"),
         return_value=payload.text("return-value"),
-        watched=WatchedValue(expression, value.text("old"), new) if expression is not None else None,
+        watched=watched,
         words=reason,
     )
 
 
-def triggered_watchpoint(payload: mi.Results) -> mi.Results:
-    """The fields ``number`` and ``exp`` of the watchpoint in a payload; empty without one.
+def _watched(payload: mi.Results) -> tuple[WatchedValue, ...]:
+    """The watchpoints that were triggered, in the order of gdb, each with its values.
 
-    Of several at once it is the last, which was set for the step under way.
+    Values stand beside watchpoints, not in them: where there are several kinds of these, nobody knows whose is whose.
     """
-    name = next((name for name in _WATCHPOINTS if name in payload), "")
-    return payload.results(name)
+    kinds = [name for name in _WATCHPOINTS if name in payload]
+    points = [point for name in kinds for point in payload.all_results(name)]
+    values = payload.all_results("value")
+    if len(kinds) > 1 or len(values) != len(points):
+        values = [mi.Results({})] * len(points)
+    return tuple(
+        WatchedValue(
+            point.number("number") or 0,
+            point.text("exp") or "",
+            value.text("old"),
+            value.text("new") if "new" in value else value.text("value"),
+        )
+        for point, value in zip(points, values, strict=True)
+    )

@@ -233,6 +233,22 @@ class GdbHelpers:
         """Watch ``size`` bytes in hardware; returns gdb's number."""
         return await self._helper(int, "insert-watchpoint", address, size, access)
 
+    async def watch_expression(
+        self, gdb_thread: int | None, level: int, expression: str, access: str
+    ) -> int | None:
+        """Watch the value of an expression in a frame, in hardware; returns gdb's number.
+
+        Without a thread it has to begin with a global variable; None where there is none of that name yet. Raises
+        CommandError where there is no value, or the processor cannot watch it.
+        """
+        return await self._helper(
+            shapes.number_or_none, "watch-expression", gdb_thread, level, expression, access
+        )
+
+    async def signal_handling(self, name: str) -> list[bool]:
+        """What gdb does when the signal arrives: whether it stops, prints it, and passes it on to the program."""
+        return await self._helper(list, "signal-handling", name)
+
     async def require_thread(self, number: int, gdb_thread: int) -> None:
         """Stop only in this thread."""
         await self._helper(shapes.nothing, "require-thread", number, gdb_thread)

@@ -82,6 +82,12 @@ def split_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> tupl
     return ours, Program(program.script, program.module, program.code, tuple(rest))
 
 
+def option_of_ours(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
+    """The first of these words that is an option of the parser, without its value; None where none is."""
+    found = next((word for word in words if _action(parser, word) is not None), None)
+    return found.partition("=")[0] if found is not None else None
+
+
 def _options(parser: argparse.ArgumentParser, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options of ``parser`` at the beginning, and the words from the first other word on."""
     at = 0

@@ -15,7 +15,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import CompleteStyle
 
-from ..console.commands.general import INFO_WORDS
+from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command
 from ..console.completion import Names, function_names
 from ..console.console import Console, Quit

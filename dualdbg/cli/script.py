@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..console.console import Console, Quit
-from ..console.reports import ErrorReport
+from ..console.reports import CommandReport, ErrorReport
 from ..model import Notice
 
 
@@ -24,6 +24,8 @@ async def run_commands(console: Console, commands: Sequence[str], somebody_waits
             left = ", ".join(commands[number:])
             console.show(Notice("warning", f"not done, because the session is over: {left}"))
             return
+        if not console.structured:
+            console.show(CommandReport(command))
         await console.execute(command)
     await settle()
 

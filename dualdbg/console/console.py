@@ -27,6 +27,7 @@ from ..model import (
 from ..session.inferiors import Process
 from ..session.session import Session
 from ..shortage import shortage
+from .at_stops import AtStops
 from .commands.registry import Command, find_command, split_line
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 
@@ -99,6 +100,7 @@ class Console:
         self.structured = False  # reports go to a program: values come with their children
         self.leaving = False  # we end the session, so its end is not reported
         self.stops_together = False  # every process stops when one does
+        self.at_stops: AtStops | None = AtStops()  # None where the front end runs no lines at stops
         self._show = show
         self._command: asyncio.Future[None] | None = None
         self._pause_wanted = False  # Ctrl-C came before the target ran again
@@ -212,10 +214,20 @@ class Console:
         while True:
             await self._flushed()
             self.turn_to_a_stop()
+            line = self.due_line()
+            if line is not None:
+                await self.execute(line)
+                continue
             if self.ended or self.stopped or self._stays or give_up():
                 return
             self._shown.clear()
             await self._while_consuming(self._shown.wait())
+
+    def due_line(self) -> str | None:
+        """The next line that is to be run at this stop, before the user is asked; the caller runs it."""
+        if not self.stopped or self._command is not None or self.at_stops is None:
+            return None
+        return self.at_stops.next_line()
 
     def waits_in_vain(self) -> str | None:
         """Why no breakpoint will stop any of the processes, all of which run; None where one may."""
@@ -266,6 +278,7 @@ class Console:
             self._shown.set()
 
     def _take(self, view: View, event: Event) -> None:
+        silent = self._silently(view, event)
         if isinstance(event, Stopped):
             view.selection = Selection(event.stop.thread.tid, event.stop.number)
             view.listing = None
@@ -281,9 +294,20 @@ class Console:
         elif isinstance(event, Detached):
             view.detached = True
         self._before_event()
-        if not self.leaving:
+        if not self.leaving and not silent:
             self._show_of(view, event)
         self.on_event(view, event)
+
+    def _silently(self, view: View, event: Event) -> bool:
+        """Note what is to be done at a stop of the current process. Returns whether nothing is told of the stop."""
+        if self.at_stops is None or (view is not self.current and self.current.stopped):
+            return False
+        if isinstance(event, Resumed):
+            self.at_stops.resumed()
+        elif isinstance(event, Stopped):
+            self.at_stops.stopped(event.stop.breakpoints)
+            return self.at_stops.is_silent(event.stop.breakpoints) and not self.structured
+        return False
 
     def _resume_paused(self) -> None:
         """The current process runs on: resume those too that stand still only because it did, or by Ctrl-C."""
@@ -297,6 +321,9 @@ class Console:
     async def execute(self, line: str) -> Command | None:
         """Run one line of the prompt; a failure is shown, and remembered in ``failed``. Raises Quit."""
         command: Command | None = None
+        if self.at_stops is not None and self.at_stops.is_reading:
+            self.at_stops.read(line)
+            return None
         try:
             name, argument = split_line(line)
             command = find_command(name)
@@ -399,3 +426,18 @@ class Console:
             return await session.hits.ask_gdb(command)
 
         return await session.interrupted(ask)
+
+    async def with_gdb_frame(self, work: Callable[[tuple[int, int] | None], Awaitable[object]]) -> None:
+        """Do ``work`` with the selected native frame (gdb's thread, the level), while gdb holds the target.
+
+        It gets None where no native frame is selected.
+        """
+
+        async def do() -> None:
+            frame = await self.frame() if self.stopped and self.session.native_held.is_set() else None
+            if self.selection is None or not isinstance(frame, NativeFrame):
+                await work(None)
+            else:
+                await work((await self.session.inspector.gdb_thread(self.selection.tid), frame.level))
+
+        await self.session.interrupted(do)

@@ -39,6 +39,7 @@ from ..terminal_text import cleaned, visible
 from .names import file_name, native_tag, package_path
 from .reports import (
     BreakpointsReport,
+    CommandReport,
     ErrorReport,
     FrameReport,
     LibrariesReport,
@@ -274,11 +275,10 @@ class Printer:
         lines = []
         for row in report.breakpoints:
             flags = [] if row.enabled else ["disabled"]
-            flags += ["temporary"] if row.spec.temporary else []
-            flags += [f"if {row.spec.condition}"] if row.spec.condition else []
             flags += [f"hit {row.hit_count} time{'s' if row.hit_count != 1 else ''}"] if row.hit_count else []
             suffix = f"  ({', '.join(flags)})" if flags else ""
-            lines.append(f"{row.id:<3} {row.spec.text}: {row.state.value}{suffix}")
+            spec = " ".join([row.spec.text, *row.spec.suffixes])
+            lines.append(f"{row.id:<3} {spec}: {row.state.value}{suffix}")
             lines += [f"      {_location(location)}" for location in row.locations]
             lines += [f"      {row.message}"] if row.message else []
         return "".join(f"{line}\n" for line in lines)
@@ -423,5 +423,6 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     ProcessChanged: Printer._process_changed,
     ProcessesReport: Printer._processes,
     TextReport: lambda _printer, report: report.text,
+    CommandReport: lambda printer, report: printer.style.paint("place", f"(dualdbg) {report.line}") + "\n",
     ErrorReport: Printer._error,
 }

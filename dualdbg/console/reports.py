@@ -119,6 +119,13 @@ class ProcessesReport:
 
 
 @dataclass(frozen=True)
+class CommandReport:
+    """A command that nobody has typed is run: what follows is its answer."""
+
+    line: str
+
+
+@dataclass(frozen=True)
 class TextReport:
     """Text for the user that is no event: help, what gdb printed."""
 
@@ -144,6 +151,7 @@ Report = Union[
     LibrariesReport,
     SourceReport,
     TextReport,
+    CommandReport,
     ErrorReport,
     ProcessChanged,
     ProcessesReport,

@@ -2,6 +2,7 @@
 
 from .breakpoints import (
     STEP_LAYERS,
+    SUFFIX_FIELDS,
     Breakpoint,
     BreakpointKind,
     BreakpointSpec,
@@ -32,6 +33,7 @@ from .values import Value
 
 __all__ = [
     "STEP_LAYERS",
+    "SUFFIX_FIELDS",
     "Breakpoint",
     "BreakpointChanged",
     "BreakpointKind",

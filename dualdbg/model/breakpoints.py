@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
@@ -18,6 +19,7 @@ class BreakpointKind(str, Enum):
     PYTHON_FUNCTION = "python-function"  # py:package.module.function
     ADDRESS = "address"  # *0x7f...
     DATA = "data"  # memory that changes or is read: subject = ADDRESS:SIZE:ACCESS
+    WATCH = "watch"  # a native value that changes or is read; subject = expression
     PRESET = "preset"  # preset:jit-run; expanded before it reaches an engine
     THROW = "throw"  # a C++ exception is thrown; subject = type or ""
     CATCH = "catch"  # a handler of C++ takes an exception; subject = type or ""
@@ -44,7 +46,8 @@ class BreakpointSpec:
     """A spec that was understood. ``text`` is the spec as typed, without its suffixes.
 
     ``subject``: the operator, function, file, address, preset, type or signal name;
-    ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators.
+    ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators. ``access``: what a
+    WATCH stops at: write, read, or readWrite.
     Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
     on), ``hit_condition`` (which hits stop, as an editor words it: ``5``, ``> 2``, ``% 3``),
     ``log`` (a text with {expressions}; the target does not stop), ``temporary``, ``thread``
@@ -58,6 +61,7 @@ class BreakpointSpec:
     namespace: str | None = None
     overload: str | None = None
     layer: Layer | None = None
+    access: str | None = None
     condition: str | None = None
     hits: int | None = None
     hit_condition: str | None = None
@@ -70,6 +74,28 @@ class BreakpointSpec:
         """The language of the places that it means."""
         return Language.PYTHON if self.kind in _PYTHON_KINDS else Language.NATIVE
 
+    @property
+    def suffixes(self) -> list[str]:
+        """The suffixes, each as it is typed. The condition comes last, for it ends with the text."""
+        parts = ["temporary"] if self.temporary else []
+        parts += [f"hits {count}" for count in (self.hits, self.hit_condition) if count is not None]
+        parts += [f"thread {_thread_text(self.thread)}"] if self.thread is not None else []
+        parts += [f"log {_quoted(self.log)}"] if self.log is not None else []
+        return parts + ([f"if {self.condition}"] if self.condition is not None else [])
+
+
+def _thread_text(thread: str) -> str:
+    return thread if re.fullmatch(r"[\w.:/-]+", thread) else _quoted(thread)
+
+
+def _quoted(text: str) -> str:
+    for letter, name in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
+        text = text.replace(letter, name)
+    return f'"{text}"'
+
+
+SUFFIX_FIELDS = ("condition", "hits", "hit_condition", "log", "temporary", "thread")
+"""What of a spec is no part of its place, and may be changed while the breakpoint stays."""
 
 _PYTHON_KINDS = {
     BreakpointKind.PYTHON_LINE,

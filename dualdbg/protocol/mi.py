@@ -57,6 +57,14 @@ class Results:
             return Results(value or {})
         raise ProtocolError(f"gdb wrote {name}={str(value)[:100]} where named values belong")
 
+    def all_results(self, name: str) -> list[Results]:
+        """The named values of this name, which may stand there several times, in order."""
+        value = self.values.get(name, [])
+        values = value if isinstance(value, list) else [value]
+        if all(isinstance(one, dict) for one in values):
+            return [Results(one) for one in values]
+        raise ProtocolError(f"gdb wrote {name}={str(value)[:100]} where named values belong")
+
     def rows(self, name: str) -> list[Results]:
         """The rows of a list of named values; empty where there is none."""
         value = self.values.get(name, [])

@@ -105,6 +105,15 @@ class NativeBreakpointEngine(Protocol):
     async def watch(self, address: int, size: int, access: Access) -> int:
         """Watch ``size`` bytes in hardware; returns the number of the watchpoint."""
 
+    async def watch_expression(
+        self, gdb_thread: int | None, level: int, expression: str, access: str
+    ) -> int | None:
+        """Watch the value of an expression in a frame, in hardware; returns the number of the watchpoint.
+
+        Without a thread it has to begin with a global variable; None where there is none of that name yet. Raises
+        CommandError where there is no value, or the processor cannot watch it.
+        """
+
     async def delete_breakpoint(self, number: int) -> None:
         """Delete a breakpoint or watchpoint, also an internal one, whose number is below zero."""
 
@@ -148,7 +157,7 @@ class NativeBreakpointEngine(Protocol):
         """The number of the breakpoint that was set last, 0 before the first."""
 
     async def handle_signal(self, name: str, stops: bool) -> None:
-        """Say whether the target stops when a signal arrives. It gets the signal in either case."""
+        """Have the target stop when a signal arrives, and get it; or do again what was done before the first call."""
 
     async def sent_by_terminal(self) -> bool:
         """Whether the kernel itself sent the signal of this stop, as for Ctrl-C in the terminal."""

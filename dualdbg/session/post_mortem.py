@@ -36,6 +36,7 @@ from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
 from ..waiting import to_its_end
 from .announcement import announce_start
+from .breakpoints.native import GdbFrame
 from .breakpoints.table import BreakpointTable
 from .engine_reports import EngineReports
 from .engines import NativeEngine
@@ -163,7 +164,7 @@ class CoreSession(Session):
 
 
 class _NoBreakpoints(BreakpointTable):
-    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
         raise WrongState(_NO_LIFE, "a breakpoint needs a process: dualdbg run, dualdbg attach")
 
 

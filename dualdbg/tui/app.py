@@ -114,7 +114,11 @@ class Dashboard(Breaking, Looking):
             if not self.console_.ended:
                 await self.execute(command)
         while True:
-            await self.execute(await self.lines.get())
+            line = await self.lines.get()
+            if line is not None:
+                await self.execute(line)
+            while (due := self.console_.due_line()) is not None:
+                await self.execute(due)
 
     async def close_session(self) -> None:
         """After the dashboard has ended: end the engines, and let the session end the target or let go of it."""

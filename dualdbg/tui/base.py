@@ -11,7 +11,7 @@ from typing import Any
 from textual.app import App
 from textual.worker import Worker
 
-from ..console.commands.general import INFO_WORDS
+from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command, find_command, split_line
 from ..console.completion import Completions, Names
 from ..console.console import Console, Quit
@@ -86,7 +86,9 @@ class Base(App[None]):
         self._saying = False
         self._acting: list[Worker[None]] = []  # the work that keys have asked for
         self._last: tuple[str, Command] | None = None
-        self.lines: asyncio.Queue[str] = asyncio.Queue()  # typed, and not yet run
+        self.lines: asyncio.Queue[str | None] = (
+            asyncio.Queue()
+        )  # typed, and not yet run; None: look what is due
         completions = Completions(self.wishes.names, INFO_WORDS)
         self.views = Views(
             SourceView(),

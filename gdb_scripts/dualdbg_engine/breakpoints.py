@@ -5,7 +5,6 @@ Nothing here changes the target.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
@@ -19,14 +18,21 @@ from dualdbg_helpers import cython_frames, language
 from . import function_locations, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
-# By their bytes, LP64.
-_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long"}
-_ACCESS = {"write": gdb.WP_WRITE, "read": gdb.WP_READ, "readWrite": gdb.WP_ACCESS}
-_watched: dict[gdb.Breakpoint, int] = {}  # the numbers of their variables
+_WATCHPOINTS = (
+    gdb.BP_WATCHPOINT,
+    gdb.BP_HARDWARE_WATCHPOINT,
+    gdb.BP_READ_WATCHPOINT,
+    gdb.BP_ACCESS_WATCHPOINT,
+)
 _with: dict[gdb.Breakpoint, Callable[[], None]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 # Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
 _LOG_MARK = "dualdbg-log:"
+
+
+def when_gone(point: gdb.Breakpoint, do: Callable[[], None]) -> None:
+    """Have something done when a breakpoint is deleted, by whomever."""
+    _with[point] = do
 
 
 def _gone(point: gdb.Breakpoint) -> None:
@@ -56,8 +62,9 @@ def _program_gone(event: Any) -> None:
     except OSError:
         return
     _switch_off_unmapped()
-    for point in _watched:
-        point.enabled = False
+    for point in gdb.breakpoints():
+        if point.type in _WATCHPOINTS:
+            point.enabled = False
 
 
 def _switch_off_unmapped() -> None:
@@ -111,29 +118,6 @@ def insert_breakpoint(address: int, thread: int | None) -> int:
     if thread is not None:
         point.thread = thread
     return int(point.number)
-
-
-def insert_watchpoint(address: int, size: int, access: str) -> int:
-    """Watch ``size`` bytes in hardware; returns gdb's number.
-
-    gdb keeps the expression, and may read it again when another frame is selected: then in that frame's language. So it
-    has no type in it.
-    """
-    word = _WORDS.get(size)
-    with language.ours():
-        type_ = language.find_type(word) if word else language.find_type("unsigned char").array(size - 1)
-        free = next(one for one in itertools.count() if one not in _watched.values())
-        name = "dualdbg_watched_%d" % free
-        gdb.set_convenience_variable(name, gdb.Value(address).cast(type_.pointer()))
-        point = gdb.Breakpoint("*$" + name, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
-    _watched[point] = free
-    _with[point] = partial(_unwatched, point, name)
-    return int(point.number)
-
-
-def _unwatched(point: gdb.Breakpoint, name: str) -> None:
-    del _watched[point]
-    gdb.set_convenience_variable(name, None)
 
 
 def require_thread(number: int, thread: int) -> None:

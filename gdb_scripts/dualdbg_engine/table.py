@@ -40,7 +40,7 @@ COMMANDS = {
     "insert-cue": ("breakpoints", "insert_cue"),
     "insert-log-point": ("breakpoints", "insert_log_point"),
     "insert-step-ends": ("step_ends", "insert_step_ends"),
-    "insert-watchpoint": ("breakpoints", "insert_watchpoint"),
+    "insert-watchpoint": ("watchpoints", "insert_watchpoint"),
     "internal-hits": ("breakpoints", "internal_hits"),
     "interrupt-by": ("interrupting", "interrupt_by"),
     "last-breakpoint": ("breakpoints", "last_breakpoint"),
@@ -75,6 +75,8 @@ COMMANDS = {
     "thrown-object": ("exceptions", "thrown_object"),
     "unpark": ("parking", "unpark"),
     "variables": ("values", "variables"),
+    "watch-expression": ("watchpoints", "watch_expression"),
+    "signal-handling": ("threads", "signal_handling"),
     "word": ("torch_commands", "word"),
     "write-memory": ("memory", "write_memory"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 from . import function_locations
 
@@ -175,6 +176,12 @@ def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]
         except (gdb.error, ValueError) as error:
             rows.append({"name": register.name, "value": "<%s>" % error})
     return rows
+
+
+def signal_handling(name: str) -> list[bool]:
+    """What gdb does when a signal arrives: whether it stops, prints it, and passes it on (gdb, "Signals")."""
+    row = plain(gdb.execute("info signals %s" % name, to_string=True)).splitlines()[-1]
+    return [word == "Yes" for word in row.split()[1:4]]
 
 
 def signal_code() -> int:

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from dualdbg.backends.events import NativeConsole, NativeExited, NativeLog, NativeStopped, StopCause
+from dualdbg.backends.events import (
+    NativeConsole,
+    NativeExited,
+    NativeLog,
+    NativeStopped,
+    StopCause,
+    WatchedValue,
+)
 from dualdbg.backends.gdb_events import stop_event, text_event
 from dualdbg.protocol import mi
 
@@ -66,7 +73,26 @@ def test_a_watchpoint_says_what_changed(key: str, value: str, old: str | None, n
         f'*stopped,reason="watchpoint-trigger",{key}={{number="3",exp="x"}},value={value},thread-id="1"'
     )
     assert event.gdb_breakpoint == 3
-    assert (event.watched.expression, event.watched.old, event.watched.new) == ("x", old, new)
+    assert event.watched == (WatchedValue(3, "x", old, new),)
+
+
+def test_several_watchpoints_at_once() -> None:
+    event = stop(
+        '*stopped,reason="watchpoint-trigger",wpt={number="2",exp="x"},value={old="1",new="2"},'
+        'reason="watchpoint-trigger",wpt={number="3",exp="y"},value={old="3",new="4"},thread-id="1"'
+    )
+    assert event.watched == (WatchedValue(2, "x", "1", "2"), WatchedValue(3, "y", "3", "4"))
+    assert event.gdb_breakpoint == 3  # the last, which was set for a step under way
+    mixed = stop(
+        '*stopped,reason="watchpoint-trigger",wpt={number="2",exp="x"},value={old="1",new="2"},'
+        'reason="access-watchpoint-trigger",hw-awpt={number="3",exp="x"},value={old="1",new="2"},thread-id="1"'
+    )
+    assert mixed.watched == (WatchedValue(2, "x", None, None), WatchedValue(3, "x", None, None))
+
+
+def test_the_watchpoint_of_a_function_that_was_left() -> None:
+    event = stop('*stopped,reason="watchpoint-scope",wpnum="5",thread-id="1"')
+    assert (event.cause, event.gdb_breakpoint, event.watched) == (StopCause.WATCHPOINT_GONE, 5, ())
 
 
 def test_a_signal() -> None:

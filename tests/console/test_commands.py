@@ -95,7 +95,7 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Completions:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("con", ["cont", "continue"]),
+        ("cont", ["cont", "continue"]),
         ("b rand", ["randn", "randn_like"]),
         ("b tr", ["train.py"]),
         ("list tests/", ["tests/größe.py"]),

@@ -23,7 +23,7 @@ from dualdbg.dap.requests.sources import tell_python_modules
 from dualdbg.errors import EngineLost, SpecError, StaleHandle, UsageError
 from dualdbg.model import State
 from dualdbg.session.breakpoints.exception_filters import exception_arguments
-from dualdbg.session.breakpoints.hit_conditions import check_hit_condition, hit_counts
+from dualdbg.symbols.locspec.hit_conditions import check_hit_condition, hit_counts
 from tests.support import ROOT
 
 

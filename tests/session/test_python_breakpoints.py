@@ -228,8 +228,8 @@ def test_functions_are_found_in_the_source(program: Path) -> None:
 def test_rows_of_one_place_are_joined() -> None:
     texts = ["p.py:1 if a", "p.py:2", "p.py:1 hits 2", 'p.py:1 log "{x:.1f}" if c']
     breakpoints = list(enumerate(map(parse_spec, texts), 1))
-    rows = [{"line": spec.line, **suffixes(id, spec, None)} for id, spec in breakpoints]
-    joined, sources = join(rows, "line", breakpoints)
+    rows = [{"line": spec.line, **suffixes(str(id), spec, None)} for id, spec in breakpoints]
+    joined, sources = join(rows, "line", [(id, str(id), spec) for id, spec in breakpoints])
     assert sources == [[0, 2, 3], [1]] and joined[1] == {"line": 2}
     assert set(joined[0]) == {"line", "condition"}
     compile(joined[0]["condition"], "condition", "eval")

@@ -190,6 +190,13 @@ SPECS = [
 ]
 
 
+WHAT: dict[str, Callable[[BreakpointTable, int], Any]] = {
+    "removed": lambda table, id: table.remove(id),
+    "disabled": lambda table, id: table.enable(id, False),
+    "changed": lambda table, id: table.change(id, condition="a > 2", hits=5),
+}
+
+
 async def play(spec: str, at: int, what: str, other: bool) -> int:
     """Add a breakpoint, during which something happens; returns how many moments there were."""
     gdb, loop = Gdb(at), Loop()
@@ -203,7 +210,7 @@ async def play(spec: str, at: int, what: str, other: bool) -> int:
     begun = gdb.calls
 
     def happens() -> None:
-        work = table.remove(id) if what == "removed" else table.enable(id, False)
+        work = WHAT[what](table, id)
         if id in [row.id for row in table.all()]:
             loop.background(work)
         else:
@@ -222,7 +229,7 @@ async def play(spec: str, at: int, what: str, other: bool) -> int:
 
 
 @pytest.mark.parametrize("other", [False, True], ids=["alone", "beside another"])
-@pytest.mark.parametrize("what", ["removed", "disabled"])
+@pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("spec", SPECS)
 def test_at_each_moment_of_being_set(spec: str, what: str, other: bool) -> None:
     moments = asyncio.run(play(spec, -1, what, other))

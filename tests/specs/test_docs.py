@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from dualdbg.config import find_config
+from dualdbg.model import BreakpointKind
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from dualdbg.symbols.locspec.locspec import parse_locspec
 from dualdbg.symbols.locspec.presets import shipped
@@ -28,7 +29,7 @@ def test_places() -> None:
     specs = first_cells("Places")
     assert len(specs) > 30
     kinds = {parse_spec(spec, OPERATORS.__contains__).kind for spec in specs}
-    assert len(kinds) == 12  # every kind has its example
+    assert kinds == set(BreakpointKind)  # every kind has its example
 
 
 def test_suffixes() -> None:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from dualdbg.known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer
-from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place
-from tests.specs.written import to_text
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place, spec_text
 
 OPERATORS = {"randn", "add", "mm", "add_", "_softmax", "aten::mm", "mylib::myop"}
 
@@ -99,7 +98,7 @@ def test_meaning(text: str, kind: BreakpointKind, subject: str | None, rest: dic
     assert spec.subject == (text if subject is None else subject)
     plain = BreakpointSpec(spec.text, kind, spec.subject)
     assert spec == dataclasses.replace(plain, **rest)
-    again = parse_spec(to_text(spec), OPERATORS.__contains__)
+    again = parse_spec(spec_text(spec), OPERATORS.__contains__)
     assert dataclasses.replace(again, text=spec.text) == spec
 
 
@@ -198,6 +197,12 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
         ),
         K.ADDRESS: lambda: BreakpointSpec("", kind, hex(draw(st.integers(0, 2**64 - 1)))),
         K.DATA: lambda: BreakpointSpec("", kind, draw(watched)),
+        K.WATCH: lambda: BreakpointSpec(
+            "",
+            kind,
+            draw(st.sampled_from(["", "-location "])) + draw(scopes),
+            access=draw(st.sampled_from(["read", "write", "readWrite"])),
+        ),
         K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
         K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
         K.CATCH: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
@@ -233,17 +238,19 @@ conditions = st.sampled_from(
 @given(
     place=places(),
     temporary=st.booleans(),
-    hits=st.none() | st.integers(1, 10**9),
+    counts=st.sampled_from(
+        [{}, {"hits": 1}, {"hits": 10**9}, {"hit_condition": "== 5"}, {"hit_condition": "% 3"}]
+    ),
     thread=st.none() | st.from_regex(r"[\w. -]*\w", fullmatch=True) | texts,
     log=st.none() | texts | texts.map(lambda text: f"{text}{{x[1]}}{{{{"),
     condition=st.none() | conditions,
 )
-def test_round_trip(place: BreakpointSpec, **suffixes: object) -> None:
-    spec = dataclasses.replace(place, **suffixes)
-    written = to_text(spec)
+def test_round_trip(place: BreakpointSpec, counts: dict[str, object], **suffixes: object) -> None:
+    spec = dataclasses.replace(place, **counts, **suffixes)
+    written = spec_text(spec)
     read = parse_spec(written)
     assert dataclasses.replace(read, text="") == spec
-    assert to_text(read) == written
+    assert spec_text(read) == written
 
 
 @given(st.text(max_size=40))
@@ -254,4 +261,4 @@ def test_any_text_is_a_spec_or_a_spec_error(text: str) -> None:
         spec = parse_spec(text, OPERATORS.__contains__)
     except SpecError:
         return
-    assert dataclasses.replace(parse_spec(to_text(spec), OPERATORS.__contains__), text=spec.text) == spec
+    assert dataclasses.replace(parse_spec(spec_text(spec), OPERATORS.__contains__), text=spec.text) == spec

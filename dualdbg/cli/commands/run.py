@@ -13,7 +13,16 @@ from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
 from ...folders import here
 from ...target import interpreter
-from ..arguments import Parser, Program, add_session_options, asked, check_script, split_program
+from ..arguments import (
+    SEPARATOR,
+    Parser,
+    Program,
+    add_session_options,
+    asked,
+    check_script,
+    option_of_ours,
+    split_program,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ def read_options(words: list[str]) -> RunOptions:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     parser = _parser()
     ours, program = split_program(parser, words)
+    if ours and SEPARATOR not in words:
+        _say_whose(option_of_ours(parser, program.args))
     given = parser.parse_args(ours)
     if program.script is None and program.module is None and program.code is None:
         raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
@@ -84,6 +95,16 @@ def read_options(words: list[str]) -> RunOptions:
         follow=given.follow,
         config=configuration(given.config),
     )
+
+
+def _say_whose(option: str | None) -> None:
+    """An option behind the program may have been meant for us."""
+    if option is not None:
+        print(f"dualdbg: {option} behind the program is the program's own", file=sys.stderr)
+        print(
+            f"  for dualdbg: {option} before the program; -- before the program: no such word",
+            file=sys.stderr,
+        )
 
 
 def jit_log_level(passes: str) -> str:

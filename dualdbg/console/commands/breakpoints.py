@@ -32,6 +32,41 @@ async def tbreak(console: Console, argument: str) -> None:
     await console.session.breakpoints.add(await with_file(console, argument), temporary=True)
 
 
+def _register_watch(word: str, when: str) -> None:
+    @command(
+        word,
+        "[-l] EXPRESSION [if CONDITION]",
+        f"stop where a native value {when}",
+        details="A breakpoint like the others, with old and new value; it is removed when the function of a local "
+        "variable is left. -l watches where the value lies now. By the processor: few, and 8 bytes each.",
+    )
+    async def watch(console: Console, argument: str) -> None:
+        if not argument:
+            raise CommandError(f"{word} wants an expression", f"help {word}")
+        await console.with_gdb_frame(
+            lambda frame: console.session.breakpoints.add(f"{word}:{argument}", frame=frame)
+        )
+
+
+for _word, _when in (("watch", "changes"), ("rwatch", "is read"), ("awatch", "is read or written")):
+    _register_watch(_word, _when)
+
+
+@command("condition cond", "NUMBER [EXPRESSION]", "stop only where it is true; without EXPRESSION: always")
+async def condition(console: Console, argument: str) -> None:
+    row, expression = _one(console, "condition", argument)
+    await console.session.breakpoints.change(row.id, condition=expression or None)
+
+
+@command("ignore", "NUMBER COUNT", "pass over the next COUNT hits of a breakpoint")
+async def ignore(console: Console, argument: str) -> None:
+    row, count = _one(console, "ignore", argument)
+    if not count.isdecimal():
+        raise CommandError(f"ignore wants a count, but was given {count!r}", "help ignore")
+    hits = int(count) + 1 if int(count) else None
+    await console.session.breakpoints.change(row.id, hits=hits, hit_condition=None)
+
+
 @command("delete del", "[NUMBER…]", "remove breakpoints; without NUMBER: all")
 async def delete(console: Console, argument: str) -> None:
     for row in _chosen(console, argument):
@@ -44,19 +79,45 @@ async def disable(console: Console, argument: str) -> None:
         await console.session.breakpoints.enable(row.id, False)
 
 
-@command("enable en", "[NUMBER…]", "stop at breakpoints again; without NUMBER: all")
+@command(
+    "enable en",
+    "[once | delete] [NUMBER…]",
+    "stop at breakpoints again; without NUMBER: all",
+    details="once: until the next hit. delete: the next hit deletes it.",
+)
 async def enable(console: Console, argument: str) -> None:
-    for row in _chosen(console, argument):
-        await console.session.breakpoints.enable(row.id, True)
+    how, _, rest = argument.partition(" ")
+    table = console.session.breakpoints
+    for row in _chosen(console, rest if how in ("once", "delete") else argument):
+        await table.enable(row.id, True, once=how == "once")
+        if how == "delete":
+            await table.change(row.id, temporary=True)
 
 
 def _chosen(console: Console, argument: str) -> list[Breakpoint]:
     table = console.session.breakpoints
     words = argument.replace(",", " ").removeprefix("breakpoints ").split()
-    for word in words:
-        if not word.isdecimal():
-            raise CommandError(f"{word!r} is no number of a breakpoint", "info breakpoints lists them")
-    return [table.get(int(word)) for word in words] if words else table.all()
+    return [breakpoint_of(console, word) for word in words] if words else table.all()
+
+
+def breakpoint_of(console: Console, word: str) -> Breakpoint:
+    """The breakpoint of this number; ``$bpnum`` is the last one. Raises CommandError where there is none."""
+    table = console.session.breakpoints
+    if word == "$bpnum" and table.all():
+        return table.all()[-1]
+    if not word.isdecimal():
+        raise CommandError(f"{word!r} is no number of a breakpoint", "info breakpoints lists them")
+    return table.get(int(word))
+
+
+def _one(console: Console, name: str, argument: str) -> tuple[Breakpoint, str]:
+    """The breakpoint whose number begins the argument, and the rest. Raises CommandError where there is none."""
+    number, _, rest = argument.partition(" ")
+    if not number:
+        raise CommandError(
+            f"{name} wants the number of a breakpoint", f"help {name}; info breakpoints lists them"
+        )
+    return breakpoint_of(console, number), rest.strip().removeprefix("if ").strip()
 
 
 async def with_file(console: Console, spec: str) -> str:

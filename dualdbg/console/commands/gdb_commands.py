@@ -12,17 +12,10 @@ if TYPE_CHECKING:
     from ..console import Console
 
 _WORDS = (
-    ("watch", "EXPRESSION", "stop where a native value changes"),
-    ("rwatch", "EXPRESSION", "stop where a native value is read"),
-    ("awatch", "EXPRESSION", "stop where a native value is read or written"),
     ("x", "[/FORMAT] ADDRESS", "show memory"),
     ("ptype", "EXPRESSION", "show the type of a native value, with its members"),
     ("whatis", "EXPRESSION", "show the type of a native value"),
 )
-_PLACES = (
-    "gdb calls nothing for this, no operator [] of a class either: name the place, v._M_impl._M_start[1]"
-)
-_HINTS = dict.fromkeys(("watch", "rwatch", "awatch"), _PLACES)
 
 
 def _register(word: str, usage: str, summary: str) -> None:
@@ -31,11 +24,7 @@ def _register(word: str, usage: str, summary: str) -> None:
         if not argument:
             raise CommandError(f"{word} wants an expression", f"help {word}")
         gap = "" if argument.startswith("/") else " "
-        try:
-            told = await console.ask_gdb(f"{word}{gap}{argument}")
-        except CommandError as error:
-            raise CommandError(error.message, error.hint or _HINTS.get(word, "")) from None
-        console.show(TextReport(told))
+        console.show(TextReport(await console.ask_gdb(f"{word}{gap}{argument}")))
 
 
 for _row in _WORDS:

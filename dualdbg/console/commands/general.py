@@ -1,18 +1,13 @@
-"""help, quit, info and the way through to gdb."""
+"""help, quit and the way through to gdb."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...session.inspect.torch_commands import HelperWords
-from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
+from ..reports import TextReport
 from .registry import Command, all_commands, command, find_command
-from .stacks import frame as frame_command
-from .threads import threads as threads_command
-from .values import args, locals_, registers
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -87,49 +82,6 @@ def _asks_for_more(argument: str) -> bool:
     return False
 
 
-@command(
-    "info i",
-    "breakpoints | threads | locals | args | registers | frame | libs",
-    "show something of the session",
-    completes="info",
-    knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
-)
-async def info(console: Console, argument: str) -> None:
-    word, _, rest = argument.partition(" ")
-    names = [name for name in _INFO if name.startswith(word)]
-    if not word or not names:
-        near = difflib.get_close_matches(word, _INFO, 2, 0.5) if word else []
-        raise CommandError(
-            f"info does not know {word!r}" if word else "info wants to know what",
-            f"{'nearest: ' + ', '.join(near) + '; ' if near else ''}info {' | '.join(_INFO)}; gdb info … asks gdb",
-        )
-    await _INFO[names[0]](console, rest.strip())
-
-
-async def _breakpoints(console: Console, argument: str) -> None:
-    console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
-
-
-async def _libraries(console: Console, argument: str) -> None:
-    modules = sorted(console.session.breakpoints.image.modules, key=lambda module: module.start)
-    rows = [Mapped(module.start, module.end, module.path) for module in modules if argument in module.path]
-    console.show(LibrariesReport(tuple(rows)))
-
-
-_INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
-    "breakpoints": _breakpoints,
-    "threads": threads_command,
-    "locals": locals_,
-    "registers": registers,
-    "args": args,
-    "frame": frame_command,
-    "libs": _libraries,
-}
-
-
-INFO_WORDS = tuple(_INFO)
-
-
 def _overview() -> str:
     lines = []
     for area, title in _TITLES.items():
@@ -160,8 +112,10 @@ _TITLES = {
     "values": "Values",
     "torch": "PyTorch and Python objects, from memory",
     "breakpoints": "Breakpoints",
+    "at_stops": "What is done at stops",
     "threads": "Threads",
     "processes": "Processes, with --follow",
     "gdb_commands": "gdb's own, with native expressions",
+    "information": "About the session",
     "general": "Other",
 }

@@ -49,9 +49,11 @@ _AREAS = (
     "values",
     "torch",
     "breakpoints",
+    "at_stops",
     "threads",
     "processes",
     "gdb_commands",
+    "information",
     "general",
 )
 _BY_NAME: dict[str, Command] = {}

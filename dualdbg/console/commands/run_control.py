@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import CommandError
-from ...model import STEP_LAYERS, Layer, Reason
+from ...model import STEP_LAYERS, Frame, Layer, NativeFrame, Notice, Reason
+from ...session.stepping.step_in_targets import place_of_line
 from ..reports import TextReport
 from .breakpoints import with_file
 from .registry import command, no_argument, positive_number
+from .values import assign
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -55,17 +57,59 @@ async def until(console: Console, argument: str) -> None:
 
 
 @command(
+    "jump j",
+    "LINE",
+    "move the thread to another line of its function, without running what lies between",
+    details="No destructor runs, no finally, no end of a with. The program does not run on: continue, or step. In "
+    "optimised native code variables may be elsewhere than the line expects.",
+)
+async def jump(console: Console, argument: str) -> None:
+    """Raises CommandError where the function has no such line, or the frame is not the innermost."""
+    frame, selected = await console.frame(), console.selected()
+    if not argument.isdecimal():
+        raise CommandError(f"jump wants a line, but was given {argument!r}", "help jump")
+    if selected.number or frame.file is None:
+        raise CommandError("only the innermost frame can be moved, where it has source", "frame 0 selects it")
+    target = await _jump_target(console, frame, frame.file, int(argument))
+    if target is None:
+        raise CommandError(f"the function has no code on line {argument}", "list shows it")
+    await console.session.step("goto", target=target, tid=selected.tid)
+    await console.settle()
+    stop = console.session.stop
+    there = (
+        stop.frame.line
+        if stop is not None and stop.frame is not None and stop.reason is Reason.GOTO
+        else None
+    )
+    if there not in (None, int(argument)):
+        console.show(Notice("info", f"line {argument} has no code: this is the next one that has"))
+
+
+async def _jump_target(console: Console, frame: Frame, file: str, line: int) -> int | None:
+    session = console.session
+    if isinstance(frame, NativeFrame):
+        found = await place_of_line(session, frame, file, line)
+        return found.address if found is not None else None
+    answer = await session.inspector.relay("gotoTargets", {"source": {"path": file}, "line": line})
+    targets: list[dict[str, Any]] = answer.get("targets", [])
+    return int(targets[0]["id"]) if targets else None
+
+
+@command(
     "set",
-    "[step-into binding|dispatch|kernel]",
-    "choose where step enters PyTorch's operators; without an argument: show the settings",
+    "[step-into binding|dispatch|kernel] | var NAME = EXPRESSION",
+    "choose where step enters PyTorch's operators, or give a variable a value; without an argument: show the settings",
     details="binding: the C++ function that Python calls, torch::autograd::THPVariable_randn. dispatch: the entry of "
     "the dispatcher, at::_ops::randn::call. kernel: what does the work, at::native::randn. In the configuration file: "
     'step-into = "kernel". gdb has settings of its own: gdb set print elements 50.',
     completes="setting",
-    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into"),
+    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into", "var", "variable"),
 )
 async def set_(console: Console, argument: str) -> None:
     words = argument.split()
+    if words[:1] in (["var"], ["variable"]):
+        await assign(console, argument.partition(" ")[2].strip())
+        return
     if words:
         layers = {layer.value: layer for layer in STEP_LAYERS}
         if len(words) != 2 or words[0] != "step-into" or words[1] not in layers:

@@ -21,8 +21,8 @@ _COUNT = 11  # lines at a time, the current one in the middle
 
 @command(
     "list l",
-    "[LINE | FIRST,LAST | FILE:LINE | -]",
-    "show the source of the selected frame; again: the lines that follow",
+    "[LINE | FIRST,LAST | FILE:LINE | - | .]",
+    "show the source of the selected frame; again: the lines that follow; .: from its line anew",
     repeats=True,
     completes="path",
 )
@@ -56,6 +56,8 @@ def _range(console: Console, frame: Frame, argument: str) -> tuple[str, int, int
         return file, int(match.group(1)), int(match.group(2))
     if argument.isdecimal():
         return file, *_around(int(argument))
+    if argument == "." and frame.file is not None:
+        return frame.file, *_around(frame.line or 1)
     if argument == "-":
         before = listing.first if listing is not None else _around(frame.line or 1)[0]
         if before <= 1:

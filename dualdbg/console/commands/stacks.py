@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
+from ...known.short_names import short_function
 from ...model import Stack, Thread
 from ..reports import FrameReport, StackReport, numbered
 from .registry import command, positive_number
@@ -63,15 +64,27 @@ async def down(console: Console, argument: str) -> None:
     await _move(console, -positive_number("down", argument, 1))
 
 
-@command("frame f fr", "[NUMBER]", "show the selected frame, or select one")
+@command("frame f fr", "[NUMBER | function NAME]", "show the selected frame, or select one")
 async def frame(console: Console, argument: str) -> None:
-    """Show the selected frame, or select the one with this number. Raises CommandError for no number."""
+    """Show the selected frame, or select one by its number or function. Raises CommandError where there is none."""
     number = console.selected().number
-    if argument:
+    how, _, name = argument.partition(" ")
+    if how == "function" and name.strip():
+        number = await _of_function(console, name.strip())
+    elif argument:
         if not argument.isdecimal():
             raise CommandError(f"frame wants a number, but was given {argument!r}", "bt shows the numbers")
         number = int(argument)
     await select(console, number)
+
+
+async def _of_function(console: Console, name: str) -> int:
+    """The innermost frame of a function: its name, or the end of it, ``Model.step`` or ``native::randn``."""
+    for number, one in enumerate((await console.stack()).visible()):
+        function = short_function(one.function or "", None)
+        if function == name or function.endswith((f".{name}", f"::{name}")):
+            return number
+    raise CommandError(f"no frame of this thread is of a function {name}", "bt shows the stack")
 
 
 async def select(console: Console, number: int) -> None:

@@ -88,6 +88,32 @@ async def py(console: Console, argument: str) -> None:
         console.show(ValueReport(argument, value))
 
 
+async def assign(console: Console, text: str) -> None:
+    """``set var NAME = EXPRESSION``, in the language of the selected frame. Raises CommandError for anything else."""
+    if re.match(r"[^=!<>]+=(?!=)\s*\S", text) is None:
+        raise CommandError(f"set var wants NAME = EXPRESSION, but was given {text!r}", "help set")
+    frame = await console.frame()
+    if isinstance(frame, NativeFrame):
+        tid = console.selected().tid
+        await console.session.inspector.evaluate(text, tid, frame, Language.NATIVE)
+    else:
+        await py(console, text)
+
+
+@command(
+    "call",
+    "EXPRESSION",
+    "call a function in the language of the selected frame, and show what it returns unless it is void",
+    details="gdb calls native ones: all threads run meanwhile. A stop within ends the call there.",
+)
+async def call(console: Console, argument: str) -> None:
+    frame = await console.frame()
+    if isinstance(frame, NativeFrame):
+        await _evaluate(console, "call", argument, Language.NATIVE)
+    else:
+        await py(console, argument)
+
+
 @command("cpp", "[/FORMAT] EXPRESSION", "show the value of a C++ expression in the selected frame")
 async def cpp(console: Console, argument: str) -> None:
     await _evaluate(console, "cpp", argument, Language.NATIVE)

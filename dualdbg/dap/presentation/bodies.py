@@ -48,6 +48,7 @@ _BREAKPOINT_REASONS = {
     BreakpointKind.PRESET: "function breakpoint",
     BreakpointKind.ADDRESS: "instruction breakpoint",
     BreakpointKind.DATA: "data breakpoint",
+    BreakpointKind.WATCH: "data breakpoint",
     BreakpointKind.THROW: "exception",
     BreakpointKind.CATCH: "exception",
     BreakpointKind.RAISE: "exception",

@@ -11,8 +11,8 @@ from ...errors import CommandError, DualdbgError
 from ...known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec
 from ...protocol import dap_types as dap
-from ...session.breakpoints.hit_conditions import check_hit_condition
 from ...symbols.locspec.breakpoint_spec import same_place
+from ...symbols.locspec.hit_conditions import check_hit_condition
 from ..client.arguments import Arguments
 from ..client.conventions import Client
 from ..client.port import ClientPort

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ...backends.native import Access
+from ...errors import CommandError, SpecError
 from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
@@ -30,6 +31,15 @@ Candidates = Callable[[BreakpointSpec], list[Candidate]]
 """The functions at which an operator spec belongs."""
 
 
+# gdb's number of a thread, and the level of a frame of it.
+GdbFrame = tuple[int, int]
+
+_WATCH_HINT = (
+    "name a variable or member in memory, of at most 8 bytes: watch v._M_impl._M_start[1]; watch -l EXPRESSION "
+    "watches where it lies now"
+)
+
+
 def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
     return ()
 
@@ -39,6 +49,15 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
     BreakpointKind.THROW: lambda spec: THROWERS,
     BreakpointKind.CATCH: lambda spec: CATCHERS,
 }
+
+
+def _check_suffixes(spec: BreakpointSpec) -> None:
+    """Raises SpecError for a condition or a log text that would write to the program or call its functions."""
+    if spec.condition is not None:
+        check_expression(spec.condition)
+    if spec.log is not None:
+        for expression in split_log(spec.log)[1]:
+            check_expression(expression)
 
 
 class NativeBreakpoints:
@@ -66,29 +85,42 @@ class NativeBreakpoints:
 
     # -- the user's changes ---------------------------------------------------------------------
 
-    async def add(self, id: int, spec: BreakpointSpec) -> None:
+    async def add(self, id: int, spec: BreakpointSpec, frame: GdbFrame | None = None) -> None:
         """Look for the places of a new breakpoint in what is loaded now.
 
-        Raises SpecError for a condition or a log text that would write to the program or call its functions.
+        ``frame`` is the one whose variables a watch means. Raises SpecError for a condition or a log text that would
+        write to the program or call its functions, and where the expression of a watch has no value in ``frame``.
         """
-        if spec.condition is not None:
-            check_expression(spec.condition)
-        if spec.log is not None:
-            for expression in split_log(spec.log)[1]:
-                check_expression(expression)
+        _check_suffixes(spec)
         if spec.kind is BreakpointKind.SIGNAL:
             self._wanted[id] = Wanted(id, spec, ())
-            await self._native.handle_signal(spec.subject, stops=True)
+            await self._handle_signal(spec.subject)
             return
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
         names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
         wanted = Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
-        await self._bind(wanted, self.image.modules)
+        try:
+            await self._bind(wanted, self.image.modules, frame)
+        except SpecError:
+            self._wanted.pop(id, None)
+            raise
         if wanted.operator is not None and not wanted.locations:
             await self._bind_kernels(wanted, self._registrations.known(wanted.operator))
         await self._forget_vanished(wanted)
+
+    async def change(self, id: int, spec: BreakpointSpec, counted: int) -> None:
+        """Give a breakpoint other suffixes. It has been hit ``counted`` times so far, as its ``hits`` counts.
+
+        The new ones are in force before the old ones are not. Raises SpecError as :meth:`add` does.
+        """
+        _check_suffixes(spec)
+        wanted = self._wanted[id]
+        wanted.spec, wanted.passed_over = spec, counted
+        if wanted.spec.kind is not BreakpointKind.SIGNAL:
+            await self.points.replace(wanted)
+            await self._forget_vanished(wanted)
 
     def has(self, id: int) -> bool:
         """Whether the breakpoint of this number means something native."""
@@ -98,7 +130,7 @@ class NativeBreakpoints:
         """Remove a breakpoint, and what gdb has for it unless another one shares that."""
         wanted = self._wanted.pop(id)
         if wanted.spec.kind is BreakpointKind.SIGNAL:
-            await self._native.handle_signal(wanted.spec.subject, stops=False)
+            await self._handle_signal(wanted.spec.subject)
         await self._forget_vanished(wanted)
 
     async def _forget_vanished(self, wanted: Wanted) -> None:
@@ -114,8 +146,14 @@ class NativeBreakpoints:
         wanted = self._wanted[id]
         wanted.enabled = enabled
         if wanted.spec.kind is BreakpointKind.SIGNAL:
-            await self._native.handle_signal(wanted.spec.subject, stops=enabled)
+            await self._handle_signal(wanted.spec.subject)
         await self.points.switch(list(wanted.locations))
+
+    async def _handle_signal(self, name: str) -> None:
+        """gdb stops at a signal while one of the user's breakpoints wants it, and else where it did before."""
+        kind = BreakpointKind.SIGNAL
+        rows = [one for one in self._wanted.values() if one.spec.kind is kind and one.spec.subject == name]
+        await self._native.handle_signal(name, stops=any(one.enabled for one in rows))
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         """Whether it is bound, where, and what there is to say of it. A signal has no place."""
@@ -197,7 +235,7 @@ class NativeBreakpoints:
                 key
                 for key, location in wanted.locations.items()
                 if location.address is not None
-                and wanted.spec.kind is not BreakpointKind.DATA
+                and wanted.spec.kind not in (BreakpointKind.DATA, BreakpointKind.WATCH)
                 and not self._is_there(location)
             ]
             for key in gone:
@@ -230,13 +268,15 @@ class NativeBreakpoints:
 
     # -- binding --------------------------------------------------------------------------------
 
-    async def _bind(self, wanted: Wanted, modules: list[Module]) -> None:
+    async def _bind(self, wanted: Wanted, modules: list[Module], frame: GdbFrame | None = None) -> None:
         if wanted.spec.kind is BreakpointKind.ADDRESS:
             await self._bind_address(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
             await self._bind_line(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.DATA:
             await self._bind_data(wanted)
+        elif wanted.spec.kind is BreakpointKind.WATCH:
+            await self._bind_watch(wanted, modules, frame)
         for name in wanted.names:
             inlined = await self._places.inlined(name, modules)
             for place in self._places.wholes(self.image.find(name, modules), inlined):
@@ -331,10 +371,31 @@ class NativeBreakpoints:
             wanted, address, int(size), Access(access), Location(library=library, address=address)
         )
 
-    async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
+    async def _bind_watch(self, wanted: Wanted, modules: list[Module], frame: GdbFrame | None) -> None:
+        """A value of the frame; without one, a global variable: it may come with a library."""
+        if wanted.locations:
+            return
+        if frame is not None:
+            try:
+                await self.points.watch_value(wanted, frame)
+            except CommandError as error:
+                subject = wanted.spec.subject.removeprefix("-location ")
+                raise SpecError(f"{subject} cannot be watched: {error.message}", _WATCH_HINT) from error
+            return
+        await self._prepare(modules)
+        try:
+            await self.points.watch_value(wanted, None)
+        except CommandError as error:
+            wanted.message = error.message
+
+    async def _prepare(self, modules: list[Module]) -> None:
+        """Have gdb read the debug info of those that the policy lets it read."""
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
+
+    async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
+        await self._prepare(modules)
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
             for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
                 await self.points.insert(wanted, location.address or 0, location)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ class _Point:
     owners: set[int] = field(default_factory=set)
     prints: bool = False  # gdb prints its text by itself, and does not stop
     ignores: bool = False  # gdb passes over the first hits by itself, and counts them
+    at_function: bool = False  # see Points.insert
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Wanted:
         default_factory=list
     )  # indirect functions whose resolver has not run
     passed_over: int = 0  # hits that gdb counted at places where it does not count any more
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # while gdb is told of one of its locations
+    turn: int = 0  # how often the user has changed its suffixes
 
 
 class Points:
@@ -113,22 +117,33 @@ class Points:
     async def hits_before(self, id: int) -> int:
         """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
         wanted = self._wanted[id]
+        ignoring = any(point.ignores for point in self._points_of(wanted))
+        return await self.hits_so_far(id) - (1 if ignoring else 0)
+
+    async def hits_so_far(self, id: int) -> int:
+        """How many hits of a breakpoint gdb has counted by itself."""
+        wanted = self._wanted[id]
         counted = wanted.passed_over
         for point in self._points_of(wanted):
             if point.ignores:
-                counted += await self._times(point) - 1
+                counted += await self._times(point)
         return counted
 
     async def insert(
         self, wanted: Wanted, address: int, location: Location, at_function: bool = False
     ) -> None:
         """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
+        async with wanted.lock:
+            await self._insert(wanted, address, location, at_function)
+
+    async def _insert(self, wanted: Wanted, address: int, location: Location, at_function: bool) -> None:
         spec = wanted.spec
         inlined = location.function if location.inlined_in is not None else None
         kind = _Kind(at_function, inlined, self._may_be_our_call(location))
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
-        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}"
+        changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''}{changed}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
@@ -143,6 +158,7 @@ class Points:
             if other is not None:
                 await self._native.delete_breakpoint(point.number)
                 point = other
+            point.at_function = at_function
             self._points[key] = point
         point.owners.add(wanted.id)
         wanted.locations[key] = location
@@ -158,13 +174,50 @@ class Points:
         except CommandError as error:
             wanted.message = error.message
             return
-        if wanted.spec.condition is not None:
-            await self._set_condition(wanted, number, wanted.spec.condition)
+        await self._watched(wanted, number, location)
+
+    async def watch_value(self, wanted: Wanted, frame: tuple[int, int] | None) -> None:
+        """Watch an expression of a frame (gdb's thread, level), or a global one where there is one by now.
+
+        Raises CommandError where gdb refuses.
+        """
+        thread, level = frame if frame is not None else (None, 0)
+        spec = wanted.spec
+        number = await self._native.watch_expression(thread, level, spec.subject, spec.access or "write")
+        if number is None:
+            wanted.message = "no global variable of that name is loaded yet, as far as debug info tells"
+            return
+        wanted.message = None
+        await self._watched(wanted, number, Location(function=spec.subject.removeprefix("-location ")))
+
+    async def _watched(self, wanted: Wanted, number: int, location: Location) -> None:
         key = f"data {wanted.spec.subject} {wanted.id}"
         point = self._points[key] = _Point(number, {wanted.id})
         wanted.locations[key] = location
+        if wanted.spec.condition is not None:
+            await self._set_condition(wanted, number, wanted.spec.condition)
         if not self._is_active(point):
             await self._native.enable_breakpoint(number, False)
+
+    async def replace(self, wanted: Wanted) -> None:
+        """The suffixes of a breakpoint are others: set it anew at each of its locations."""
+        async with wanted.lock:
+            await self._replace(wanted)
+
+    async def _replace(self, wanted: Wanted) -> None:
+        before = dict(wanted.locations)
+        wanted.locations.clear()
+        wanted.message = None
+        wanted.turn += 1
+        for key, location in before.items():
+            point = self._points.get(key)
+            if point is None or location.address is None or key.startswith("data "):
+                if point is not None:  # a watchpoint
+                    await self._set_condition(wanted, point.number, wanted.spec.condition)
+                wanted.locations[key] = location
+                continue
+            await self._insert(wanted, location.address, location, point.at_function)
+            await self.release(key, wanted.id)
 
     async def release(self, key: str, owner: int) -> None:
         """A breakpoint of the user does not need gdb's any more."""
@@ -180,6 +233,11 @@ class Points:
         point = self._points.pop(key, None)
         if point is not None:
             await self._native.delete_breakpoint(point.number)
+
+    def deleted(self, gdb_number: int) -> None:
+        """gdb itself has deleted a breakpoint."""
+        for key in [key for key, point in self._points.items() if point.number == gdb_number]:
+            del self._points[key]
 
     def program_replaced(self) -> None:
         """The process runs another program (exec): gdb has none of them any more."""
@@ -238,7 +296,7 @@ class Points:
         """Let gdb pass over the first hits by itself, but not where several places count together."""
         assert wanted.spec.hits is not None
         if not wanted.locations:
-            await self._native.ignore_hits(point.number, wanted.spec.hits - 1)
+            await self._native.ignore_hits(point.number, max(wanted.spec.hits - 1 - wanted.passed_over, 0))
             point.ignores = True
             return
         for other in self._points_of(wanted):

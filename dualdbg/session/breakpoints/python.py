@@ -8,7 +8,7 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...errors import CommandError, WrongState
 from ...folders import expanded
 from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
-from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
+from ...model import SUFFIX_FIELDS, BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ...waiting import first_of
@@ -59,9 +59,15 @@ class _Wanted:
     elsewhere: str | None = None
     note: str | None = None  # told where debugpy says nothing
     may_be_native: bool = False  # its module is there, but no Python code of that name
+    turn: int = 0  # how often its hits were counted anew
     known: bool = True  # there is something that it will stop at, once that is called
     # Where debugpy is told to stop: the spec's line, or the one to which debugpy moved it.
     line: int | None = None
+
+    @property
+    def count(self) -> str:
+        """The name of the counter of its hits."""
+        return f"{self.id}_{self.turn}" if self.turn else str(self.id)
 
 
 @dataclass(frozen=True)
@@ -243,6 +249,13 @@ class PythonBreakpoints:
         """Switch a breakpoint on or off, and tell debugpy."""
         self._wanted[id].enabled = enabled
         await self._send(self._wanted[id])
+
+    async def change(self, id: int, spec: BreakpointSpec, recount: bool) -> None:
+        """Give a breakpoint other suffixes, and tell debugpy. ``recount``: its hits count from now on."""
+        wanted = self._wanted[id]
+        wanted.spec = replace(wanted.spec, **{name: getattr(spec, name) for name in SUFFIX_FIELDS})
+        wanted.turn += recount
+        await self._send(wanted)
 
     async def place_all(self) -> None:
         """The program is another one: its functions are looked for."""
@@ -484,10 +497,10 @@ def _rows(
 ) -> tuple[list[dict[str, Any]], list[list[_Wanted]]]:
     """What debugpy is told of breakpoints at these places, and the user's breakpoints of each row."""
     rows = [
-        {key: place, **suffixes(one.id, one.spec, one.place)}
+        {key: place, **suffixes(one.count, one.spec, one.place)}
         for place, one in zip(places, group, strict=True)
     ]
-    joined, sources = join(rows, key, [(one.id, one.spec) for one in group])
+    joined, sources = join(rows, key, [(one.id, one.count, one.spec) for one in group])
     return joined, [[group[index] for index in indices] for indices in sources]
 
 

@@ -32,7 +32,7 @@ _BEGUN = (
     " None))"
 )
 # debugpy counts for its own hitCondition whether the condition holds or not (pydevd.py, handle_breakpoint_condition).
-_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{id}', __import__('pydevd').itertools.count(1)))"
+_COUNT = "next(vars(__import__('pydevd')).setdefault('dualdbg_hits_{count}', __import__('pydevd').itertools.count(1)))"
 # By thread: which of several breakpoints at one place hold. It is noted before debugpy hears whether any of them does.
 _JOINED = (
     "(lambda held: (vars(__import__('pydevd')).setdefault('dualdbg_held', {{}})"
@@ -46,8 +46,8 @@ HELD = (
 _LOG = "__import__('pydevd').dualdbg_presentation.log({id}, {texts}, {expressions}, globals(), locals())"
 
 
-def suffixes(id: int, spec: BreakpointSpec, place: FunctionDefinition | None) -> dict[str, Any]:
-    """The condition and hitCondition of breakpoint ``id``.
+def suffixes(count: str, spec: BreakpointSpec, place: FunctionDefinition | None) -> dict[str, Any]:
+    """The condition and hitCondition of a breakpoint, the counter of whose hits is named ``count``.
 
     ``place`` is its function, where it names one.
     """
@@ -61,29 +61,30 @@ def suffixes(id: int, spec: BreakpointSpec, place: FunctionDefinition | None) ->
     if spec.condition is not None:
         parts.append(f"({spec.condition})")
     if spec.hits is not None and spec.hits > 1:
-        parts.append(f"{_COUNT.format(id=id)} >= {spec.hits}")
+        parts.append(f"{_COUNT.format(count=count)} >= {spec.hits}")
     by_debugpy = spec.hit_condition is not None and spec.kind is not BreakpointKind.PYTHON_FUNCTION
     if spec.hit_condition is not None and not by_debugpy:  # debugpy counts lines alone
-        parts.append(_count_holds(id, spec.hit_condition))
+        parts.append(_count_holds(count, spec.hit_condition))
     found: dict[str, Any] = {"condition": " and ".join(parts)} if parts else {}
     if by_debugpy:
         found["hitCondition"] = spec.hit_condition
     return found
 
 
-def _count_holds(id: int, hit_condition: str) -> str:
+def _count_holds(count: str, hit_condition: str) -> str:
     zero = " == 0" if "%" in hit_condition else ""
-    return f"{_COUNT.format(id=id)} {hit_condition}{zero}"
+    return f"{_COUNT.format(count=count)} {hit_condition}{zero}"
 
 
 def join(
-    rows: Sequence[dict[str, Any]], key: str, breakpoints: Sequence[tuple[int, BreakpointSpec]]
+    rows: Sequence[dict[str, Any]], key: str, breakpoints: Sequence[tuple[int, str, BreakpointSpec]]
 ) -> tuple[list[dict[str, Any]], list[list[int]]]:
     """One row for each value of ``key``, and the breakpoints that went into each: debugpy keeps one breakpoint a
     place.
 
-    ``key`` is line or name (of a function). ``breakpoints`` are the number and spec of each row. A joined row stops
-    when any of its breakpoints would, and notes which; :data:`HELD` tells. One with a log text never would.
+    ``key`` is line or name (of a function). ``breakpoints`` are the number, the counter and the spec of each row. A
+    joined row stops when any of its breakpoints would, and notes which; :data:`HELD` tells. One with a log text never
+    would.
     """
     sources: dict[Any, list[int]] = {}
     for index, row in enumerate(rows):
@@ -92,16 +93,16 @@ def join(
     for place, indices in sources.items():
         parts = ", ".join(f"{breakpoints[i][0]}: bool({_holds(rows[i], *breakpoints[i])})" for i in indices)
         first = rows[indices[0]]
-        alone = len(indices) == 1 and breakpoints[indices[0]][1].log is None
+        alone = len(indices) == 1 and breakpoints[indices[0]][2].log is None
         joined.append(first if alone else {key: place, "condition": _JOINED.format(parts=parts)})
     return joined, list(sources.values())
 
 
-def _holds(row: dict[str, Any], id: int, spec: BreakpointSpec) -> str:
+def _holds(row: dict[str, Any], id: int, count: str, spec: BreakpointSpec) -> str:
     """An expression that tells whether a breakpoint stops here. One with a log text prints it, and never stops."""
     parts = [f"({row['condition']})"] if "condition" in row else []
     if "hitCondition" in row:
-        parts.append(_count_holds(id, row["hitCondition"]))
+        parts.append(_count_holds(count, row["hitCondition"]))
     if spec.log is not None:
         parts.append(log_call(id, spec.log))
     return " and ".join(parts) or "True"

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import DualdbgError
 from ...model import Breakpoint, BreakpointSpec, BreakpointState, Notice, State
 from ..loop import Loop
+from .native import GdbFrame
 from .table import BreakpointTable
 
 _OVER = (State.EXITED, State.DETACHED, State.LOST)
@@ -72,11 +73,14 @@ class SharedTable(BreakpointTable):
         """Tell the user of this process."""
         self._loop.tell(notice)
 
-    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
-        """Set a breakpoint in all processes."""
+    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
+        """Set a breakpoint in all processes; what belongs to a frame only in this one."""
         self._next_id = self._shared.next_id
-        row = await super().add_spec(spec)
+        row = await super().add_spec(spec, frame)
         if row.id not in self._rows:
+            return row
+        if frame is not None:
+            self._shared.next_id = max(self._shared.next_id, row.id + 1)
             return row
         self._shared.add(row)
         await self._shared.in_others(self, lambda other: other.copy(row))
@@ -108,15 +112,27 @@ class SharedTable(BreakpointTable):
         if id in self._rows:
             await super().remove(id)
 
-    async def enable(self, id: int, enabled: bool) -> None:
+    async def enable(self, id: int, enabled: bool, once: bool = False) -> None:
         """Switch a breakpoint on or off in all processes."""
-        await super().enable(id, enabled)
+        await super().enable(id, enabled, once)
         if id not in self._rows:
             return
         self._shared.add(self._rows[id])
-        await self._shared.in_others(self, lambda other: other.switch(id, enabled))
+        await self._shared.in_others(self, lambda other: other.switch(id, enabled, once))
 
-    async def switch(self, id: int, enabled: bool) -> None:
+    async def switch(self, id: int, enabled: bool, once: bool) -> None:
         """Switch a breakpoint on or off here, because it was switched in another process."""
         if id in self._rows:
-            await super().enable(id, enabled)
+            await super().enable(id, enabled, once)
+
+    async def change(self, id: int, **suffixes: Any) -> Breakpoint:
+        """Give a breakpoint other suffixes in all processes."""
+        row = await super().change(id, **suffixes)
+        self._shared.add(row)
+        await self._shared.in_others(self, lambda other: other.change_here(id, suffixes))
+        return row
+
+    async def change_here(self, id: int, suffixes: dict[str, Any]) -> None:
+        """Change a breakpoint here, because it was changed in another process."""
+        if id in self._rows:
+            await super().change(id, **suffixes)

@@ -21,13 +21,14 @@ from ...model import (
     Notice,
 )
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.locspec.breakpoint_spec import same_place
+from ...symbols.locspec.breakpoint_spec import same_place, spec_text
+from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
+from ..stops.facts import Met
 from . import throw_origins
 from .ambiguous_names import AmbiguousNames
-from .hit_conditions import hit_counts
 from .log_failures import LogFailures
-from .native import NativeBreakpoints
+from .native import GdbFrame, NativeBreakpoints
 from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader, python_namesake
@@ -66,6 +67,7 @@ class BreakpointTable:
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
         self._native_hits: dict[int, int] = {}
+        self._once: set[int] = set()  # those that are off after their next hit
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
 
     @property
@@ -91,6 +93,10 @@ class BreakpointTable:
         """The breakpoint, or None where it has been deleted meanwhile."""
         return self._rows.get(id)
 
+    def text(self, id: int) -> str:
+        """A breakpoint as it may be typed again. Raises CommandError where there is none of this number."""
+        return spec_text(self.get(id).spec)
+
     def read(self, text: str) -> list[BreakpointSpec]:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
         return self._specs.read(text)
@@ -101,22 +107,27 @@ class BreakpointTable:
         """An editor's choice of Python exceptions, besides the breakpoints of this table."""
         await self._python.set_filters(filters, options)
 
-    async def add(self, text: str, temporary: bool = False) -> list[Breakpoint]:
-        """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read."""
+    async def add(
+        self, text: str, temporary: bool = False, frame: GdbFrame | None = None
+    ) -> list[Breakpoint]:
+        """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read.
+
+        ``frame`` is the one whose variables a watch means; without it global variables are meant.
+        """
         added = []
         specs = self.read(text)
         for spec in specs:
-            row = await self.add_spec(replace(spec, temporary=spec.temporary or temporary))
+            row = await self.add_spec(replace(spec, temporary=spec.temporary or temporary), frame)
             if spec.text != text and spec.text in self._specs.optional:
                 self._optional.add(row.id)
             added.append(row)
         return added
 
-    async def add_spec(self, spec: BreakpointSpec) -> Breakpoint:
+    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
         """Set one breakpoint, and tell what the user may want to know about it.
 
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
-        log text that would change the program.
+        log text that would change the program, and where the expression of a watch has no value in ``frame``.
         """
         same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
         id = self._next_id
@@ -129,9 +140,11 @@ class BreakpointTable:
                 self._loop.background(self._look_behind(id, spec.subject))
         else:
             try:
-                await self._add_native(id, spec)
+                await self._add_native(id, spec, frame)
             except SpecError:
                 self._rows.pop(id, None)
+                if self._next_id == id + 1:
+                    self._next_id = id
                 raise
         if id not in self._rows:
             return row
@@ -146,10 +159,10 @@ class BreakpointTable:
             self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
         return self._rows[id]
 
-    async def _add_native(self, id: int, spec: BreakpointSpec) -> None:
+    async def _add_native(self, id: int, spec: BreakpointSpec, frame: GdbFrame | None) -> None:
         refused = None
         try:
-            await self._native.add(id, spec)
+            await self._native.add(id, spec, frame)
         except SpecError as error:
             refused = error
         if not await self._add_namesake(id, spec) and refused is not None:
@@ -221,12 +234,38 @@ class BreakpointTable:
             self._loop.tell(Notice("warning", f"{name} is built in: no Python code runs there", hint))
         self._settle(id, announce=True)
 
+    async def change(self, id: int, **suffixes: Any) -> Breakpoint:
+        """Give a breakpoint other suffixes (fields of a BreakpointSpec); it keeps its number and its count.
+
+        ``hits`` and ``hit_condition`` count from now on. Raises CommandError where there is none of this number,
+        SpecError where a condition or log text would change the program.
+        """
+        spec = replace(self.get(id).spec, **suffixes)
+        recount = not suffixes.keys().isdisjoint(("hits", "hit_condition"))
+        if recount:
+            self._native_hits[id] = 0
+        elif self._native.has(id):
+            self._native_hits[id] = max(
+                self._native_hits.get(id, 0), await self._native.points.hits_so_far(id)
+            )
+        if self._native.has(id):
+            await self._native.change(id, spec, self._native_hits.get(id, 0))
+        if id in self._rows and self._python.has(id):
+            await self._python.change(id, spec, recount)
+        if id in self._rows:
+            self._rows[id] = replace(self._rows[id], spec=spec)
+            self._settle(id, announce=False)
+            self._loop.tell(BreakpointChanged(self._rows[id]))
+            await self._watch_throws()
+        return self.get(id)
+
     async def remove(self, id: int) -> None:
         """Remove a breakpoint. Raises CommandError where there is none of this number."""
         self.get(id)
         del self._rows[id]
         self._told.pop(id, None)
         self._native_hits.pop(id, None)
+        self._once.discard(id)
         self._ambiguous.forget(id)
         # What has both halves may be removed at a native hit, where debugpy is mute.
         both = len(self._halves(id)) > 1
@@ -236,9 +275,13 @@ class BreakpointTable:
             await self._native.remove(id)
         await self._watch_throws()
 
-    async def enable(self, id: int, enabled: bool) -> None:
-        """Switch a breakpoint on or off. Raises CommandError where there is none of this number."""
+    async def enable(self, id: int, enabled: bool, once: bool = False) -> None:
+        """Switch a breakpoint on or off; ``once``: until its next hit.
+
+        Raises CommandError where there is none of this number.
+        """
         self._rows[id] = replace(self.get(id), enabled=enabled)
+        (self._once.add if once else self._once.discard)(id)
         for half in self._halves(id):
             if half.has(id):
                 await half.enable(id, enabled)
@@ -304,6 +347,16 @@ class BreakpointTable:
             if id in self._rows:
                 self._settle(id, announce=True)
         return changed is not None
+
+    async def watch_is_over(self, gdb_number: int) -> Met:
+        """The function of a watched variable was left: gdb has deleted its watchpoint, and ours goes with it."""
+        ids = self.native_owners(gdb_number)
+        names = [self._rows[id].spec.subject for id in ids]
+        self._native.points.deleted(gdb_number)
+        for id in ids:
+            await self.remove(id)
+        told = f"the function of {', '.join(names) or 'a watchpoint'} was left: it is watched no more"
+        return tuple(ids), told
 
     def _tell_troubles(self) -> None:
         for module in self.image.take_troubles():
@@ -430,12 +483,14 @@ class BreakpointTable:
             self._python.was_hit(id)
             self._settle(id, announce=True)
 
-    async def remove_temporary(self, hit: Sequence[int]) -> None:
-        """Remove the temporary ones of breakpoints that were hit."""
-        for id in hit:
+    async def were_hit(self, ids: Sequence[int]) -> None:
+        """Breakpoints were hit: temporary ones are removed, those that were enabled for one hit are off."""
+        for id in ids:
             row = self._rows.get(id)
             if row is not None and row.spec.temporary:
                 await self.remove(id)
+            elif row is not None and id in self._once:
+                await self.enable(id, False)
 
     async def count_passed_over(self, id: int) -> None:
         """To be called before :meth:`count_hit`: add the hits that only gdb has counted."""

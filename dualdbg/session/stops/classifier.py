@@ -30,7 +30,7 @@ from .facts import (
 PYTHON_PAUSE_LOOKS = 10  # how often gdb looks whether a program that debugpy was to pause has left Python
 
 _INTERNAL = {StopCause.LIBRARIES: Need.LIBRARIES, StopCause.EXEC: Need.PROGRAM}
-_HIT_CAUSES = {StopCause.BREAKPOINT, StopCause.WATCHPOINT}
+_HIT_CAUSES = {StopCause.BREAKPOINT, StopCause.WATCHPOINT, StopCause.WATCHPOINT_GONE}
 _STEP_CAUSES = {StopCause.STEPPED, StopCause.RETURNED, StopCause.LOCATION_REACHED}
 _PYTHON_REASONS = {
     PythonCause.BREAKPOINT: Reason.BREAKPOINT,
@@ -42,7 +42,6 @@ _PYTHON_REASONS = {
     PythonCause.ENTRY: Reason.ENTRY,
     PythonCause.OTHER: Reason.BREAKPOINT,
 }
-_GONE = "the function of gdb's watchpoint was left, and it is gone"
 
 
 @dataclass(frozen=True)
@@ -119,8 +118,6 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
             return PassOver()
         where = f" at address {facts.fault:#x}" if facts.fault is not None else ""
         return Show(Reason.SIGNAL, owners, description or f"{stop.signal}, {stop.signal_meaning}{where}")
-    if stop.cause is StopCause.WATCHPOINT_GONE:
-        return Show(Reason.BREAKPOINT, (), _GONE)
     if stop.cause is StopCause.OTHER:  # what the user has had gdb catch, such as a fork
         return Show(Reason.BREAKPOINT, (), stop.words or None)
     return Show(Reason.PAUSE, (), None if stop.signal == "0" else stop.words or None)

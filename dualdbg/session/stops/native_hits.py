@@ -49,23 +49,38 @@ class NativeHits:
         Where the user has set it in gdb itself there is no number for it, only what gdb says.
         """
         assert event.gdb_breakpoint is not None
-        if event.gdb_breakpoint in self.of_gdb:
+        if event.cause is engine.StopCause.WATCHPOINT_GONE:
+            return await self._breakpoints.watch_is_over(event.gdb_breakpoint)
+        table, numbers = self._breakpoints, {one.number for one in event.watched}
+        if event.gdb_breakpoint in self.of_gdb or numbers & self.of_gdb:
             return (), _told_by_gdb(event)
-        if await self._breakpoints.own_business(event) or await self._is_ours(event):
+        if await table.own_business(event) or await self._is_ours(event):
             return (), None
-        return await self._met(event, self._breakpoints.native_owners_there(event.gdb_breakpoint))
+        ids = {id for number in numbers for id in table.native_owners(number)}
+        ids.update(table.native_owners_there(event.gdb_breakpoint))
+        return await self._met(event, sorted(ids), self._changes(event))
 
     async def at_signal(self, event: engine.NativeStopped) -> tuple[Met, bool]:
         """The same at a signal. The second value: whether the user has breakpoints on the signal at all."""
         asked = self._breakpoints.on_signal(event.signal or "")
         return await self._met(event, asked), bool(asked)
 
-    async def _met(self, event: engine.NativeStopped, ids: Sequence[int]) -> Met:
+    def _changes(self, event: engine.NativeStopped) -> str | None:
+        """What the user's watchpoints have met, each told by what the user has written."""
+        told = []
+        for one in event.watched:
+            for id in self._breakpoints.native_owners(one.number)[:1]:
+                spec = self._breakpoints.get(id).spec
+                told.append(_change(one, spec.text if spec.kind is BreakpointKind.DATA else spec.subject))
+        return "; ".join(dict.fromkeys(told)) or None
+
+    async def _met(
+        self, event: engine.NativeStopped, ids: Sequence[int], description: str | None = None
+    ) -> Met:
         """Which of the breakpoints stop here by their suffixes, and what is to be said of it."""
         table = self._breakpoints
         thread = event.gdb_thread or 1
         hit: list[int] = []
-        description = None
         for id in ids:
             row = table.find(id)
             if row is None:
@@ -75,7 +90,7 @@ class NativeHits:
                 continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
-            if spec.condition is not None:
+            if spec.condition is not None and not event.watched:  # gdb has looked at that of a watchpoint
                 try:
                     if not await self._native.condition_holds(thread, spec.condition):
                         continue
@@ -104,10 +119,7 @@ class NativeHits:
                 await self._inspector.write_log(spec.log, thread)
                 continue
             hit.append(id)
-        for id in hit:
-            row = table.find(id)
-            if row is not None and row.spec.temporary:
-                await table.remove(id)
+        await table.were_hit(hit)
         return tuple(hit), description if hit else None
 
     async def _is_ours(self, event: engine.NativeStopped) -> bool:
@@ -168,8 +180,16 @@ class NativeHits:
 
 def _told_by_gdb(event: engine.NativeStopped) -> str:
     """What gdb says of a breakpoint that the user has set in gdb; of a watchpoint also the values before and after."""
-    if event.watched is None:
+    if not event.watched:
         return f"gdb's breakpoint {event.gdb_breakpoint}"
-    watched = event.watched
-    change = f"{watched.old} -> {watched.new}" if watched.old is not None else f"{watched.new}"
-    return f"gdb's watchpoint {event.gdb_breakpoint}, {watched.expression}: {change}"
+    return "; ".join(
+        f"gdb's watchpoint {one.number}, {_change(one, one.expression)}" for one in event.watched
+    )
+
+
+def _change(one: engine.WatchedValue, name: str) -> str:
+    """What a watchpoint has met: the values before and after, of a read the value."""
+    name = name.removeprefix("-location ")
+    if one.new is None:
+        return name
+    return f"{name}: {one.old} -> {one.new}" if one.old is not None else f"{name}: {one.new}"

@@ -45,7 +45,7 @@ class PythonHits:
         owners = [id for id in owners if table.has(id)]  # one may have been removed while debugpy was asked
         for id in owners:
             table.count_python_hit(id)
-        await table.remove_temporary(owners)
+        await table.were_hit(owners)
         return tuple(owners), description
 
     async def _at_exception(self, hold: PythonHold) -> Met | None:
@@ -73,7 +73,7 @@ class PythonHits:
                 stopping.append(id)
         if not stopping and not table.editor_wants(exception.mode):
             return None
-        await table.remove_temporary(stopping)
+        await table.were_hit(stopping)
         parts = [answers.exception_text(hold), origin, why]
         return tuple(stopping), ", ".join(part for part in parts if part) or None
 

@@ -1,7 +1,7 @@
 """The breakpoint spec language: from what the user typed to a BreakpointSpec, and back.
 
     SPEC   = PLACE { SUFFIX }
-    SUFFIX = "temporary" | "tbreak" | "hits" N | "thread" T | "log" STRING | "if" CONDITION
+    SUFFIX = "temporary" | "tbreak" | "hits" [COMPARISON] N | "thread" T | "log" STRING | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
 about the target, ``is_operator``, is answered by the caller.
@@ -18,7 +18,8 @@ from typing import Any
 from ...errors import SpecError
 from ...model import BreakpointKind, BreakpointSpec, Layer
 from .function_names import SUFFIXES, Problem
-from .locspec import parse_locspec
+from .hit_conditions import check_hit_condition
+from .locspec import locspec_text, parse_locspec
 
 _KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|hits|thread|log|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -38,6 +39,11 @@ def parse_spec(text: str, is_operator: Callable[[str], bool] | None = None) -> B
         raise _spec_error(text, problem) from None
 
 
+def spec_text(spec: BreakpointSpec) -> str:
+    """A spec in its normal form, with all suffixes: :func:`parse_spec` reads it back as the same spec."""
+    return " ".join([locspec_text(spec), *spec.suffixes])
+
+
 def same_place(first: BreakpointSpec, second: BreakpointSpec, directory: str = ".") -> bool:
     """Whether two specs name the same place, whatever their suffixes.
 
@@ -55,7 +61,7 @@ def _place_key(spec: BreakpointSpec, directory: str) -> tuple[object, ...]:
         return (spec.kind, spec.namespace or "aten", subject, spec.overload, layer)
     if spec.kind is BreakpointKind.FUNCTION:
         subject = re.sub(r"\s+", "", subject.removeprefix("::"))
-    return (spec.kind, subject)
+    return (spec.kind, subject, spec.access)
 
 
 def _normal_path(path: str, directory: str) -> tuple[str, ...]:
@@ -130,6 +136,8 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
             raise Problem(f"a second {word!r}", match.start("word"), "give each suffix once")
         seen.add(field)
         value, at = _READERS[field](body, match.end())
+        if field == "hits" and isinstance(value, str):
+            field = "hit_condition"
         spec = replace(spec, **{field: value})
     return spec
 
@@ -138,15 +146,21 @@ def _read_temporary(_body: str, at: int) -> tuple[bool, int]:
     return True, at
 
 
-def _read_hits(body: str, at: int) -> tuple[int, int]:
-    match = re.compile(r"\s+(\d+)(?=\s|$)").match(body, at)
-    if match is None or int(match[1]) < 1:
+def _read_hits(body: str, at: int) -> tuple[int | str, int]:
+    """From which hit on; or, with a comparison, which hits."""
+    match = re.compile(r"\s+(?P<sign>[=!<>%]{1,2})?(?(sign)\s*)(?P<count>\d{1,18})(?=\s|$)").match(body, at)
+    if match is not None and match["sign"]:
+        try:
+            return check_hit_condition(match[0]), match.end()
+        except SpecError as error:
+            raise Problem(error.message, _next_word(body, at), error.hint) from None
+    if match is None or int(match["count"]) < 1:
         raise Problem(
             "'hits' wants a number from 1 on",
             _next_word(body, at),
-            "for example hits 3, to stop from the third hit on",
+            "for example hits 3, to stop from the third hit on, or hits % 10",
         )
-    return int(match[1]), match.end()
+    return int(match["count"]), match.end()
 
 
 def _read_thread(body: str, at: int) -> tuple[str, int]:

@@ -8,6 +8,7 @@ PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, myli
       | ["*"] "0x" HEX            an absolute address
       | LIBRARY "+0x" HEX         an address in a library, as nm and objdump print it
       | "data:" ADDRESS ":" SIZE ":" ("read" | "write" | "readWrite")   memory: SIZE bytes that change or are read
+      | ("watch" | "rwatch" | "awatch") ":" EXPRESSION   a native value that changes, is read, or either
       | "preset:" NAME | "throw" [":" TYPE] | "catch" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
       | "signal:" SIGNAL | SIGNAL
 """
@@ -24,6 +25,9 @@ from ...model import BreakpointKind, BreakpointSpec, Layer
 from .function_names import SUFFIXES, Problem, check_function_name
 
 IsOperator = Callable[[str], bool]
+
+# gdb's words (gdb, "Set Watchpoints"), and the accesses at which each stops.
+WATCH_WORDS = {"watch": "write", "rwatch": "read", "awatch": "readWrite"}
 
 # Namespaces of the operator registry that are not C++ namespaces.
 _REGISTRY_NAMESPACES = frozenset({"aten", "prim", "prims"})
@@ -213,6 +217,16 @@ def _data(text: str, rest: str, at: int) -> BreakpointSpec:
     return BreakpointSpec(text, BreakpointKind.DATA, subject)
 
 
+def _watch(word: str, access: str) -> Callable[[str, str, int], BreakpointSpec]:
+    def read(text: str, rest: str, at: int) -> BreakpointSpec:
+        expression = re.sub(r"^\s*-l(?:ocation)?\s+", "-location ", rest).strip()
+        if not expression or expression == "-location":
+            raise Problem(f"'{word}:' wants a native expression", at, f"for example {word}:counter")
+        return BreakpointSpec(text, BreakpointKind.WATCH, expression, access=access)
+
+    return read
+
+
 def _signal_prefixed(text: str, rest: str, at: int) -> BreakpointSpec:
     return BreakpointSpec(text, BreakpointKind.SIGNAL, _signal_name(rest, at))
 
@@ -325,6 +339,7 @@ _PREFIXES: dict[str, Callable[[str, str, int], BreakpointSpec]] = {
     "catch": _cxx_event(BreakpointKind.CATCH),
     "raise": _raise,
     "data": _data,
+    **{word: _watch(word, access) for word, access in WATCH_WORDS.items()},
     "signal": _signal_prefixed,
 }
 
@@ -356,6 +371,11 @@ def _write_address(spec: BreakpointSpec) -> str:
     return spec.subject if "+" in spec.subject else f"*{spec.subject}"
 
 
+def _write_watch(spec: BreakpointSpec) -> str:
+    word = next(word for word, access in WATCH_WORDS.items() if access == spec.access)
+    return f"{word}:{spec.subject}"
+
+
 _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.OPERATOR: _write_operator,
     BreakpointKind.FUNCTION: lambda spec: spec.subject,
@@ -364,6 +384,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.PYTHON_FUNCTION: lambda spec: f"py:{spec.subject}",
     BreakpointKind.ADDRESS: _write_address,
     BreakpointKind.DATA: lambda spec: f"data:{spec.subject}",
+    BreakpointKind.WATCH: _write_watch,
     BreakpointKind.PRESET: lambda spec: f"preset:{spec.subject}",
     BreakpointKind.THROW: _write_event("throw"),
     BreakpointKind.CATCH: _write_event("catch"),

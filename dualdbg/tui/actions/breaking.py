@@ -50,21 +50,13 @@ class Breaking(Base):
             self.act(table.remove(one.id))
         else:
             chosen = one
-            self.ask(f"Breakpoint {one.id}:", lambda text: self.act(self._edit(chosen, text)), spec_text(one))
+            self.ask(
+                f"Breakpoint {one.id}:", lambda text: self.act(self._edit(chosen, text)), table.text(one.id)
+            )
 
     async def _edit(self, one: Breakpoint, text: str) -> None:
         """Change a breakpoint: the new one is set first, and the old one is removed once the new one is understood."""
         assert self.session is not None
         table = self.session.breakpoints
-        await table.add(text, temporary=one.spec.temporary)
+        await table.add(text)
         await table.remove(one.id)
-
-
-def spec_text(one: Breakpoint) -> str:
-    """A breakpoint as a user would type it."""
-    spec = one.spec
-    parts = [spec.text]
-    parts += [f"if {spec.condition}"] if spec.condition else []
-    parts += [f"hits {spec.hits}"] if spec.hits else []
-    parts += [f"thread {spec.thread}"] if spec.thread else []
-    return " ".join(parts)

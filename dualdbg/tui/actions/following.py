@@ -61,6 +61,8 @@ class Following(Running):
         self.seen()
         if view is console.current and follower.session is view.session:
             follower.event(event)
+        if isinstance(event, Stopped):
+            self.lines.put_nowait(None)
         if len(console.views) == 1:
             return
         if isinstance(event, (Stopped, Exited, Detached)):

@@ -7,7 +7,7 @@ import sys
 import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
-from dualdbg_engine import breakpoints, function_locations, threads
+from dualdbg_engine import breakpoints, function_locations, threads, watchpoints
 
 
 def kept():
@@ -28,13 +28,13 @@ numbers = [
     breakpoints.insert_at_function(at, "inner"),
     breakpoints.insert_log_point(at, ["x"], [], None, 0, True, "inner"),
     breakpoints.insert_at_function(around, None),
-    breakpoints.insert_watchpoint(stack, 8, "write"),
-    breakpoints.insert_watchpoint(stack + 8, 8, "write"),
+    watchpoints.insert_watchpoint(stack, 8, "write"),
+    watchpoints.insert_watchpoint(stack + 8, 8, "write"),
 ]
 said = [kept()]
 breakpoints.delete_breakpoints([numbers[0], numbers[2], numbers[3]])
 said.append(kept())
-numbers.append(breakpoints.insert_watchpoint(stack, 8, "write"))
+numbers.append(watchpoints.insert_watchpoint(stack, 8, "write"))
 said.append(kept())
 gdb.execute("delete")
 said.append(kept())

@@ -1,0 +1,136 @@
+"""Commands about what is done at stops, and about files with commands."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError, DualdbgError
+from ...folders import expanded
+from ...model import Language, Value
+from ...private_files import new_file
+from ..at_stops import AtStops
+from ..reports import TextReport, VariablesReport
+from .breakpoints import breakpoint_of
+from .registry import command, split_line
+
+if TYPE_CHECKING:
+    from ..console import Console
+
+_LONGEST = 1 << 20  # bytes of a file of commands
+
+
+@command(
+    "commands",
+    "[NUMBER]",
+    "what is done when a breakpoint stops: the lines that follow, up to end",
+    details="Commands of the prompt; without NUMBER: for the last breakpoint. silent as the first line: nothing is "
+    "told of the stop. Nothing after a line that lets the program run on is done. No lines: nothing is done any more.",
+)
+async def commands(console: Console, argument: str) -> None:
+    _of(console, "commands").begin(breakpoint_of(console, argument or "$bpnum").id)
+
+
+@command(
+    "display disp", "[EXPRESSION]", "show a value at every stop; without EXPRESSION: show all of them now"
+)
+async def display(console: Console, argument: str) -> None:
+    """Show an expression at every stop from now on; without one, show all that are shown there."""
+    at_stops = _of(console, "display")
+    if argument:
+        await _show(console, at_stops, [at_stops.display(argument)])
+    else:
+        await _show(console, at_stops, list(at_stops.displays))
+
+
+@command("undisplay und", "[NUMBER…]", "show these no more at stops; without NUMBER: none")
+async def undisplay(console: Console, argument: str) -> None:
+    at_stops = _of(console, "undisplay")
+    for word in argument.split() or [str(number) for number in at_stops.displays]:
+        if not word.isdecimal() or int(word) not in at_stops.displays:
+            raise CommandError(f"there is no display {word}", "display lists them")
+        del at_stops.displays[int(word)]
+
+
+async def _show(console: Console, at_stops: AtStops, numbers: list[int]) -> None:
+    rows = [await _row(console, number, at_stops.displays[number]) for number in numbers]
+    console.show(VariablesReport("display", tuple(rows), "Nothing is displayed at stops."))
+
+
+async def _row(console: Console, number: int, expression: str) -> Value:
+    """The value of an expression in the selected frame, or why there is none there."""
+    name = f"{number}: {expression}"
+    try:
+        frame = await console.frame()
+        tid = console.selected().tid
+        value = await console.session.inspector.evaluate(expression, tid, frame, frame.language)
+    except DualdbgError as error:
+        return Value(name, "", f"<{error.message}>", Language.NATIVE)
+    return Value(name, "", value.value, frame.language)
+
+
+@command(
+    "save",
+    "breakpoints FILE",
+    "write the breakpoints, and their commands, to a new file that source reads",
+    completes="path",
+)
+async def save(console: Console, argument: str) -> None:
+    what, _, name = argument.partition(" ")
+    if not what or not "breakpoints".startswith(what) or not name.strip():
+        raise CommandError("save wants to know what, and where", "save breakpoints FILE")
+    path = expanded(name.strip())
+    try:
+        with os.fdopen(new_file(path), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.writelines(f"{line}\n" for line in breakpoint_lines(console))
+    except FileExistsError:
+        raise CommandError(f"{path} is there already", "name a new file") from None
+    console.show(TextReport(f"Saved to {path}\n"))
+
+
+def breakpoint_lines(console: Console) -> list[str]:
+    """The commands that set the breakpoints again."""
+    table = console.session.breakpoints
+    actions = console.at_stops.actions if console.at_stops is not None else {}
+    lines = []
+    for row in table.all():
+        lines.append(f"break {table.text(row.id)}")
+        if row.id in actions:
+            lines += ["commands", *(f"  {line}" for line in actions[row.id]), "end"]
+        if not row.enabled:
+            lines.append("disable $bpnum")
+    return lines
+
+
+@command(
+    "source",
+    "FILE",
+    "run the commands of a file, one a line, as if they were typed",
+    completes="path",
+    details="Lines that begin with # are passed over. A file of gdb's own commands: gdb source FILE.",
+)
+async def source(console: Console, argument: str) -> None:
+    at_stops = _of(console, "source")
+    if not argument:
+        raise CommandError("source wants a file", "help source")
+    path = expanded(argument)
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST + 1)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}", "help source") from None
+    if len(text) > _LONGEST:
+        raise CommandError(f"{path} has more than {_LONGEST:,} bytes", "it is no file of commands")
+    rows = text.decode("utf-8", "surrogateescape").splitlines()
+    lines = [line.strip() for line in rows if line.strip() and not line.lstrip().startswith("#")]
+    for line in lines:
+        split_line(line)
+    at_stops.source(lines)
+
+
+def _of(console: Console, name: str) -> AtStops:
+    if console.at_stops is None:
+        raise CommandError(
+            f"{name} is for the prompt and the dashboard", "an editor has watches and log points"
+        )
+    return console.at_stops

@@ -1,0 +1,98 @@
+"""``info`` and its words."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from ...errors import CommandError
+from ...model import NativeFrame
+from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
+from .at_stops import display
+from .registry import command
+from .stacks import frame as frame_command
+from .threads import threads as threads_command
+from .values import args, locals_, registers
+
+if TYPE_CHECKING:
+    from ..console import Console
+
+
+@command(
+    "info i",
+    "breakpoints | threads | locals | args | registers | frame | source | symbol ADDRESS | libs | display",
+    "show something of the session",
+    completes="info",
+    knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
+)
+async def info(console: Console, argument: str) -> None:
+    word, _, rest = argument.partition(" ")
+    names = [name for name in _INFO if name.startswith(word)]
+    if not word or not names:
+        near = difflib.get_close_matches(word, _INFO, 2, 0.5) if word else []
+        raise CommandError(
+            f"info does not know {word!r}" if word else "info wants to know what",
+            f"{'nearest: ' + ', '.join(near) + '; ' if near else ''}info {' | '.join(_INFO)}; gdb info … asks gdb",
+        )
+    await _INFO[names[0]](console, rest.strip())
+
+
+async def _breakpoints(console: Console, argument: str) -> None:
+    console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
+
+
+async def _displays(console: Console, argument: str) -> None:
+    await display(console, "")
+
+
+async def _libraries(console: Console, argument: str) -> None:
+    modules = sorted(console.session.breakpoints.image.modules, key=lambda module: module.start)
+    rows = [Mapped(module.start, module.end, module.path) for module in modules if argument in module.path]
+    console.show(LibrariesReport(tuple(rows)))
+
+
+async def _symbol(console: Console, argument: str) -> None:
+    """``info symbol ADDRESS``: the function or variable there, how far behind its beginning, and its library."""
+    if not argument:
+        raise CommandError("info symbol wants an address", "for example info symbol $pc")
+    text = (await console.ask_gdb(f"output/x (unsigned long)({argument})")).strip()
+    if not re.fullmatch(r"0x[0-9a-f]+", text):
+        raise CommandError(f"{argument} is no address: {text}", "for example info symbol 0x7ffff7a41120")
+    address, image = int(text, 16), console.session.breakpoints.image
+    function, library = image.describe(address)
+    if library is None:
+        raise CommandError(f"no file is mapped at {address:#x}", "info libs lists what is")
+    start = image.function_start(address)
+    offset = f" + {address - start}" if start is not None and start != address else ""
+    console.show(TextReport(f"{address:#x} is {function or 'no function known'}{offset} in {library}\n"))
+
+
+async def _source(console: Console, argument: str) -> None:
+    """``info source``, ``info line``: the file, line and language of the selected frame."""
+    frame = await console.frame()
+    native = frame if isinstance(frame, NativeFrame) else None
+    rows = [f"function  {frame.function or 'not known'}"]
+    rows.append(f"source    {f'{frame.file}:{frame.line}' if frame.file else 'not known: no debug info'}")
+    rows.append(f"language  {(native.source_language or 'native') if native is not None else 'Python'}")
+    rows += [f"address   {native.pc:#x}", f"library   {native.library}"] if native is not None else []
+    console.show(TextReport("".join(f"{row}\n" for row in rows)))
+
+
+_INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
+    "breakpoints": _breakpoints,
+    "threads": threads_command,
+    "locals": locals_,
+    "registers": registers,
+    "args": args,
+    "frame": frame_command,
+    "libs": _libraries,
+    "source": _source,
+    "symbol": _symbol,
+    "line": _source,
+    "display": _displays,
+}
+
+
+INFO_WORDS = tuple(_INFO)

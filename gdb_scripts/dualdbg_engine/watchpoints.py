@@ -1,0 +1,83 @@
+"""Watchpoints in the registers of the processor: on memory, and on the values of expressions."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from functools import partial
+
+import gdb
+from dualdbg_helpers import language
+
+from .breakpoints import when_gone
+from .threads import find_frame
+
+# By their bytes, LP64.
+_WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long"}
+_ACCESS = {"write": gdb.WP_WRITE, "read": gdb.WP_READ, "readWrite": gdb.WP_ACCESS}
+_LOCATION = "-location "
+_NAME = re.compile(r"[\s(*&:]*([A-Za-z_][\w:]*)")
+_variables: "dict[gdb.Breakpoint, int]" = {}  # the numbers of gdb's variables that have what is watched
+
+
+def insert_watchpoint(address: int, size: int, access: str) -> int:
+    """Watch ``size`` bytes; returns gdb's number."""
+    word = _WORDS.get(size)
+    with language.ours():
+        type_ = language.find_type(word) if word else language.find_type("unsigned char").array(size - 1)
+        return int(_watch_memory(gdb.Value(address).cast(type_.pointer()), access).number)
+
+
+def _watch_memory(pointer: gdb.Value, access: str) -> gdb.Breakpoint:
+    """Watch what a pointer points to.
+
+    gdb keeps the expression, and may read it again when another frame is selected: then in that frame's language. So it
+    has no type in it.
+    """
+    free = next(one for one in itertools.count() if one not in _variables.values())
+    name = "dualdbg_watched_%d" % free
+    gdb.set_convenience_variable(name, pointer)
+    point = gdb.Breakpoint("*$" + name, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
+    _variables[point] = free
+    when_gone(point, partial(_unwatched, point, name))
+    return point
+
+
+def _unwatched(point: gdb.Breakpoint, name: str) -> None:
+    del _variables[point]
+    gdb.set_convenience_variable(name, None)
+
+
+def watch_expression(number: "int | None", level: int, expression: str, access: str) -> "int | None":
+    """Watch the value of an expression in a frame of thread ``number``; returns gdb's number.
+
+    gdb deletes it when the function of a local variable is left. With ``-location`` before the expression the memory is
+    watched in which the value is now. Without a thread the expression has to begin with a global variable; None where
+    debug info knows none of that name yet. GdbError: there is no value, or the processor cannot watch it: gdb would run
+    the program instruction by instruction.
+    """
+    where = expression.startswith(_LOCATION)
+    expression = expression[len(_LOCATION) :] if where else expression
+    if number is not None:
+        find_frame(number, level).select()
+    elif not _is_global(expression):
+        return None
+    value = language.evaluate_for_user(expression)
+    if where:
+        if value.address is None:
+            raise gdb.GdbError("it is not in memory")
+        point = _watch_memory(value.address, access)
+    else:
+        point = gdb.Breakpoint(expression, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
+    if point.type == gdb.BP_WATCHPOINT:  # those in hardware have types of their own
+        point.delete()
+        raise gdb.GdbError("no register of the processor can watch it")
+    return int(point.number)
+
+
+def _is_global(expression: str) -> bool:
+    match = _NAME.match(expression)
+    if match is None:
+        return False
+    name = match.group(1)
+    return gdb.lookup_global_symbol(name) is not None or gdb.lookup_static_symbol(name) is not None

@@ -1,0 +1,103 @@
+"""Words that users of gdb and pdb type: jump, set var, call, frame function, info symbol and source, list ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.driver import Done, dualdbg
+from tests.cli.test_life_of_breakpoints import folder as folder
+
+LINES = """\
+def work(value):
+    first = value
+    second = first + 1
+    third = second + 1
+    return third
+print(work(1))
+"""
+
+
+def batch(folder: Path, where: str, *commands: str, program: str = "program.py") -> Done:
+    words = [word for command in commands for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "--json", "-b", where, *words, program, cwd=folder)
+    assert "Traceback" not in done.stdout + done.stderr, done
+    return done
+
+
+def last_value(done: Done) -> str:
+    return str(done.of("value")[-1]["value"])
+
+
+def test_jump_in_python(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(LINES)
+    done = batch(tmp_path, "lines.py:3", "jump 5", "jump 99", program="lines.py")
+    moved = done.of("stopped")[1]
+    assert (moved["reason"], moved["frame"]["line"]) == ("goto", 5)
+    assert ["line 99" in event["message"] for event in done.of("error")] == [True]
+    done = dualdbg(
+        "run", "--batch", "-b", "lines.py:3", "-x", "set var first = 40", "-x", "jump 2", "-x", "jump 4",
+        "-x", "set var second = 7", "-x", "c", "lines.py", cwd=tmp_path,
+    )  # fmt: skip
+    assert "\n8\n" in done.stdout, done
+
+
+def test_jump_in_c(folder: Path) -> None:
+    done = batch(
+        folder, "counting.c:6 if n == 5", "jump 10", "set var total = 77", "jump 1", "finish", "delete", "c"
+    )
+    moved = done.of("stopped")[1]
+    assert (moved["reason"], moved["frame"]["line"], moved["frame"]["function"]) == ("goto", 10, "helper")
+    assert [event["message"] for event in done.of("error")] == ["the function has no code on line 1"]
+
+
+def test_values_are_set_and_functions_called_in_the_language_of_the_frame(folder: Path) -> None:
+    native = batch(
+        folder, "helper if n == 3", "set var n = 5", "p n", "call helper(4)", "set var n 5", "p counter"
+    )
+    assert [event["value"] for event in native.of("value")] == ["5", "6", "7"]
+    assert len(native.of("error")) == 1  # no = in it
+    python = batch(folder, "program.py:3", "set var i = 9", "p i", "call len('abc')")
+    assert [event["value"] for event in python.of("value") if event["value"]] == ["9", "3"]
+
+
+def test_frames_by_function_and_what_lies_where(folder: Path) -> None:
+    done = batch(
+        folder, "helper", "frame function work", "info source", "frame function bump", "info source",
+        "info symbol $pc", "frame function nosuch", "info symbol 1",
+    )  # fmt: skip
+    frames = [(event["number"], event["frame"]["function"]) for event in done.of("frame")]
+    assert frames == [(2, "work"), (1, "bump")]
+    python, native, symbol = (event["text"] for event in done.of("output") if event["stream"] == "console")
+    assert "program.py:3" in python and "Python" in python
+    assert "counting.c:15" in native and "counting.so" in native
+    assert " is bump + " in symbol and symbol.endswith("counting.so\n")
+    assert len(done.of("error")) == 2
+
+
+def test_list_goes_back_to_the_current_line(folder: Path) -> None:
+    done = batch(folder, "counting.c:7 if n == 2", "list", "list", "list .")
+    first, second, third = done.of("source")
+    assert first["first"] == third["first"] and second["first"] == first["first"] + len(first["lines"])
+
+
+@pytest.mark.parametrize(
+    ("words", "noted"),
+    [
+        (["-b", "helper", "program.py", "-x", "bt"], "-x"),
+        (["-b", "helper", "program.py", "--break=randn"], "--break"),
+        (["-b", "helper", "--", "program.py", "-x", "bt"], None),
+        (["-b", "helper", "program.py", "--epochs", "3"], None),
+        (["program.py", "-b", "helper"], None),
+    ],
+)
+def test_an_option_behind_the_program_is_told(folder: Path, words: list[str], noted: str | None) -> None:
+    done = dualdbg("run", *words, cwd=folder, stdin="")
+    said = done.stderr.splitlines()[:1]
+    assert said == ([f"dualdbg: {noted} behind the program is the program's own"] if noted else []), done
+
+
+def test_a_command_of_a_batch_stands_before_its_answer(folder: Path) -> None:
+    done = dualdbg("run", "--batch", "-b", "helper", "-x", "p n", "-x", "info b", "program.py", cwd=folder)
+    assert "\n(dualdbg) p n\n0\n(dualdbg) info b\n1   helper: verified" in done.stdout

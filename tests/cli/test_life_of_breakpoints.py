@@ -1,0 +1,278 @@
+"""From a breakpoint's first hit to its last: what changes, commands, watchpoints, signals, saved breakpoints."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests import support
+from tests.cli.driver import Done, dualdbg
+
+EXTENSION = """\
+#include <Python.h>
+int counter = 0;
+static int helper(int n)
+{
+    int total = 0;
+    for (int i = 0; i < n; i++) {
+        total += i;
+        counter++;
+    }
+    return total;
+}
+static PyObject *bump(PyObject *self, PyObject *argument)
+{
+    int n = (int)PyLong_AsLong(argument);
+    int sum = helper(n);
+    return PyLong_FromLong(sum);
+}
+static PyMethodDef methods[] = {{"bump", bump, METH_O, ""}, {0, 0, 0, 0}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "counting", 0, -1, methods};
+PyMODINIT_FUNC PyInit_counting(void) { return PyModule_Create(&module); }
+"""
+PROGRAM = """\
+import counting
+def work(i):
+    return counting.bump(i)
+for i in range(12):
+    work(i)
+print("end")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With program.py and the extension that it calls, which has debug info."""
+    compiler = support.require(shutil.which("gcc"), "a C compiler")
+    folder = tmp_path_factory.mktemp("counting")
+    (folder / "counting.c").write_text(EXTENSION)
+    (folder / "program.py").write_text(PROGRAM)
+    include = f"-I{sysconfig.get_path('include')}"
+    command = [compiler, "-g", "-O0", "-shared", "-fPIC", include, "counting.c", "-o", "counting.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder
+
+
+def run(folder: Path, *commands: str, breakpoints: tuple[str, ...] = ("helper",), program: str = "") -> Done:
+    words = [word for spec in breakpoints for word in ("-b", spec)]
+    words += [word for command in commands for word in ("-x", command)]
+    script = ("-c", program) if program else ("program.py",)
+    done = dualdbg("run", "--batch", "--json", *words, *script, cwd=folder)
+    assert "Traceback" not in done.stdout + done.stderr, done
+    return done
+
+
+def values(done: Done) -> list[str]:
+    return [event["value"] for event in done.of("value")]
+
+
+def stops(done: Done) -> list[tuple[list[int], str | None]]:
+    return [(event["breakpoints"], event.get("description")) for event in done.of("stopped")]
+
+
+def last(done: Done, id: int) -> dict[str, object]:
+    """What was told of a breakpoint last."""
+    return [event for event in done.of("breakpoint") if event["id"] == id][-1]
+
+
+@pytest.mark.parametrize("spec", ["helper", "program.py:3"], ids=["native", "Python"])
+def test_conditions_and_counts_change(folder: Path, spec: str) -> None:
+    name = "n" if spec == "helper" else "i"
+    done = run(
+        folder, f"p {name}", "ignore 1 3", "c", f"p {name}", f"condition 1 {name} % 2 == 0", "c", f"p {name}",
+        "ignore 1 1", "c", f"p {name}", "condition 1", "ignore 1 0", "c", f"p {name}",
+        breakpoints=(spec,),
+    )  # fmt: skip
+    assert done.status == 0, done
+    assert values(done) == ["0", "4", "6", "10", "11"]
+
+
+def test_what_would_call_the_program_is_no_condition_and_the_old_one_stays(folder: Path) -> None:
+    done = run(folder, "condition 1 helper(3)", "c", "p n", breakpoints=("helper if n > 3",))
+    assert done.status == 3 and [event["message"] for event in done.of("error")]
+    assert values(done) == ["5"]
+
+
+def test_once_and_until_the_next_hit(folder: Path) -> None:
+    done = run(
+        folder, "disable 1", "enable once 2", "c", "p i", "enable delete 2", "c", "p i", "enable once 1", "c", "p n",
+        "info b", "c", breakpoints=("helper", "program.py:3 if i > 5"),
+    )  # fmt: skip
+    assert values(done) == ["6", "7", "7"]
+    assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1]
+    assert done.of("exited")
+
+
+def test_commands_of_a_breakpoint(folder: Path) -> None:
+    """They run at each stop; what follows one that lets the program run is not done; silent tells nothing."""
+    words = "-b helper -x commands -x silent -x p_n -x c -x not_done -x end -x b_program.py:6 -x commands -x p_i -x end"
+    done = dualdbg(
+        "run",
+        "--batch",
+        *(word.replace("_", " ") for word in words.split()),
+        "-x",
+        "c",
+        "program.py",
+        cwd=folder,
+    )
+    assert done.status == 0, done
+    told = done.stdout.partition("Breakpoint 2 (program.py:6): program.py:6\n")[2]
+    assert re.findall(r"^(?:\d+|\* Breakpoint \d)", told, re.MULTILINE) == [
+        *map(str, range(1, 12)),
+        "* Breakpoint 2",
+        "11",
+    ]
+
+
+def test_saved_and_read_again(folder: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    specs = (
+        "helper hits 3 if n > 1",
+        'program.py:3 log "{i} of it"',
+        "SIGUSR1",
+        "raise:ValueError temporary",
+    )
+    first = run(
+        folder, "disable 3", "commands 1", "p n", "end", f"save breakpoints {saved}", breakpoints=specs
+    )
+    assert first.status == 0, first
+    lines = saved.read_text().splitlines()
+    assert lines == [
+        "break helper hits 3 if n > 1",
+        "commands",
+        "  p n",
+        "end",
+        'break program.py:3 log "{i} of it"',
+        "break signal:SIGUSR1",
+        "disable $bpnum",
+        "break raise:ValueError temporary",
+    ]
+    assert run(folder, f"save breakpoints {saved}").of("error")[0]["message"] == f"{saved} is there already"
+    commands = (f"source {saved}", "c", "info b", "delete 1", "c")
+    words = [word for command in commands for word in ("-x", command)]
+    again = dualdbg("run", "--batch", "--stop-on-entry", *words, "program.py", cwd=folder)
+    assert again.status == 0, again
+    assert re.search(r"^4$", again.stdout, re.MULTILINE) and "11 of it\n" in again.stdout
+    assert "3   signal:SIGUSR1: verified  (disabled)" in again.stdout
+
+
+def test_values_that_are_shown_at_each_stop(folder: Path) -> None:
+    done = run(
+        folder, "display n", "display nosuch", "c", "undisplay 2", "c", "display", "undisplay", "c", "display"
+    )
+    shown = [[(row["name"], row["value"]) for row in event["variables"]] for event in done.of("variables")]
+    missing = ("2: nosuch", '<gdb: No symbol "nosuch" in current context.>')
+    assert shown == [
+        [("1: n", "0")],
+        [missing],
+        [("1: n", "1"), missing],
+        [("1: n", "2")],
+        [("1: n", "2")],
+        [],
+    ]
+
+
+# -- watchpoints ------------------------------------------------------------------------------------
+
+
+def test_a_watchpoint_is_a_breakpoint_like_the_others(folder: Path) -> None:
+    done = run(
+        folder, "watch counter if counter != 2", "c", "c", "p n", "disable 2", "enable 2", "delete 1", "c", "delete 2",
+        "info b", "c", breakpoints=("helper if n == 1",),
+    )  # fmt: skip
+    assert done.status == 0, done
+    assert stops(done) == [
+        ([1], None),
+        ([2], "counter: 0 -> 1"),
+        ([2], "counter: 2 -> 3"),
+        ([2], "counter: 3 -> 4"),
+    ]
+    assert values(done) == ["2"]
+    assert done.of("breakpoints")[-1]["breakpoints"] == [] and done.of("exited")
+
+
+def test_two_at_once_are_told_once_and_each_is_counted(folder: Path) -> None:
+    done = run(
+        folder,
+        "watch counter",
+        "watch counter",
+        "c",
+        "info b",
+        "delete 2",
+        "c",
+        breakpoints=("helper if n == 1",),
+    )
+    assert stops(done)[1:] == [([2, 3], "counter: 0 -> 1"), ([3], "counter: 1 -> 2")]
+    rows = done.of("breakpoints")[-1]["breakpoints"]
+    assert [(row["id"], row["hits"]) for row in rows] == [(1, 1), (2, 1), (3, 1)]
+
+
+def test_a_local_is_watched_until_its_function_is_left(folder: Path) -> None:
+    done = run(
+        folder, "delete 1", "watch total", "c", "c", "info b", "c", breakpoints=("counting.c:6 if n == 2",)
+    )
+    assert stops(done)[1:] == [
+        ([2], "total: 0 -> 1"),
+        ([2], "the function of total was left: it is watched no more"),
+    ]
+    assert done.of("stopped")[-1]["frame"]["function"] == "bump"
+    assert done.of("breakpoints")[-1]["breakpoints"] == []
+
+
+def test_what_cannot_be_watched_is_refused_and_takes_no_number(folder: Path) -> None:
+    done = run(folder, "watch nosuch", "watch 3", "watch", "watch -l n + 1", "watch n", "info b")
+    assert [event["message"].split(" cannot")[0] for event in done.of("error")] == [
+        "nosuch", "3", "watch wants an expression", "n + 1",
+    ]  # fmt: skip
+    assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1, 2]
+
+
+def test_where_a_value_lies_is_watched_after_its_function(folder: Path) -> None:
+    done = run(folder, "watch -l n", "c", breakpoints=("helper if n == 2",))
+    (id,), told = stops(done)[-1]
+    assert id == 2 and told is not None and re.fullmatch(r"n: 2 -> -?\d+", told)
+
+
+def test_a_global_is_watched_before_its_library_is_there(folder: Path) -> None:
+    done = run(folder, "p n", "c", "info b", breakpoints=("watch:counter", "watch:nosuch"))
+    assert stops(done) == [([1], "counter: 0 -> 1"), ([1], "counter: 1 -> 2")]
+    assert [row["state"] for row in done.of("breakpoints")[-1]["breakpoints"]] == ["verified", "pending"]
+
+
+# -- signals ----------------------------------------------------------------------------------------
+
+SIGNALS = """\
+import os, signal
+for name in ("SIGUSR1", "SIGSEGV"):
+    signal.signal(signal.Signals[name], lambda *_: None)
+for _ in range(2):
+    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+
+
+def test_a_signal_whose_breakpoint_is_deleted_does_what_it_did_before(folder: Path) -> None:
+    done = run(
+        folder,
+        "delete 2",
+        "c",
+        "delete 1 3",
+        "c",
+        "c",
+        breakpoints=("SIGUSR1", "SIGSEGV", "SIGSEGV"),
+        program=SIGNALS,
+    )
+    reasons = [(event["reason"], event["breakpoints"]) for event in done.of("stopped")]
+    assert reasons == [("signal", [1]), ("signal", [3]), ("signal", [])]
+    assert done.of("exited")[0]["code"] == 0
+
+
+def test_a_crash_stops_after_a_breakpoint_on_its_signal_is_gone(folder: Path) -> None:
+    crash = "import os, signal; os.getsid(0); os.kill(os.getpid(), signal.SIGSEGV)"
+    done = run(folder, "delete 2", "c", "delete", "c", breakpoints=("getsid", "SIGSEGV"), program=crash)
+    assert done.of("stopped")[-1]["reason"] == "signal"
