@@ -89,8 +89,10 @@ first = start()
 first.stdout.readline()
 first.kill()
 print("after kill -9", settled(was))
-scope.LONGEST = 1
-with scope.Lowering().lowered():
+scope.LONGEST, usual = 1, scope.LONGEST
+short = scope.Lowering()
+scope.LONGEST = usual  # also how long it waits for its turn: the shell of the one before may still be at work
+with short.lowered():
     print("after its time", settled(was))
 print("and then", permission.yama_scope())
 """
