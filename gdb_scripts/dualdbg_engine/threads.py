@@ -97,6 +97,15 @@ def select_frame(number: int, level: int) -> None:
     find_frame(number, level).select()
 
 
+def is_in_front(number: int) -> bool:
+    """Whether a thread stands in front of the entry of its function: in a part that is seldom run (``.cold``)."""
+    frame: gdb.Frame | None = select_innermost(number)
+    while frame is not None and frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    function = frame.function() if frame is not None else None
+    return frame is not None and function is not None and frame.pc() < int(function.value().address)
+
+
 def frames(number: int, limit: int) -> list[dict[str, Any]]:
     """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
     selected = gdb.selected_thread()

@@ -34,6 +34,12 @@ def is_header(frame: NativeFrame) -> bool:
     return frame.file.startswith("/usr/") or "/include/" in frame.file
 
 
+def is_of_system(frame: NativeFrame) -> bool:
+    """Whether the line is one of the C++ library's or of another one that is installed."""
+    file = frame.file or ""
+    return file.startswith("/usr/") or "/include/c++/" in file
+
+
 def is_inlined_in_users(stack: Stack) -> bool:
     """Whether the innermost frame was inlined into a function of the user, perhaps by way of others."""
     for inner, outer in zip(stack.frames, stack.frames[1:], strict=False):
