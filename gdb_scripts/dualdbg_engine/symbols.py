@@ -10,7 +10,7 @@ import gdb
 from dualdbg_shared.console_text import plain
 
 from .function_locations import entry_of, function_body, inner_function, outer_function
-from .inlined_calls import inlined_calls
+from .inlined_calls import inlined_calls, parts_of_line
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
@@ -31,7 +31,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     rows = []
     tables = {one.symtab.fullname(): one.symtab for one in positions or () if one.symtab is not None}
     if line and not any(one.line == line for one in positions or ()):
-        called = inlined_calls(list(tables.values()), line)
+        called = inlined_calls(list(tables.values()), line) or parts_of_line(list(tables.values()), line)
         if called:
             return called
     for position in positions or ():

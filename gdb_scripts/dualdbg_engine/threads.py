@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import gdb
+from dualdbg_shared.binding_names import CYTHON_AUTHORS
 
 from . import function_locations
 
@@ -129,8 +130,11 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     function = frame.function()
     file = table.fullname() if table is not None else None
     line = position.line if table is not None and position.line else None
-    if function is not None and frame.type() == gdb.NORMAL_FRAME and frame.newer() is None:
-        file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
+    if function is not None and frame.newer() is None:
+        if function.name.startswith(CYTHON_AUTHORS):
+            file, line = function_locations.line_of_cython(frame.pc(), file, line)
+        elif frame.type() == gdb.NORMAL_FRAME:
+            file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),

@@ -547,6 +547,10 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
         Outcome(False, StopPoints(detour=CALLER)),
     ),
+    "step in Python.h, inlined, on a line of the source": (
+        arrival(STEPPED, STEP_IN, stack=stack(replace(INCREF, file="/x.c"), CALLER), momentary=Momentary()),
+        THE_REST,
+    ),
     "step in Python.h, inlined": (
         arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),
         THE_REST,

@@ -258,8 +258,8 @@ class NativeBreakpoints:
         if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
             inlined = await self._cython.of_symbol(place.module, place.symbol)
-            for location in inlined:
-                await self.points.insert(wanted, location.address or 0, location)
+            for one in inlined:
+                await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
             if inlined:
                 return
         if place.symbol.kind == "ifunc":
@@ -331,13 +331,23 @@ class NativeBreakpoints:
             wanted, address, int(size), Access(access), Location(library=library, address=address)
         )
 
+    async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
+        found = await self._cython.of_line(file, line)
+        for one in found:
+            await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
+        if found:
+            wanted.message = None
+        elif not wanted.locations and await self._native.line_locations(file, line):
+            wanted.message = (
+                f"{file}:{line} has no code of its own: what it does has become part of other lines"
+            )
+
     async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
-            for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
-                await self.points.insert(wanted, location.address or 0, location)
+            await self._bind_cython_line(wanted, wanted.spec.subject, wanted.spec.line)
             return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         if places:

@@ -120,11 +120,20 @@ class Points:
         return counted
 
     async def insert(
-        self, wanted: Wanted, address: int, location: Location, at_function: bool = False
+        self,
+        wanted: Wanted,
+        address: int,
+        location: Location,
+        at_function: bool = False,
+        shown: str | None = None,
     ) -> None:
-        """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
+        """Set a breakpoint.
+
+        ``at_function``: its frame is that of the function, not of what was inlined there; ``shown`` is gdb's name of
+        that function where it was inlined itself and is not named so in ``location``.
+        """
         spec = wanted.spec
-        inlined = location.function if location.inlined_in is not None else None
+        inlined = location.function if location.inlined_in is not None else shown
         kind = _Kind(at_function, inlined, self._may_be_our_call(location))
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
