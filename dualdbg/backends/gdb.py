@@ -224,6 +224,8 @@ class GdbEngine(GdbHelpers):
 
         ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
+        if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
+            move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
         if move is Move.FINISH and gdb_thread is not None:
             await self.select_frame(gdb_thread, level)

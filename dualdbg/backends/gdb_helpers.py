@@ -125,9 +125,9 @@ class GdbHelpers:
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
 
-    async def load_library(self, path: str) -> None:
-        """Let gdb read the whole symbols of a library of the process."""
-        await self._helper(shapes.nothing, "load-library", path, deadline=_LONG_DEADLINE)
+    async def load_library(self, path: str) -> bool:
+        """Let gdb read the whole symbols of a library of the process. False where gdb did not find its file."""
+        return await self._helper(bool, "load-library", path, deadline=_LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
@@ -142,6 +142,10 @@ class GdbHelpers:
     async def select_frame(self, gdb_thread: int, level: int) -> None:
         """Select a frame of a thread for gdb's own commands. ``level`` counts from the innermost, 0."""
         await self._helper(shapes.nothing, "select-frame", gdb_thread, level)
+
+    async def is_in_front(self, gdb_thread: int) -> bool:
+        """Whether a thread stands in front of the entry of its function: in a part of it that is seldom run."""
+        return await self._helper(bool, "is-in-front", gdb_thread)
 
     async def function_body(self, address: int) -> FunctionAddress:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""

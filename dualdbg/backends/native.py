@@ -65,12 +65,17 @@ class CodeAddress:
 
 @dataclass(frozen=True)
 class Visit:
-    """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function."""
+    """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function.
+
+    ``hides``: code that is not the author's was inlined just there; ``is_inlined``: the function was, into another.
+    """
 
     address: int
     file: str | None
     line: int | None
     function: str | None
+    hides: bool = False
+    is_inlined: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..shared.binding_names import CYTHON_CDEF, CYTHON_DEF, CYTHON_GENERATOR, CYTHON_MODULE, CYTHON_WRAPPER
+from ..shared.binding_names import (
+    CYTHON_CDEF,
+    CYTHON_DEF,
+    CYTHON_GENERATOR,
+    CYTHON_GETTER,
+    CYTHON_MODULE,
+    CYTHON_SETTER,
+    CYTHON_WRAPPER,
+)
 
 
 class Part(IntEnum):
@@ -42,7 +50,10 @@ _PARTS = {
     CYTHON_CDEF: Part.C_FUNCTION,
     CYTHON_DEF: Part.BODY,
     CYTHON_WRAPPER: Part.WRAPPER,
+    CYTHON_GETTER: Part.WRAPPER,
+    CYTHON_SETTER: Part.WRAPPER,
 }
+_ACCESSOR_OF = {CYTHON_GETTER: "__get__", CYTHON_SETTER: "__set__"}
 _FUNCTION = re.compile(rf"(?P<part>{'|'.join(_PARTS)})(?P<rest>\d.*)", re.DOTALL)
 _MODULE = re.compile(rf"{CYTHON_MODULE}(\w+)")
 _FUSED = re.compile(r"__pyx_fuse_[\d_]*?(?=[^\W\d])")
@@ -64,9 +75,10 @@ def cython_function(name: str, exists: Callable[[str], bool] = lambda name: Fals
     part = _PARTS[match["part"]]
     scopes: list[str] = []
     before, rest = "", match["rest"]
+    accessor = _ACCESSOR_OF.get(match["part"])
     while (scope := _scope(rest)) is not None:
         inner = rest[len(scope[0]) :]
-        if scopes and _is_number(before, rest, inner, part, exists):
+        if accessor is None and scopes and _is_number(before, rest, inner, part, exists):
             break
         scopes.append(scope[1])
         before, rest = before + scope[0], inner
@@ -75,7 +87,17 @@ def cython_function(name: str, exists: Callable[[str], bool] = lambda name: Fals
         return None
     if part is Part.GENERATOR:
         return _generator(before, int(numbered[1] or 0), scopes)
+    if accessor is not None:
+        return CythonName((*scopes, rest, accessor), part)
     return CythonName((*scopes, _FUSED.sub("", numbered[2])), part)
+
+
+def is_named(function: CythonName, path: tuple[str, ...]) -> bool:
+    """Whether a user means this function by ``path``, in which scopes may be left out. A property's name means all of
+    its functions.
+    """
+    of_property = function.path[:-1] if function.path[-1] in ACCESSORS else ()
+    return path in (function.path[-len(path) :], of_property[-len(path) :])
 
 
 def _generator(before: str, number: int, scopes: list[str]) -> CythonName:

@@ -95,6 +95,11 @@ def rules_of(
     return RoleRules(interpreters, hidden, glue_patterns, holder if holder not in interpreters else None)
 
 
+def is_c_api(function: str | None) -> bool:
+    """Whether a function is one of the interpreter's API, by its name."""
+    return function is not None and _C_API.match(function) is not None
+
+
 def is_evaluation_loop(frame: NativeFrame) -> bool:
     """Whether the frame is the interpreter's evaluation loop, which runs Python frames."""
     if frame.evaluates is not None:

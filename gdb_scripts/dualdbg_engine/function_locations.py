@@ -16,6 +16,7 @@ from . import control_flow
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 _MOST_OF_FUNCTION = 20_000
+_MOST_RUNS = 32  # of instructions of one line, at which a line of the source is looked for
 
 
 def function_body(address: int) -> dict[str, Any]:
@@ -192,12 +193,35 @@ def line_at_entry(
     """File and line of an address in a function that was not inlined.
 
     The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
-    the line of the function itself.
+    the line of the function itself. Behind a call, where code of the C++ library begins in the same way, it is the line
+    of the call.
     """
+    own = function.symtab.fullname()
+    if file is None or file == own:
+        return file, line
     block = outer_function(address)
-    at_entry = block is not None and entry_of(block) == address
-    if at_entry and function.line and file is not None and function.symtab.fullname() != file:
-        return function.symtab.fullname(), function.line
+    if block is not None and entry_of(block) == address:
+        return (own, function.line) if function.line else (file, line)
+    before = gdb.find_pc_line(address - 1) if file.startswith("/usr/") or "/include/c++/" in file else None
+    if before is not None and before.symtab is not None and before.symtab.fullname() == own and before.line:
+        return own, before.line
+    return file, line
+
+
+def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
+    """File and line of an address in the author's code of Cython: the next one of the source where that address has one
+    of Python's headers, without a call that is known.
+    """
+    block = inner_function(address)
+    if block is None or file is None or not file.endswith(".h"):
+        return file, line
+    position = gdb.find_pc_line(address)
+    for _ in range(_MOST_RUNS):
+        if position.last is None or position.last + 1 >= block.end:
+            break
+        position = gdb.find_pc_line(position.last + 1)
+        if position.symtab is not None and position.symtab.filename.endswith((".pyx", ".pxd", ".pxi")):
+            return position.symtab.fullname(), position.line or line
     return file, line
 
 

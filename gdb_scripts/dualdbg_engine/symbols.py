@@ -10,7 +10,7 @@ import gdb
 from dualdbg_shared.console_text import plain
 
 from .function_locations import entry_of, function_body, inner_function, outer_function
-from .inlined_calls import inlined_calls
+from .inlined_calls import inlined_calls, parts_of_line
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
@@ -31,7 +31,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     rows = []
     tables = {one.symtab.fullname(): one.symtab for one in positions or () if one.symtab is not None}
     if line and not any(one.line == line for one in positions or ()):
-        called = inlined_calls(list(tables.values()), line)
+        called = inlined_calls(list(tables.values()), line) or parts_of_line(list(tables.values()), line)
         if called:
             return called
     for position in positions or ():
@@ -102,12 +102,25 @@ def _is_same(first: str, second: str) -> bool:
         return False
 
 
-def load_library(path: str) -> None:
-    """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved."""
-    listed = plain(gdb.execute("info sharedlibrary", to_string=True))
-    names = [line[line.index("/") :] for line in listed.splitlines()[1:] if "/" in line]
+def load_library(path: str) -> bool:
+    """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved.
+
+    False where gdb did not find the file: the process loaded it by a name relative to another folder than gdb's.
+    """
     root = gdb.parameter("sysroot")
     path = path if root.startswith("target:") else root + path  # where gdb has found it
-    if path not in names:  # the dynamic linker names it by a link
-        path = next((name for name in names if _is_same(name, path)), path)
+    names = _library_names()
+    if path not in names:  # the dynamic linker names it by a link, or from the working directory
+        found = next((name for name in names if _is_same(name, path)), None)
+        if found is None:
+            return False
+        path = found
     gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)
+    return True
+
+
+def _library_names() -> list[str]:
+    """The libraries of the process by the names under which gdb has them."""
+    head, *rows = plain(gdb.execute("info sharedlibrary", to_string=True)).splitlines() or [""]
+    column = head.find("Shared Object Library")
+    return [row[column:] for row in rows if column > 0 and row[column:]]

@@ -43,6 +43,7 @@ COMMANDS = {
     "insert-watchpoint": ("watchpoints", "insert_watchpoint"),
     "internal-hits": ("breakpoints", "internal_hits"),
     "interrupt-by": ("interrupting", "interrupt_by"),
+    "is-in-front": ("threads", "is_in_front"),
     "last-breakpoint": ("breakpoints", "last_breakpoint"),
     "leave": ("leaving", "leave"),
     "let-go": ("leaving", "let_go"),

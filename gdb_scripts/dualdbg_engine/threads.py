@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import gdb
+from dualdbg_shared.binding_names import CYTHON_AUTHORS
 from dualdbg_shared.console_text import plain
 
 from . import function_locations
@@ -98,6 +99,15 @@ def select_frame(number: int, level: int) -> None:
     find_frame(number, level).select()
 
 
+def is_in_front(number: int) -> bool:
+    """Whether a thread stands in front of the entry of its function: in a part that is seldom run (``.cold``)."""
+    frame: gdb.Frame | None = select_innermost(number)
+    while frame is not None and frame.type() == gdb.INLINE_FRAME:
+        frame = frame.older()
+    function = frame.function() if frame is not None else None
+    return frame is not None and function is not None and frame.pc() < int(function.value().address)
+
+
 def frames(number: int, limit: int) -> list[dict[str, Any]]:
     """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
     selected = gdb.selected_thread()
@@ -121,8 +131,11 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     function = frame.function()
     file = table.fullname() if table is not None else None
     line = position.line if table is not None and position.line else None
-    if function is not None and frame.type() == gdb.NORMAL_FRAME and frame.newer() is None:
-        file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
+    if function is not None and frame.newer() is None:
+        if function.name.startswith(CYTHON_AUTHORS):
+            file, line = function_locations.line_of_cython(frame.pc(), file, line)
+        elif frame.type() == gdb.NORMAL_FRAME:
+            file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),

@@ -7,13 +7,12 @@ before it, or by a jump.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator, NamedTuple
 
 import gdb
 from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
 
-from . import control_flow, function_locations, symbols
+from . import control_flow, function_locations, inlined_calls, symbols
 from .control_flow import reached
 
 _MOST = 1 << 20  # bytes of a function that are looked at
@@ -26,24 +25,55 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
     ``function``, the C name of the author's function.
     """
     rows = []
-    for start, end, authors, marked in _functions_with(file, line):
+    for start, end, authors, marked, lines in _functions_with(file, line, not whole):
         if whole:
             rows += function_visits([(start, end, author) for author in authors])
             continue
 
-        body = _behind_prologue(start, start)
-
-        def wanted(
-            address: int, marked: dict[int, int] = marked, prologue: range = range(start, body)
-        ) -> bool:
-            if address in prologue:
-                return False  # compilers give it the line above, and a generator that goes on passes it too
-            sal = gdb.find_pc_line(address)
-            is_line = address in marked or (sal.pc in marked and sal.line == marked[sal.pc])
-            return is_line and _author(address) is not None
-
-        rows += [_row(_behind_prologue(address, start)) for address in _entered(start, end, wanted)]
+        # Compilers give the prologue the line above, and a generator that goes on passes it too.
+        prologue, line_of = range(start, _behind_prologue(start, start)), Lines()
+        code = control_flow.flows(start, min(end, start + _MOST))
+        begun = {
+            at for at in marked if _author(at) is not None
+        }  # rows of no instruction say where a line begins
+        inside = {
+            at: at not in prologue and (line_of(at) in lines or (at in begun and at != start)) for at in code
+        }
+        if not any(inside.values()):
+            inside = {at: at not in prologue and at in begun for at in code}
+        found = _entered(code, inside)
+        rows += [_row(_behind_prologue(address, start), line_of(address)) for address in found]
     return rows
+
+
+class Lines:
+    """The line of the author's at which an instruction is, as file and line; None in Cython's own code.
+
+    Of code of Cython's or Python's that was inlined it is the line that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._of_runs: dict[tuple[int, int], tuple[str, int] | None] = {}
+
+    def __call__(self, address: int) -> tuple[str, int] | None:
+        """The line of the instruction at an address."""
+        sal = gdb.find_pc_line(address)
+        block = gdb.block_for_pc(address)
+        run = sal.pc, block.start if block is not None else 0
+        if run not in self._of_runs:
+            self._of_runs[run] = self._of(address, sal)
+        return self._of_runs[run]
+
+    @staticmethod
+    def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
+        inner: gdb.Block | None = None
+        for block in function_locations.functions_around(address):
+            if block.function.name.startswith(CYTHON_AUTHORS):
+                if inner is not None:  # of an inlined function gdb has the place of the call
+                    return inner.function.symtab.fullname(), inner.function.line
+                return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
+            inner = block
+        return None
 
 
 def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any]]:
@@ -54,41 +84,89 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         # The only caller of those is the wrapper, which runs it once.
         first = not name.startswith(CYTHON_CDEF)
-        found = _entered(start, end, partial(_is_within, name=name), first)
+        code = control_flow.flows(start, min(end, start + _MOST))
+        found = _entered(code, {at: _is_within(at, name) for at in code}, first)
         rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
     return rows
 
 
-def _functions_with(file: str, line: int) -> list[tuple[int, int, set[str], dict[int, int]]]:
-    """Start and end of each function with code of the line, the author's functions there that have it, and where its
-    runs of instructions begin, with the line: where there is no code for it gdb takes a line below.
+class Found(NamedTuple):
+    """A function with code of a line: start and end, the author's functions there that have it, where its runs of
+    instructions begin, and the lines that are meant.
+    """
+
+    start: int
+    end: int
+    authors: set[str]
+    marked: set[int]
+    lines: set[tuple[str, int]]
+
+
+def _functions_with(file: str, line: int, exact: bool) -> list[Found]:
+    """The functions with code of the line. Where there is none gdb takes a line below.
+
+    ``exact``: of a line that has no code but in what was inlined, those with that.
     """
     try:
         _, positions = gdb.decode_line("%s:%d" % (symbols.quoted(file), line))
     except gdb.error:
         return []
     tables = {(one.symtab.fullname(), one.line): one.symtab for one in positions or () if one.symtab}
-    found: dict[tuple[int, int], tuple[set[str], dict[int, int]]] = {}
-    for (_, number), table in tables.items():
+    found: dict[tuple[int, int], tuple[set[str], set[int], set[tuple[str, int]]]] = {}
+    for (name, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
             block, author = function_locations.outer_function(entry.pc), _author(entry.pc)
             if block is not None and author is not None:
-                authors, marked = found.setdefault((block.start, block.end), (set(), {}))
+                authors, marked, lines = found.setdefault((block.start, block.end), (set(), set(), set()))
                 authors.add(author)
-                marked[entry.pc] = number
-    return [(start, end, authors, marked) for (start, end), (authors, marked) in sorted(found.items())]
+                marked.add(entry.pc)
+                lines.add((name, number))
+    if exact and not any((name, line) in lines for name, _ in tables for _, _, lines in found.values()):
+        own = {name: table for (name, _), table in tables.items()}
+        called = _functions_that_call(own, line)
+        if called:
+            return called
+    return [
+        Found(start, end, authors, marked, lines)
+        for (start, end), (authors, marked, lines) in sorted(found.items())
+    ]
+
+
+def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found]:
+    """The same for a line of which nothing is left but calls that were inlined."""
+    rows = []
+    for name, table in tables.items():
+        for outer in inlined_calls.functions_near(table, line):
+            line_of = Lines()
+            code = control_flow.flows(outer.start, min(outer.end, outer.start + _MOST))
+            on_line = [address for address in code if line_of(address) == (name, line)]
+            authors = {author for author in map(_author, on_line) if author is not None}
+            if authors:
+                rows.append(Found(outer.start, outer.end, authors, set(), {(name, line)}))
+    return rows
 
 
 def _behind_prologue(address: int, start: int) -> int:
     return function_locations.function_body(address)["address"] if address == start else address
 
 
-def _row(address: int) -> dict[str, Any]:
-    position = gdb.find_pc_line(address)
-    table = position.symtab
-    file = table.fullname() if table is not None else None
+def _row(address: int, at: tuple[str, int] | None = None) -> dict[str, Any]:
+    """A place; ``at`` is the line of the author's there, where that is known already.
+
+    ``hides``: code of Cython's or of Python's was inlined just there; ``is_inlined``: the author's function was.
+    """
+    file, line = at or Lines()(address) or (None, None)
+    names = list(_names(address))
     author = _author(address)
-    return {"address": address, "file": file, "line": position.line or None, "function": author}
+    depth = names.index(author) if author is not None else 0
+    return {
+        "address": address,
+        "file": file,
+        "line": line or None,
+        "function": author,
+        "hides": depth > 0,
+        "is_inlined": depth + 1 < len(names),
+    }
 
 
 def _names(address: int) -> Iterator[str]:
@@ -107,13 +185,12 @@ def _is_within(address: int, name: str) -> bool:
     return name in _names(address)
 
 
-def _entered(start: int, end: int, wanted: Callable[[int], bool], first: bool = False) -> list[int]:
-    """The wanted instructions to which control comes from others: as few as stop once for each time that it does.
+def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first: bool = False) -> list[int]:
+    """The instructions ``inside`` to which control comes from others: as few as stop once for each time that it does.
 
     ``first``: only those that it may come to before all others.
     """
-    flows = control_flow.flows(start, min(end, start + _MOST))
-    inside = {address: wanted(address) for address in flows}
+    start = next(iter(flows))
     following = _following(flows)
     visits = [start] if inside.get(start) else []
     if first:

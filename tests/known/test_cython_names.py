@@ -31,6 +31,8 @@ TABLE = frozenset(
         ("__pyx_pw_5fastc_12outer", "fastc.outer", Part.WRAPPER),
         ("__pyx_pf_5fastc_5outer_inner", "fastc.outer.inner", Part.BODY),
         ("__pyx_pf_5fastc_7Counter_5value___get__", "fastc.Counter.value.__get__", Part.BODY),
+        ("__pyx_getprop_5fastc_7Counter_value", "fastc.Counter.value.__get__", Part.WRAPPER),
+        ("__pyx_setprop_5fastc_7Counter_value", "fastc.Counter.value.__set__", Part.WRAPPER),
         ("__pyx_pf_3pkg_5fastc_4__pyx_fuse_0poly", "pkg.fastc.poly", Part.BODY),
         ("__pyx_pymod_exec_fastc", "fastc.<module>", Part.BODY),
     ],

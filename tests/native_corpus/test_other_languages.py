@@ -101,20 +101,33 @@ def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
 COUNTED = [("capi", "corpus.cpp"), ("rust", "corpus.rs"), ("cython", "corpus_cython.pyx")]
 
 
+# Lines that are come to more often than a breakpoint stops, as the compiler tells of them: of a recursion that became a
+# loop, of a loop that was unrolled, of what was optimised while linking and has no row of its own any more.
+MERGED = {
+    ("capi", "O2"): {"corpus::factorial"},
+    ("capi", "O3-lto"): {"corpus::factorial", "corpus::walk"},
+    ("rust", "O2"): {"corpus::clamp_sum"},
+    ("rust", "O3-lto"): {"corpus_plain_c", "corpus::clamp_sum", "corpus::walk", "corpus::walk_two"},
+    ("cython", "O3-lto"): {"corpus_cython.twice", "corpus_cython.no_gil"},
+}
+
+
+@pytest.mark.parametrize("variant", ["O0", "O2", pytest.param("O3-lto", marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(("layer", "file"), COUNTED)
 def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
-    layer: str, file: str, tmp_path: Path, request: pytest.FixtureRequest
+    layer: str, file: str, variant: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     require(layer, request)
     lines = dict(counters_of(layer, file))
-    seen = in_dualdbg(built(layer, "O0"), PROGRAM.format(module=MODULES[layer]), tmp_path, list(lines), [])
+    seen = in_dualdbg(built(layer, variant), PROGRAM.format(module=MODULES[layer]), tmp_path, list(lines), [])
     calls = json.loads((tmp_path / "counts.json").read_text())
     wrong = [
         f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
         for spec, name in lines.items()
         if calls[name] != seen.hits[spec]
+        and not (name in MERGED.get((layer, variant), ()) and seen.hits[spec] < calls[name])
     ]
-    print(f"{layer}: {len(lines)} lines with a counter, {len(wrong)} wrong")
+    print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong")
     assert len(lines) >= 14 and not wrong, "\n".join(wrong)
 
 

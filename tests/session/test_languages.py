@@ -243,6 +243,7 @@ def test_lines_of_optimised_cython_are_hit_and_not_at_import(tmp_path: Path, lan
             ("sample_fast.outer.inner", 10),
             ("sample_fast.numbers", 9),
             ("sample_fast.twice", 7),
+            ("Counter.value", 13),
         ],
         3,
     ),

@@ -176,3 +176,13 @@ def test_a_library_with_addresses_of_its_own(folder: Path) -> None:
     subprocess.run([*command, folder / "a/libwork.so", folder / "source.cpp"], check=True)
     one = BOTH.replace('("a", "b")', '("a",)')
     assert run(folder, one, "twice", "source.cpp:3")[0] == ["twice:2", "twice:3"]
+
+
+@pytest.mark.parametrize("inside", [".", "a"])
+def test_a_library_that_is_loaded_by_a_relative_name(folder: Path, inside: str) -> None:
+    """Its name counts from where the program is, which may be another folder than gdb's."""
+    text = (
+        f"os.chdir({inside!r})\nctypes.CDLL('./{'libwork' if inside == 'a' else 'a/libwork'}.so').enter(1)\n"
+    )
+    seen, _ = run(folder, text, "source.cpp:2", "twice")
+    assert seen == ["twice:2"]

@@ -12,6 +12,8 @@ from tests import support
 from tests.session.driver import Driver, name, run_session
 
 SOURCE = """\
+#include <stdexcept>
+#include <string>
 #include <unistd.h>
 volatile int seen;
 #define INLINE static inline __attribute__((always_inline))
@@ -45,6 +47,22 @@ extern "C" __attribute__((noinline)) int around(int x) {
     seen = y;
     return seen + y;
 }
+extern "C" __attribute__((noinline)) int seldom(int x) {
+    if (x > 3) {
+        seen = x;
+        throw std::runtime_error("x is " + std::to_string(x));
+    }
+    return x;
+}
+extern "C" __attribute__((noinline)) int tries(int x) {
+    try {
+        x = seldom(x);
+    } catch (const std::exception& error) {
+        x = -x;
+    }
+    seen = x;
+    return x;
+}
 """
 
 
@@ -55,9 +73,15 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, library, script = folder / "inlined.cpp", folder / "libinlined.so", folder / "program.py"
     source.write_text(SOURCE)
     subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\n"
+    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\nlibrary.tries(4)\n"
     script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
     return script
+
+
+def at(text: str) -> str:
+    """The first line with this text, as a breakpoint."""
+    lines = SOURCE.splitlines()
+    return f"inlined.cpp:{next(number for number, line in enumerate(lines, 1) if text in line)}"
 
 
 def test_finish_ends_in_the_function_around(script: Path) -> None:
@@ -67,7 +91,7 @@ def test_finish_ends_in_the_function_around(script: Path) -> None:
         assert found == ["inner", "outer", "calls", "program.py:3"]
         await driver.finish_run()
 
-    run_session(work, script, "inlined.cpp:5")
+    run_session(work, script, at("seen = x;"))
 
 
 def test_another_stop_on_the_way_is_shown(script: Path) -> None:
@@ -78,7 +102,7 @@ def test_another_stop_on_the_way_is_shown(script: Path) -> None:
         assert name((await driver.step("finish")).frame) == "outer"
         await driver.finish_run()
 
-    run_session(work, script, "inlined.cpp:9", "inlined.cpp:5")
+    run_session(work, script, at("INLINE int inner("), at("seen = x;"))
 
 
 @pytest.mark.parametrize("kind", ["next", "step"])
@@ -97,3 +121,18 @@ def test_a_jump_to_another_library_ends_in_the_caller(script: Path, kind: str) -
         await driver.exit()
 
     run_session(work, script, "jumps")
+
+
+@pytest.mark.parametrize("kind", ["next", "step", "until"])
+def test_steps_where_a_library_is_inlined_into_a_part_that_is_seldom_run(script: Path, kind: str) -> None:
+    """They end on lines of the user's, and at the handler; gdb's own until aborts gdb there."""
+
+    async def work(driver: Driver) -> None:
+        assert name((await driver.stop()).frame) == "seldom"
+        found = []
+        while not found or found[-1] == "seldom":
+            found.append(name((await driver.step(kind)).frame))
+        assert found == ["seldom"] * (len(found) - 1) + ["tries"] and len(found) < 6
+        await driver.finish_run()
+
+    run_session(work, script, at("if (x > 3)"))

@@ -516,6 +516,10 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(hit(BACK), STEP_IN, stack=IN_C),
         THE_REST,
     ),
+    "back in what was inlined into the line": (
+        arrival(hit(BACK), STEP_IN, stack=stack(INCREF, CALLER)),
+        THE_REST,
+    ),
     "back where the next line begins": (
         arrival(hit(BACK), STEP_IN, stack=stack(replace(LINE, line=4), CALLER)),
         ENDS,
@@ -527,9 +531,25 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(STEPPED, STEP_IN, stack=stack(DEEP_GLUE, CALLER), momentary=Momentary()),
         Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),
     ),
+    "next on a line of the C++ library in the function itself": (
+        arrival(STEPPED, BELOW, stack=stack(replace(LINE, file=VECTOR.file), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "next on the same line again, behind what was inlined into it": (
+        arrival(STEPPED, BELOW, stack=IN_C),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "step on the same line of a deeper call": (
+        arrival(STEPPED, STEP_IN, stack=stack(LINE, LINE, CALLER)),
+        ENDS,
+    ),
     "step in the C++ library": (
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
         Outcome(False, StopPoints(detour=CALLER)),
+    ),
+    "step in Python.h, inlined, on a line of the source": (
+        arrival(STEPPED, STEP_IN, stack=stack(replace(INCREF, file="/x.c"), CALLER), momentary=Momentary()),
+        THE_REST,
     ),
     "step in Python.h, inlined": (
         arrival(STEPPED, STEP_IN, stack=stack(INCREF, CALLER), momentary=Momentary()),

@@ -213,6 +213,18 @@ def test_tensors() -> None:
     assert shown == "tensor([0, 1, 2])"
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_tensor_that_refuses_a_fact_has_the_others() -> None:
+    torch = pytest.importorskip("torch")
+    nested = torch._nested_tensor_from_tensor_list([torch.ones(2), torch.ones(3)])
+    kind = VALUES.Reader(ARRAYS).kind(nested)
+    assert ARRAYS.tensor_facts(kind, nested) == (None, None)
+    names = [name for name, _, _ in ARRAYS.facts(kind, nested)]
+    assert "dtype" in names and "shape" not in names
+    assert text(nested).startswith("nested_tensor([")
+
+
 def test_a_derived_tensor_is_not_asked() -> None:
     class Tensor:
         def __repr__(self) -> str:

@@ -6,8 +6,11 @@ errors at a function's end. All of that has lines of the source too, and none of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import PurePath
+
 from ...backends.native import Visit
-from ...known.cython_names import ACCESSORS, CythonName
+from ...known.cython_names import ACCESSORS, CythonName, Part
 from ...known.cython_source import MODULE, Function, function_at
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module
@@ -20,6 +23,23 @@ from ..engines import NativeEngine
 ENDINGS = ("pyx", "pxd", "pxi")
 
 
+@dataclass(frozen=True)
+class CythonPlace:
+    """A place of a breakpoint. ``hides``: code that is not the author's was inlined just there; ``shown`` is the C name
+    of the function that is to be shown, where it was inlined itself.
+    """
+
+    location: Location
+    hides: bool
+    shown: str | None
+
+    @property
+    def address(self) -> int:
+        """Where the breakpoint goes."""
+        assert self.location.address is not None
+        return self.location.address
+
+
 class CythonLocations:
     """Finds them in modules whose debug info gdb has read."""
 
@@ -27,25 +47,41 @@ class CythonLocations:
         self._native = native
         self._image = image
 
-    async def of_line(self, file: str, line: int) -> list[Location]:
+    async def of_line(self, file: str, line: int) -> list[CythonPlace]:
         """The places of ``file:line``: where control comes to the author's code of the line.
 
         On the first line of a function that is where its body begins.
         """
         visits = await self._native.line_visits(file, line, False)
-        source = functions_in(visits[0].file) if visits else None
+        there = [one for one in visits if PurePath(one.file or "").name == PurePath(file).name]
+        source = functions_in(there[0].file) if there else None
         if source is None:
             own = [one for one in visits if not _is_of(self._name(one), None)]
-            return [self._location(visit) for visit in own or visits]
-        code = max(line, visits[0].line or line)  # gdb goes on to a line with code
+            return [self._place(visit) for visit in own or visits]
+        code = max(line, there[0].line or line)  # gdb goes on to a line with code
         owner = function_at(source, code)
         begins = function_at(source, line)
         if begins is not None and begins.first == line:
             owner = begins
             visits = await self._native.line_visits(file, line, True)
-        return [self._location(visit) for visit in visits if _is_of(self._name(visit), owner)]
+        own = [visit for visit in visits if _is_of(self._name(visit), owner)]
+        own = [visit for visit in own if self._is_generator(visit)] or own  # its lines are nowhere else
+        if begins is None or begins.first != line:  # else it is also the line that makes the function
+            own += [visit for visit in visits if self._is_inlined(visit, line, owner)]
+        return [self._place(visit) for visit in own]
 
-    async def of_symbol(self, module: Module, symbol: Symbol) -> list[Location]:
+    def _is_generator(self, visit: Visit) -> bool:
+        name = self._name(visit)
+        return name is not None and name.part is Part.GENERATOR
+
+    def _is_inlined(self, visit: Visit, line: int, owner: Function | None) -> bool:
+        """Whether code of just this line is in another function of the author's, of which debug info says no more."""
+        name = self._name(visit)
+        if name is None or owner is None or visit.line != line:
+            return False
+        return name.path[-1] != MODULE and not _is_of(name, owner)
+
+    async def of_symbol(self, module: Module, symbol: Symbol) -> list[CythonPlace]:
         """Where the body begins that was inlined into the wrapper of this name. Empty for any other function."""
         name = parse(symbol.name).short
         body = body_of_wrapper(name)
@@ -53,17 +89,19 @@ class CythonLocations:
             return []
         start = symbol.address + module.bias
         visits = await self._native.function_visits([(start, start + symbol.size, body)])
-        return [self._location(visit) for visit in visits]
+        return [self._place(visit) for visit in visits]
 
     def _name(self, visit: Visit) -> CythonName | None:
         module = self._image.module_at(visit.address)
         library = module.library if module is not None else None
         return library.cython_name(visit.function) if library is not None and visit.function else None
 
-    def _location(self, visit: Visit) -> Location:
+    def _place(self, visit: Visit) -> CythonPlace:
         name = self._name(visit)
         library = self._image.describe(visit.address)[1]
-        return Location(name.text if name else visit.function, library, visit.address, visit.file, visit.line)
+        function = name.text if name else visit.function
+        location = Location(function, library, visit.address, visit.file, visit.line)
+        return CythonPlace(location, visit.hides, visit.function if visit.is_inlined else None)
 
 
 def _is_of(name: CythonName | None, owner: Function | None) -> bool:

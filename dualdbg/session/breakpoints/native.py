@@ -298,8 +298,8 @@ class NativeBreakpoints:
         if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
             inlined = await self._cython.of_symbol(place.module, place.symbol)
-            for location in inlined:
-                await self.points.insert(wanted, location.address or 0, location)
+            for one in inlined:
+                await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
             if inlined:
                 return
         if place.symbol.kind == "ifunc":
@@ -371,6 +371,17 @@ class NativeBreakpoints:
             wanted, address, int(size), Access(access), Location(library=library, address=address)
         )
 
+    async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
+        found = await self._cython.of_line(file, line)
+        for one in found:
+            await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
+        if found:
+            wanted.message = None
+        elif not wanted.locations and await self._native.line_locations(file, line):
+            wanted.message = (
+                f"{file}:{line} has no code of its own: what it does has become part of other lines"
+            )
+
     async def _bind_watch(self, wanted: Wanted, modules: list[Module], frame: GdbFrame | None) -> None:
         """A value of the frame; without one, a global variable: it may come with a library."""
         if wanted.locations:
@@ -397,8 +408,7 @@ class NativeBreakpoints:
     async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
         await self._prepare(modules)
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
-            for location in await self._cython.of_line(wanted.spec.subject, wanted.spec.line):
-                await self.points.insert(wanted, location.address or 0, location)
+            await self._bind_cython_line(wanted, wanted.spec.subject, wanted.spec.line)
             return
         places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
         if places:

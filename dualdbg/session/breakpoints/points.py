@@ -26,6 +26,7 @@ class _Point:
     prints: bool = False  # gdb prints its text by itself, and does not stop
     ignores: bool = False  # gdb passes over the first hits by itself, and counts them
     at_function: bool = False  # see Points.insert
+    shown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -130,15 +131,26 @@ class Points:
         return counted
 
     async def insert(
-        self, wanted: Wanted, address: int, location: Location, at_function: bool = False
+        self,
+        wanted: Wanted,
+        address: int,
+        location: Location,
+        at_function: bool = False,
+        shown: str | None = None,
     ) -> None:
-        """Set a breakpoint. ``at_function``: its frame is that of the function, not of what was inlined there."""
-        async with wanted.lock:
-            await self._insert(wanted, address, location, at_function)
+        """Set a breakpoint.
 
-    async def _insert(self, wanted: Wanted, address: int, location: Location, at_function: bool) -> None:
+        ``at_function``: its frame is that of the function, not of what was inlined there; ``shown`` is gdb's name of
+        that function where it was inlined itself and is not named so in ``location``.
+        """
+        async with wanted.lock:
+            await self._insert(wanted, address, location, at_function, shown)
+
+    async def _insert(
+        self, wanted: Wanted, address: int, location: Location, at_function: bool, shown: str | None
+    ) -> None:
         spec = wanted.spec
-        inlined = location.function if location.inlined_in is not None else None
+        inlined = location.function if location.inlined_in is not None else shown
         kind = _Kind(at_function, inlined, self._may_be_our_call(location))
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
@@ -158,7 +170,7 @@ class Points:
             if other is not None:
                 await self._native.delete_breakpoint(point.number)
                 point = other
-            point.at_function = at_function
+            point.at_function, point.shown = at_function, shown
             self._points[key] = point
         point.owners.add(wanted.id)
         wanted.locations[key] = location
@@ -216,7 +228,7 @@ class Points:
                     await self._set_condition(wanted, point.number, wanted.spec.condition)
                 wanted.locations[key] = location
                 continue
-            await self._insert(wanted, location.address, location, point.at_function)
+            await self._insert(wanted, location.address, location, point.at_function, point.shown)
             await self.release(key, wanted.id)
 
     async def release(self, key: str, owner: int) -> None:

@@ -532,6 +532,8 @@ class BreakpointTable:
                 if row.spec.log is not None:
                     continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
+            elif row.message is not None:
+                hint = row.message
             else:
                 names = self._names_near(row.spec)
                 hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)

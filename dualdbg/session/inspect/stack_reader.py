@@ -113,7 +113,8 @@ class StackReader:
         elif load is Load.WHOLE:
             await self._keep_index(module.library.size >= _INDEXED)
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
-                await self._native.load_library(module.path)
+                if not await self._native.load_library(module.path):
+                    await self._native.add_symbols(Path(module.library.path), module.bias)
         elif load is Load.UNWIND:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
                 path = await in_thread(unwind_file, module.library)

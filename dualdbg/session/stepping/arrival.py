@@ -18,12 +18,14 @@ from ..stops.facts import UNREAD, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
     calls_operators,
+    direct_caller,
     handler_frame,
     innermost_native,
     is_between,
     is_foreign,
     is_header,
     is_inlined_in_users,
+    is_of_system,
     native_caller,
     same_line,
     user_below,
@@ -215,6 +217,8 @@ def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top = arrival.top
+    if top is not None and top.inlined and is_between(top) and user_below(arrival.stack) is not None:
+        return THE_REST  # in a library's code that was inlined into the line
     return ENDS if top is None or top.line != line else THE_REST
 
 
@@ -255,12 +259,27 @@ def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
     return top.role is Role.GLUE and (top.file or "").endswith((".pyx", ".pxd", ".pxi"))
 
 
+def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
+    """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's: of code
+    that was inlined into the line, and of which debug info says no more.
+    """
+    assert not isinstance(arrival.stack, Unread)
+    left, caller = step.top, direct_caller(arrival.stack)
+    if left is None or left.line is None or caller is None or caller.sp != step.end:
+        return False
+    if (top.function, top.inlined) != (left.function, left.inlined):
+        return False
+    return (top.file, top.line) == (left.file, left.line) or (is_of_system(top) and not is_of_system(left))
+
+
 def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     """gdb ended a source step. In a binding layer the step goes on to where the user's code is."""
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
     if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
+        return Outcome(False, again=NATIVE_MOVES[step.kind])
+    if top is not None and step.kind in NATIVE_MOVES and _is_within_line(arrival, top, step):
         return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is None or _is_there(top, step, momentary):
         return ENDS

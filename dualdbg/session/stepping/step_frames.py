@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_runtime, is_system
-from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_evaluation_loop
+from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_c_api, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
@@ -32,6 +32,12 @@ def is_header(frame: NativeFrame) -> bool:
     if frame.file is None or frame.role is Role.GLUE:
         return False
     return frame.file.startswith("/usr/") or "/include/" in frame.file
+
+
+def is_of_system(frame: NativeFrame) -> bool:
+    """Whether the line is one of the C++ library's or of another one that is installed."""
+    file = frame.file or ""
+    return file.startswith("/usr/") or "/include/c++/" in file
 
 
 def is_inlined_in_users(stack: Stack) -> bool:
@@ -85,6 +91,8 @@ def is_between(frame: NativeFrame) -> bool:
         return True
     library = frame.library or ""
     named = (frame.function or "").startswith(RUNTIME_NAMESPACES)
+    if frame.inlined and is_c_api(frame.function):  # of Python.h, with a line of the source that calls it
+        return True
     return named or is_system(library) or is_runtime(library)
 
 

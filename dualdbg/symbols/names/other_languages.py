@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
-from ...known.cython_names import CythonName, Part, cython_function
+from ...known.cython_names import CythonName, Part, cython_function, is_named
 from ...shared.binding_names import CYTHON_GENERATOR, CYTHON_WRAPPER
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
@@ -141,7 +141,7 @@ def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]
     found: dict[tuple[str, ...], list[tuple[Part, int, str]]] = {}
     wanted = [*_cython_functions(table, path[-1].encode()), *_generators(table)]
     for offset, text, function in wanted:
-        if function.path[-len(path) :] == path:
+        if is_named(function, path):
             found.setdefault(function.path, []).append((function.part, offset, text))
     return {offset: text for parts in found.values() for _, offset, text in [min(parts)]}
 

@@ -42,8 +42,8 @@ class Symbol:
 
     @cached_property
     def short_name(self) -> str:
-        """The qualified name without parameters and template arguments: ``at::native::randn``."""
-        return self.spoken or cxx_names.parse(self.name).short
+        """The qualified name without parameters, template arguments and a compiler's suffix: ``at::native::randn``."""
+        return self.spoken or cxx_names.parse(self.name).short.removesuffix(self.clone or "")
 
     @property
     def end(self) -> int:

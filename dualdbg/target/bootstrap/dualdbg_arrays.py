@@ -11,7 +11,7 @@ import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Tuple
+    from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 NAMESPACE: Any = type.__dict__["__dict__"].__get__
 _MODULE_MEMBERS: Any = types.ModuleType.__dict__
@@ -140,7 +140,15 @@ def facts(kind: Any, value: Any) -> List[Tuple[str, Any, str]]:
     if guard is None or not is_tensor(kind):
         return []
     with guard():
-        return [(name, getattr(value, name), ".%s" % name) for name in _FACTS["tensor"]]
+        return list(_what_it_has(value, _FACTS["tensor"]))
+
+
+def _what_it_has(value: Any, names: Tuple[str, ...]) -> Iterator[Tuple[str, Any, str]]:
+    for name in names:
+        try:
+            yield name, getattr(value, name), ".%s" % name
+        except Exception:
+            continue
 
 
 def _extremes(value: Any) -> List[Tuple[str, Any, str]]:
@@ -173,7 +181,10 @@ def tensor_facts(kind: Any, value: Any) -> Tuple[Optional[Dict[str, Any]], Optio
     if guard is None:
         return None, None
     with guard():
-        facts = {"dtype": str(value.dtype).replace("torch.", ""), "sizes": list(value.shape)}
+        try:
+            facts = {"dtype": str(value.dtype).replace("torch.", ""), "sizes": list(value.shape)}
+        except Exception:  # nested
+            return None, None
         try:
             return facts, (value.data_ptr() if value.is_cpu else 0) or None
         except Exception:  # sparse, fake: no data of its own
