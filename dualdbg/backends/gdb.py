@@ -31,7 +31,7 @@ from .events import (
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
-from .gdb_settings import check_command, in_gdbs_words, refusal, source_map_commands
+from .gdb_settings import check_command, in_gdbs_words, refusal, refused_by_mi, source_map_commands
 from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -139,7 +139,7 @@ class GdbEngine(GdbHelpers):
             await self._process.console(text)
         for command in commands:
             try:
-                await self._process.console(in_gdbs_words(command.text))
+                await self._run(command.text)
             except CommandError as error:
                 if not command.may_fail:
                     raise refusal(command, error.message) from error
@@ -150,7 +150,14 @@ class GdbEngine(GdbHelpers):
         Raises CommandError too for one of MI that would move the target unseen.
         """
         check_command(text)
-        return await self._process.console(in_gdbs_words(text))
+        return await self._run(text)
+
+    async def _run(self, text: str) -> str:
+        printed = await self._process.console(in_gdbs_words(text))
+        why = refused_by_mi(text, printed)
+        if why is not None:
+            raise CommandError(f"gdb: {why}")
+        return printed
 
     async def select(self, gdb_thread: int, level: int | None) -> None:
         """Select the thread, and the frame if given, for the user's commands."""

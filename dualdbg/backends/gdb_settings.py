@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import CommandError
 from ..model import GdbCommand
+from ..protocol import mi
 
 _SET = "-gdb-set "
 # What lets the target run, ends it, or takes away what others have set (gdb, "GDB/MI Program Execution").
@@ -28,6 +29,19 @@ def in_gdbs_words(command: str) -> str:
     if command.startswith(_SET):
         return "set " + command.removeprefix(_SET)
     return f"interpreter-exec mi {_quoted(command)}" if command.startswith("-") else command
+
+
+def refused_by_mi(command: str, printed: str) -> str | None:
+    """gdb's words where it refused a command of MI; None where it did not.
+
+    ``interpreter-exec`` succeeds in any case: what MI answers is among the lines that it ``printed``.
+    """
+    answers = [line for line in printed.splitlines() if command.startswith("-") and line.startswith("^error")]
+    for line in answers:
+        record = mi.parse_line(line)
+        if isinstance(record, mi.Result):
+            return record.payload.text("msg") or "it failed"
+    return None
 
 
 def check_command(text: str) -> None:

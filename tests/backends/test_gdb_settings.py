@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dualdbg.backends.gdb_settings import in_gdbs_words, source_map_commands
+from dualdbg.backends.gdb_settings import in_gdbs_words, refused_by_mi, source_map_commands
 
 
 def test_settings_in_gdbs_words() -> None:
@@ -18,3 +18,10 @@ def test_settings_in_gdbs_words() -> None:
         'interpreter-exec mi "-x \\"y\\""',
         "print 1 - 2",
     ]
+
+
+def test_what_mi_refuses() -> None:
+    refused = 'first\n^error,msg="Undefined MI command: \\"x",code="undefined-command"\n'
+    assert refused_by_mi("-x", refused) == 'Undefined MI command: "x'
+    assert refused_by_mi("-x", "^done\n") is None
+    assert refused_by_mi("echo", refused) is None  # what a program prints is no answer of gdb's

@@ -400,7 +400,7 @@ def _validator(schema: Message, name: str) -> Any:
 
 
 # Requests of debugpy's that the protocol does not have, and nothing announces.
-BEYOND_DAP = {"debugpySystemInfo", "setPydevdSourceMap"}
+BEYOND_DAP = {"debugpySystemInfo", "setDebuggerProperty", "setPydevdSourceMap"}
 
 
 def check(message: Message) -> None:

@@ -128,6 +128,40 @@ def test_a_worker_has_a_session_of_its_own(
     client.event("terminated")
 
 
+FORKED = """\
+import os, threading
+# As it is in a forked child for a moment: threading knows the main thread by its number in the parent.
+threading.main_thread()._set_native_id = lambda: None
+child = os.fork()
+if not child:
+    while not os.path.exists({mark!r}):
+        pass
+    here = 1
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_threads_of_a_child_that_has_just_begun_are_its_own(
+    client: Client, program: Write, tmp_path: Path
+) -> None:
+    """VS Code asks for them at once; the child's stop names the child's thread, not that of its parent."""
+    mark = tmp_path / "mark"
+    path = program(FORKED.format(mark=str(mark)))
+    asked = follow(client)
+    client.start({"program": str(path)})
+    child, configuration = session_of(client, asked)
+    child.start(configuration, lines={path: [8]}, command="attach")
+    pid = process_id(child)
+    assert [row["id"] for row in child.request("threads")["threads"]] == [pid]
+    mark.touch()
+    assert child.stopped(reason="breakpoint")["threadId"] == pid
+    assert child.stack(pid)[0]["line"] == 8
+    child.go("continue", pid)
+    child.event("terminated")
+    client.event("terminated")
+
+
 def test_a_child_that_is_no_python(client: Client, tmp_path: Path) -> None:
     source, program = tmp_path / "tool.cpp", tmp_path / "tool"
     source.write_text(

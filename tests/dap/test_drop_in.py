@@ -477,6 +477,64 @@ def test_what_runs_there_is_told(client: Client, program: Write) -> None:
     assert told["python"]["version"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}.")
 
 
+TWO_THREADS = """\
+import threading
+begun, end = threading.Event(), threading.Event()
+def wait():
+    begun.set()
+    end.wait()
+waits = threading.Thread(target=wait, name="waits")
+waits.start()
+begun.wait()
+x = 1
+y = 2
+end.set()
+"""
+
+
+def test_a_stop_is_told_thread_by_thread(client: Client, program: Write) -> None:
+    """As Visual Studio may ask for it: every thread has its own event, and the one that stopped comes first."""
+    path = program(TWO_THREADS)
+    client.initialize()
+    client.initialized(client.send("launch", {"program": str(path)}))
+    client.set_lines(path, [9])
+    told = {"multiThreadsSingleNotification": False, "JustMyCodeStepping": 1}
+    client.request("setDebuggerProperty", told)
+    client.request("configurationDone")
+    first = client.stopped(reason="breakpoint", allThreadsStopped=False)
+    assert len(first["hitBreakpointIds"]) == 1
+    names = {row["id"]: row["name"] for row in client.request("threads")["threads"]}
+    assert names[first["threadId"]] == "MainThread" and "waits" in names.values()
+    client.go("next", first["threadId"])
+    assert client.stopped(reason="step", allThreadsStopped=False)["threadId"] == first["threadId"]
+    other = client.stopped(reason="pause", allThreadsStopped=False, preserveFocusHint=True)
+    assert names[other["threadId"]] == "waits"
+    assert "wait" in {frame["name"] for frame in client.stack(other["threadId"])}
+    client.request("setDebuggerProperty", {"multiThreadsSingleNotification": True})
+    client.go("next", first["threadId"])
+    client.stopped(reason="step", allThreadsStopped=True)
+    client.go("continue", first["threadId"])
+    assert finish(client) == 0
+
+
+def test_files_that_a_client_has_not_traced(client: Client, program: Write) -> None:
+    """A breakpoint in one of them does not stop."""
+    other = program("def back(call):\n    call()\n", "untraced.py")
+    path = program("import untraced\ndef call():\n    return 1\nuntraced.back(call)\n")
+    client.initialize()
+    client.initialized(client.send("launch", {"program": str(path), "justMyCode": False}))
+    client.set_lines(path, [3])
+    client.set_lines(other, [2])
+    client.request(
+        "setDebuggerProperty", {"dontTraceStartPatterns": [], "dontTraceEndPatterns": ["untraced.py"]}
+    )
+    client.request("configurationDone")
+    thread = client.stopped(reason="breakpoint")["threadId"]
+    assert client.stack(thread)[0]["source"]["name"] == "program.py"
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
 @pytest.mark.parametrize(
     "asked", [{"exceptions": ["uncaught"]}, {"functions": ["raise:ValueError"]}], ids=str
 )

@@ -176,11 +176,20 @@ def test_attaching_as_cppdbg_does(client: Client, source: Path) -> None:
             process.kill()
 
 
-def test_a_command_that_fails_says_which(client: Client, configuration: Message) -> None:
-    commands = [{"text": "no-such-command", "description": "my printers"}]
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("no-such-command", "Undefined command"),
+        ("-no-such-command", "Undefined MI command"),
+        ("-gdb-set print no-such", "Undefined set print command"),
+    ],
+)
+def test_a_command_that_fails_says_which(client: Client, configuration: Message, text: str, why: str) -> None:
+    commands = [{"text": text, "description": "my printers"}]
     client.initialize()
-    why = client.refused("launch", {**configuration, "setupCommands": commands})
-    assert "setupCommands: 'no-such-command' (my printers) failed" in why and "ignoreFailures" in why
+    told = client.refused("launch", {**configuration, "setupCommands": commands})
+    assert f"setupCommands: '{text}' (my printers) failed" in told and "ignoreFailures" in told
+    assert why in told
 
 
 @pytest.mark.parametrize(

@@ -232,3 +232,29 @@ def test_a_derived_tensor_is_not_asked() -> None:
 
     shown = VALUES.Reader(ARRAYS)
     assert "object at 0x" in shown.text(Tensor()) and shown.own_repr(Tensor())
+
+
+MESSAGES = [
+    *(
+        ValueError(),
+        ValueError("x"),
+        KeyError("x"),
+        OSError(2, "no", "file"),
+        SyntaxError("x", ("f", 1, 2, "x")),
+    ),
+    *(UnicodeDecodeError("utf-8", b"ab", 0, 1, "bad"), ImportError("x", name="n"), StopIteration(3)),
+]
+
+
+@pytest.mark.parametrize("error", MESSAGES, ids=repr)
+def test_the_text_of_an_exception(error: BaseException) -> None:
+    assert VALUES.Reader(ARRAYS).message(error) == str(error)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="CPython 3.11 and later have groups of exceptions")
+def test_the_text_of_a_group_of_exceptions() -> None:
+    """It says how many there are, and runs no code of theirs."""
+    one = ExceptionGroup("some", [Failed("so"), ValueError(Loud())])  # noqa: F821
+    assert VALUES.Reader(ARRAYS).message(one) == "some (2 sub-exceptions)"
+    loud = type("Mine", (ExceptionGroup,), {"__str__": lambda self: "its own"})("some", [one])  # noqa: F821
+    assert "its own" not in VALUES.Reader(ARRAYS).message(loud)

@@ -98,6 +98,22 @@ def stopped(stop: Stop, hit: list[Breakpoint], ids: list[int]) -> dap.StoppedEve
     return body
 
 
+def stopped_one_by_one(body: dap.StoppedEventBody, tids: list[int]) -> list[dap.StoppedEventBody]:
+    """The same stop as an event for each thread: the one that it is about first, then the others of ``tids``."""
+    others: list[dap.StoppedEventBody] = [
+        {
+            "reason": "pause",
+            "description": _DESCRIPTIONS["pause"],
+            "threadId": tid,
+            "allThreadsStopped": False,
+            "preserveFocusHint": True,
+        }
+        for tid in tids
+        if tid != body.get("threadId")
+    ]
+    return [{**body, "allThreadsStopped": False}, *others]
+
+
 def thread(one: Thread) -> dap.Thread:
     """A thread, by its name in Python, or else in the system."""
     return {"id": one.tid, "name": one.python_name or one.name}

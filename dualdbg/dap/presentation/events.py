@@ -70,6 +70,7 @@ class Pump:
         self.drain_output: Callable[[], None] = lambda: None
         self.implied: set[int] = set()  # epochs of resumes that the answer of a request already tells of
         self.first_stop_is_ours = False  # attaching stopped the target, and it is to run on at once
+        self.thread_by_thread = False  # a stop is told by an event for each thread that the client knows
         self.quiet = asyncio.Lock()  # held while a request that resumes is answered: its answer comes first
 
     def follow(self, session: Session, events: asyncio.Queue[Event] | None = None) -> None:
@@ -129,9 +130,12 @@ class Pump:
                 continue  # a temporary breakpoint, which is gone by now
         self.threads_are(self._threads | {event.stop.thread.tid})
         self._breakpoints.sweep()
-        self._connection.event(
-            "stopped", bodies.stopped(event.stop, rows, self._breakpoints.ids(event.stop.breakpoints))
-        )
+        body = bodies.stopped(event.stop, rows, self._breakpoints.ids(event.stop.breakpoints))
+        if not self.thread_by_thread:
+            self._connection.event("stopped", body)
+            return
+        for one in bodies.stopped_one_by_one(body, sorted(self._threads)):
+            self._connection.event("stopped", one)
 
     async def _resumed(self, event: Resumed) -> None:
         self._debuggee.handles.clear()

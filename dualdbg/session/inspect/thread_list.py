@@ -147,9 +147,13 @@ class ThreadList:
             rows = ast.literal_eval(answer.text)
         except (CommandError, EngineTimeout, ValueError, SyntaxError):
             return  # a program may have replaced threading.enumerate; it has no names then
-        outer = namespace_tids(self._loop.state.pid)
+        outer, there = namespace_tids(self._loop.state.pid), self._numbers()
         for inner, name, number, ours in rows:
             tid = outer.get(inner, inner)
+            if tid not in there:
+                # A forked child's main thread has, for a moment, the number that it had in the parent.
+                self._asked.clear()
+                continue
             self._names[tid] = name
             if ours:
                 self.ours.add(tid)

@@ -7,6 +7,7 @@ Each of these may run code of the program. CPython 3.8 and later.
 
 from __future__ import annotations
 
+import builtins
 import os
 import types
 
@@ -23,6 +24,8 @@ _NAME: Any = type.__dict__["__name__"].__get__
 _QUALNAME: Any = type.__dict__["__qualname__"].__get__
 _MODULE: Any = type.__dict__["__module__"].__get__
 ARGUMENTS: Any = BaseException.__dict__["args"].__get__
+_GROUP = getattr(builtins, "BaseExceptionGroup", None)  # CPython 3.11 and later
+TEXT_OF_GROUP: Any = _GROUP.__dict__["__str__"] if _GROUP is not None else None
 
 HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 SLOT = type(object.__repr__)  # wrapper_descriptor: a method in C

@@ -150,8 +150,11 @@ class Reader:
         """What ``str`` says of an exception; of one that has code of its own for it, its arguments."""
         kind, arguments = self.kind(error), kinds.ARGUMENTS(error)
         said = kind.entry("__str__")
-        fields = [value for name, value in self.slots(error) if not name.startswith("__")]
-        parts = [part for one in (*arguments, *fields) for part in (one if type(one) is tuple else (one,))]
+        fields = {name: value for name, value in self.slots(error) if not name.startswith("__")}
+        used = (*arguments, *fields.values())
+        if type(said) is kinds.SLOT and said is kinds.TEXT_OF_GROUP:  # it counts the exceptions of the group
+            used = (fields["message"],)
+        parts = [part for one in used for part in (one if type(one) is tuple else (one,))]
         # A SyntaxError has a tuple among its arguments.
         if type(said) is kinds.SLOT and all(id(type(one)) in kinds.LEAVES for one in parts):
             return str(said(error))
