@@ -43,6 +43,10 @@ class WrongState(CommandError):
     """The request does not fit the state the target is in (for example: it is running)."""
 
 
+class ThreadGone(CommandError):
+    """debugpy has let go of a thread while it was asked about it."""
+
+
 class StaleHandle(CommandError):
     """A frame, thread or variable handle belongs to an earlier stop (an older epoch)."""
 

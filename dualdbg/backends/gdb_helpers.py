@@ -372,6 +372,24 @@ class GdbHelpers:
         rows = shapes.rows(NativeVariable)
         return self._noted(await self._helper(rows, "variables", gdb_thread, level, style))
 
+    async def passed_arguments(
+        self,
+        gdb_thread: int,
+        level: int,
+        entry: int,
+        parameters: Sequence[tuple[str, str]],
+        hidden: bool,
+        member: bool,
+    ) -> list[NativeVariable]:
+        """The arguments of a frame of a function without debug info, which begins at ``entry``.
+
+        ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
+        ``member``: then comes ``this``. Where a value is not known its text says so.
+        """
+        rows = shapes.rows(NativeVariable)
+        asked = (gdb_thread, level, entry, [list(one) for one in parameters], hidden, member)
+        return self._noted(await self._helper(rows, "passed-arguments", *asked))
+
     async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`."""
         shape = shapes.one(NativeVariable)

@@ -284,6 +284,21 @@ class Evaluating(Protocol):
     async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
         """Arguments and locals of a frame; none without debug info. ``style``: gdb's letter of a format."""
 
+    async def passed_arguments(
+        self,
+        gdb_thread: int,
+        level: int,
+        entry: int,
+        parameters: Sequence[tuple[str, str]],
+        hidden: bool,
+        member: bool,
+    ) -> list[NativeVariable]:
+        """The arguments of a frame of a function without debug info, which begins at ``entry``.
+
+        ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
+        ``member``: then comes ``this``. Where a value is not known its text says so.
+        """
+
     async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame."""
 

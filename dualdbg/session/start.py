@@ -36,7 +36,7 @@ from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory, index_folder
 from ..symbols.locspec.presets import Preset, expand, only_in_debug_builds, shipped
 from ..symbols.nearest_names import nearest_names
-from ..symbols.torch.operator_functions import behind_binding
+from ..symbols.torch.operator_functions import behind_binding, signature_at
 from ..symbols.torch.operators import OperatorTable
 from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
@@ -333,6 +333,7 @@ def furnish(
     inspector.thread_list.frozen = freezer.frozen
     steps = _stepping(session, image)
     session.step_into = options.step_into
+    inspector.values.signature_at = partial(signature_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)

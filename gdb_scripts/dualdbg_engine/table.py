@@ -57,6 +57,7 @@ COMMANDS = {
     "memory-place": ("values", "memory_place"),
     "panic-text": ("exceptions", "panic_text"),
     "park": ("parking", "park"),
+    "passed-arguments": ("passed", "passed_arguments"),
     "probe-text": ("inferior_evaluation", "probe_text"),
     "python-children": ("python_objects", "python_children"),
     "python-path": ("python_objects", "python_path"),

@@ -36,15 +36,16 @@ async def locals_(console: Console, argument: str) -> None:
 
 @command("args a", "", "show the arguments of the selected frame's function")
 async def args(console: Console, argument: str) -> None:
-    """Show the arguments of the selected frame's function; without debug info, the argument registers."""
+    """Show the arguments of the selected frame's function; without debug info, what is known of them."""
     no_argument("args", argument)
     frame = await console.frame()
     values = await _variables(console, frame)
-    if _has_debug_info(frame):  # without it the values are the argument registers already
+    if _has_debug_info(frame):  # without it the values are arguments already, or their registers
         names = await _argument_names(console, frame)
         known = {value.name: value for value in values}
         values = [known[name] for name in names if name in known]
-    console.show(VariablesReport("args", tuple(values), "No arguments."))
+    empty = "No arguments." if _has_debug_info(frame) else "Not known: this function has no debug info."
+    console.show(VariablesReport("args", tuple(values), empty))
 
 
 @command(

@@ -11,7 +11,7 @@ from typing import Any
 from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, StackFrame
-from ...errors import CommandError, EvaluationError, StaleHandle, WrongState
+from ...errors import CommandError, EvaluationError, StaleHandle, ThreadGone, WrongState
 from ...known.file_endings import PYTHON_ENDINGS
 from ...known.python_files import is_of_a_library
 from ...model import (
@@ -162,12 +162,15 @@ class Inspector:
     async def python_place(self, number: int) -> PythonPosition:
         """Where debugpy holds the thread to which it gives this number.
 
-        Raises WrongState when gdb stopped the target first.
+        Raises WrongState when gdb stopped the target first, ThreadGone when debugpy has let go of it meanwhile.
         """
         trace = await self.ask(debugpy.stack_trace(number, levels=1))
         frames = trace.frames
         if number not in self._tids and frames:
-            inner = int((await self.ask(debugpy.evaluate(_THREAD_ID, frames[0].id))).text)
+            told = (await self.ask(debugpy.evaluate(_THREAD_ID, frames[0].id))).text
+            if not told.isdecimal():  # "None": the frame that was asked for is gone
+                raise ThreadGone("debugpy has let go of the thread", "ask again at its next stop")
+            inner = int(told)
             # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
         top = _debugpy_frame(frames[0]) if frames else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ...backends import python as debugpy
@@ -10,6 +11,7 @@ from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EvaluationError, StaleHandle
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
+from ...symbols.torch.signatures import Signature
 from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
@@ -38,6 +40,8 @@ class ValueReader:
         self._own: dict[int, Fetch] = {}
         self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
+        # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
+        self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -168,10 +172,17 @@ class ValueReader:
         rows = await self._native.variables(number, frame.level, style)
         if rows or frame.line is not None:
             return [self.native_value(row) for row in rows]
-        return await self._argument_registers(number, frame)
+        return await self._arguments(number, frame)
 
-    async def _argument_registers(self, number: int, frame: NativeFrame) -> list[Value]:
-        """Without debug info: the innermost frame's arguments, as far as the ABI says where they are."""
+    async def _arguments(self, number: int, frame: NativeFrame) -> list[Value]:
+        """Without debug info: what is known to be passed, else the registers in which the ABI passes arguments."""
+        found = self.signature_at(frame.pc, frame.level > 0)
+        if found is not None:
+            entry, signature = found
+            parameters = [(one.name, one.type) for one in signature.parameters]
+            kinds = (signature.hidden, signature.member)
+            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *kinds)
+            return [self.native_value(row) for row in rows]
         if frame.level != 0:
             return []
         registers = await self._native.registers(number, _ARGUMENT_REGISTERS)
@@ -180,12 +191,22 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
+    async def _passed(self, number: int, frame: NativeFrame, name: str) -> Value | None:
+        """The argument of this name, where the function has no debug info; None where it has none of the name."""
+        if frame.line is not None or not name.isidentifier():
+            return None
+        rows = await self._arguments(number, frame)
+        return next((row for row in rows if row.name == name), None)
+
     async def evaluate_native(self, expression: str, tid: int, frame: Frame, style: str = "") -> Value:
         """Evaluate a C++ expression with gdb; ``style`` as in :meth:`native_variables`. Raises EvaluationError."""
         level = frame.level if isinstance(frame, NativeFrame) else 0
 
         async def read() -> Value:
             number = await self._reads.gdb_thread(tid)
+            passed = await self._passed(number, frame, expression) if isinstance(frame, NativeFrame) else None
+            if passed is not None:
+                return passed
             try:
                 variable = await self._native.evaluate(number, level, expression, style)
             except CommandError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
-from ...errors import CommandError, WrongState
+from ...errors import CommandError, ThreadGone, WrongState
 from ...model import Location, Notice, PythonFrame
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
@@ -48,6 +48,8 @@ class PythonStops:
                 self.loop.put(python_hits_read, hold, await self.hits.at_stop(hold))
         except WrongState:  # gdb came first; debugpy answers when the target runs again
             self.loop.put(python_unread, hold, not self.inspector.hears_python)
+        except ThreadGone:  # it has its turn again when debugpy stops it anew
+            self.loop.put(python_unread, hold, True)
         except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
             self.loop.tell(Notice("error", error.message, error.hint))
             self.loop.put(python_unread, hold, True)

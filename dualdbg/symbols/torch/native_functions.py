@@ -101,6 +101,15 @@ def find_generated(text: str, name: str) -> list[NativeFunction]:
     return list(found.values())
 
 
+def that_dispatch_to(text: str, kernel: str) -> list[NativeFunction]:
+    """The entries in whose dispatch tables a kernel of this bare name stands."""
+    pattern = re.compile(rf"^    [\w, ]+: (?:\w+::)*{re.escape(kernel)}\s*(?:#.*)?$", re.MULTILINE)
+    starts = dict.fromkeys(
+        text.rfind("\n" + _ENTRY, 0, match.start()) + 1 for match in pattern.finditer(text)
+    )
+    return [parse(_block_at(text, start)) for start in starts]
+
+
 def exists(text: str, name: str) -> bool:
     """Whether the table has an overload of the operator ``name``, be it written there or generated."""
     return next(_blocks(text, name), None) is not None or bool(find_generated(text, name))

@@ -83,6 +83,20 @@ def arguments(schema: str) -> list[Argument]:
     return found
 
 
+def returns(schema: str) -> list[tuple[str, bool]]:
+    """The results of a schema: the type of each without annotation, and whether it is an argument that was written."""
+    text = schema.rpartition("->")[2].strip()
+    if text.startswith("("):
+        text = text[1:-1]
+    found = []
+    for part in _split(text):
+        match = re.match(r"(\w+)(\(([^)]*)\))?(\[\d*\])?(\?)?", part)
+        if match is not None:
+            base, _, annotation, size, optional = match.groups(default="")
+            found.append((base + ("[]" if size else "") + optional, "!" in annotation))
+    return found
+
+
 def kernel_parameters(schema: str, kernel: str) -> tuple[str, ...]:
     """The parameters of the kernel named ``kernel`` (as native_functions.yaml writes it) for a schema."""
     symbolic = kernel.endswith("_symint") or "_symint" in kernel
@@ -100,10 +114,15 @@ def matching(functions: Sequence[AnyNamed], wanted: Sequence[tuple[str, ...]]) -
     return found or list(functions)
 
 
+def parameter_types(demangled: str) -> list[str]:
+    """The types of the parameters of a demangled function name, as they are written there."""
+    text = cxx_names.parse(demangled).parameters or "()"
+    return list(_split(text[1:-1]))
+
+
 def parameters_of(demangled: str) -> tuple[str, ...]:
     """The parameters of a demangled function name, normalised for comparison."""
-    text = cxx_names.parse(demangled).parameters or "()"
-    return tuple(normal(part) for part in _split(text[1:-1]))
+    return tuple(map(normal, parameter_types(demangled)))
 
 
 def normal(type_name: str) -> str:

@@ -8,6 +8,7 @@ from ...errors import SpecError
 from ...model import Layer
 from ..address_space import AddressSpace, LoadedFunction, Module
 from .operators import Candidate, OperatorTable
+from .signatures import Signature, signature_of
 
 # Made by PyTorch's tools/autograd/gen_python_functions.py.
 _BINDING = re.compile(r"torch::autograd::(?:.*::)?THPVariable_(\w+)")
@@ -25,6 +26,20 @@ def places_of(image: AddressSpace, candidate: Candidate, modules: list[Module]) 
             if chosen:
                 break
     return places
+
+
+def signature_at(
+    image: AddressSpace, operators: OperatorTable | None, pc: int, is_return: bool
+) -> tuple[int, Signature] | None:
+    """Where the function at an address begins, and its signature, if it is one of an operator.
+
+    ``is_return``: the address is one to which a call returns.
+    """
+    address = pc - is_return
+    module = image.module_at(address)
+    symbol = module.library.symbol_at(address - module.bias) if module and module.library else None
+    signature = signature_of(symbol, operators) if symbol is not None else None
+    return (symbol.address + module.bias, signature) if module and symbol and signature else None
 
 
 def behind_binding(

@@ -164,6 +164,31 @@ class OperatorTable:
             kernels.append((IMPLICIT, _qualified(_cpp_name(entry))))
         return sorted(kernels, key=lambda pair: _KEY_ORDER.get(pair[0], len(_KEY_ORDER)))
 
+    def by_unambiguous_name(self, name: str) -> NativeFunction | None:
+        """The overload that torchgen calls so in C++ (``add_Tensor``, ``randn``); None where there is none, or two."""
+        cuts = [at for at, letter in enumerate(name) if letter == "_"]
+        bases = [(name, ""), *((name[:at], name[at + 1 :]) for at in cuts)]
+        found = [
+            entry
+            for base, overload in bases
+            for entry in (self.lookup(f"{base}.{overload or 'default'}") if base else [])
+            if entry.unambiguous_name == name
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def with_kernel(self, kernel: str) -> list[tuple[NativeFunction, str]]:
+        """The overloads whose kernel has this bare name, each with the name that it has in the table."""
+        found = [
+            (entry, name)
+            for entry in native_functions.that_dispatch_to(self._text, kernel)
+            for _, name in entry.dispatch
+            if name.rpartition("::")[2] == kernel
+        ]
+        for base in dict.fromkeys((kernel, kernel.removesuffix("_out"))):
+            entries = native_functions.find(self._text, base)
+            found += [(entry, kernel) for entry in entries if entry.implicit and _cpp_name(entry) == kernel]
+        return list(dict.fromkeys(found))
+
     def _unknown(self, name: str) -> SpecError:
         base, _, overload = _without_aten(name).partition(".")
         overloads = [entry.full_name for entry in self.lookup(base)]

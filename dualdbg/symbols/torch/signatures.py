@@ -1,0 +1,142 @@
+"""What is passed to the functions of an operator, and how its result comes back: from the schema and the mangled name.
+
+The types of the parameters are those of the mangled name. The schema has their names, and what the mangled name does
+not tell: whether a hidden first argument says where the result is to be made (Itanium C++ ABI, 3.1.3.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..names import cxx_names
+from ..names.symbol import Symbol
+from .native_functions import NativeFunction
+from .native_signature import arguments, kernel_parameters, parameter_types, parameters_of, returns
+from .operators import OperatorTable
+
+_KEYS = "c10::DispatchKeySet"
+# Functions with a dispatcher's own parameters, by their qualified names (torchgen/dest, torchgen/gen.py).
+_DISPATCHED = (
+    re.compile(r"at::_ops::(?P<name>\w+)::(?:call|redispatch)"),
+    re.compile(r"torch::autograd::VariableType::\(anonymous namespace\)::(?P<name>\w+)"),
+    re.compile(r"torch::(?:TraceType|ADInplaceOrView)::\(anonymous namespace\)::(?P<name>\w+)"),
+)
+_BINDING = re.compile(r"torch::autograd::THPVariable_\w+")
+_BINDING_NAMES = (
+    "self",
+    "args",
+    "kwargs",
+)  # of a PyCFunctionWithKeywords, and the first two of a PyCFunction
+_OBJECT = "_object*"
+_KERNEL = re.compile(r"at::native::(?P<name>\w+)")
+_STRUCTURED = re.compile(r"at::native::structured_(?P<name>\w+)::impl")
+
+# C++ types of results that come back in registers, or not at all. All others that are known are made in memory.
+_IN_REGISTERS = {"bool", "int", "float", "ScalarType", "Layout", "Device", "MemoryFormat", "QScheme"}
+_IN_MEMORY = {"Tensor", "Tensor[]", "Scalar", "Storage", "Generator"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: its name, and its C++ type as the demangler writes it."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The parameters of a function, in order; ``member``: ``this`` comes before them.
+
+    ``hidden``: a first argument says where the result is to be made.
+    """
+
+    parameters: tuple[Parameter, ...]
+    hidden: bool
+    member: bool = False
+
+
+def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature | None:
+    """The signature of a function of an operator; None for any other, and where the overload is not certain.
+
+    A compiler's clone (``.isra.0``) has other parameters than its name says.
+    """
+    if symbol.clone is not None or symbol.kind != "function":
+        return None
+    name = cxx_names.parse(symbol.name).short
+    types = parameter_types(symbol.name)
+    if _BINDING.fullmatch(name) and all(kind == _OBJECT for kind in types) and 1 <= len(types) <= 3:
+        named = (Parameter(name, kind) for name, kind in zip(_BINDING_NAMES, types, strict=False))
+        return Signature(tuple(named), hidden=False)
+    if operators is None:
+        return None
+    for pattern in _DISPATCHED:
+        match = pattern.fullmatch(name)
+        if match is not None:
+            return _dispatched(operators.by_unambiguous_name(match["name"]), types)
+    match = _STRUCTURED.fullmatch(name)
+    if match is not None:
+        found = _agreed(symbol, operators.with_kernel(match["name"]), types)
+        return Signature(found.parameters, hidden=False, member=True) if found is not None else None
+    match = _KERNEL.fullmatch(name)
+    return _agreed(symbol, operators.with_kernel(match["name"]), types) if match is not None else None
+
+
+def _dispatched(entry: NativeFunction | None, types: list[str]) -> Signature | None:
+    if entry is None or not entry.schema:
+        return None
+    names = [argument.name for argument in arguments(entry.schema)]
+    if types[:1] == [_KEYS]:
+        names = ["dispatchKeySet", *names]
+    hidden = result_is_hidden(entry.schema, symbolic=True)
+    if len(names) != len(types) or hidden is None:
+        return None
+    return Signature(tuple(map(Parameter, names, types)), hidden)
+
+
+def _agreed(
+    symbol: Symbol, kernels: Iterable[tuple[NativeFunction, str]], types: list[str]
+) -> Signature | None:
+    """The signature on which all overloads agree whose kernel has this name and these parameters."""
+    given = parameters_of(symbol.name)
+    found: set[Signature] = set()
+    for entry, kernel in kernels:
+        if not entry.schema or tuple(normal_parameters(entry.schema, kernel)) != given:
+            continue
+        hidden = result_is_hidden(entry.schema, symbolic="_symint" in kernel)
+        if hidden is None:
+            return None
+        names = [argument.name for argument in arguments(entry.schema)]
+        found.add(Signature(tuple(map(Parameter, names, types)), hidden))
+    return found.pop() if len(found) == 1 else None
+
+
+def normal_parameters(schema: str, kernel: str) -> tuple[str, ...]:
+    """The kernel's parameters by the schema, in the spelling that is compared."""
+    return parameters_of(f"f({', '.join(kernel_parameters(schema, kernel))})")
+
+
+def result_is_hidden(schema: str, symbolic: bool) -> bool | None:
+    """Whether the result of a function with this schema is made where a hidden argument says; None: not known.
+
+    ``symbolic``: a SymInt is a class of its own, and no number. Several results are a ``std::tuple``, which has a move
+    constructor of its own.
+    """
+    results = returns(schema)
+    if not results:
+        return False
+    if len(results) > 1:
+        known = all(kind in _IN_MEMORY | _IN_REGISTERS | {"SymInt"} for kind, _ in results)
+        return True if known else None
+    ((kind, written),) = results
+    if written:
+        return False if kind == "Tensor" else None  # Tensor&
+    if kind == "SymInt":
+        return (
+            True if symbolic else None
+        )  # a few kernels with another name return one all the same (sym_stride)
+    if kind in _IN_REGISTERS:
+        return False
+    return True if kind in _IN_MEMORY else None

@@ -1,0 +1,88 @@
+"""What was passed to a function without debug info, at its entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gdb
+from dualdbg_helpers import abi, context, passed
+from dualdbg_helpers.answers import printable
+from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
+from dualdbg_helpers.inferior import host_encoding
+
+from . import helpers
+from .threads import WORD, find_frame
+from .values import keep
+
+_FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
+
+
+def passed_arguments(
+    number: int, level: int, entry: int, parameters: list[list[str]], hidden: bool, member: bool
+) -> list[dict[str, Any]]:
+    """The arguments of a frame, each with its value where that is known for certain, by :func:`passed.places`.
+
+    ``entry`` is the function's, ``parameters`` have name and type. Not known are values behind the entry, in a frame
+    that has called another, on another processor, and behind an argument of whose type nothing is known.
+    """
+    frame = find_frame(number, level)
+    kinds = [kind for _, kind in parameters]
+    at_entry = level == 0 and _at_entry(frame, entry)
+    found = passed.places(kinds, hidden, member) if at_entry else [None] * len(kinds)
+    unknown = "<not known>" if at_entry else "<not known any more>"
+    return [
+        {"name": name, **_row(frame, kind, place, unknown)} for (name, kind), place in zip(parameters, found)
+    ]
+
+
+def _at_entry(frame: gdb.Frame, entry: int) -> bool:
+    """Whether the arguments are where the caller has put them: nothing but a prologue has run."""
+    helpers.load()
+    if abi.architecture(frame.architecture().name()) != abi.X86_64:
+        return False
+    offset = frame.pc() - entry
+    if not 0 <= offset <= abi.MAX_PROLOGUE:
+        return False
+    code = gdb.selected_inferior().read_memory(entry, offset).tobytes() if offset else b""
+    return bool(abi.arguments_intact(abi.X86_64, code))
+
+
+def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", unknown: str) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "type": passed.type_text(kind),
+        "value": unknown,
+        "handle": None,
+        "address": None,
+        "expression": None,
+    }
+    if place is None:
+        return row
+    try:
+        data = _bytes(frame, kind, place)
+        row["value"] = printable(passed.text_of(context.shared(), kind, data), host_encoding())
+    except _FAILURES as error:
+        row["value"] = "<%s>" % (error.message if isinstance(error, HelperError) else error)
+        return row
+    address = int.from_bytes(data[:8], "little")
+    if kind.endswith(("*", "&")) or passed.value_of(kind) is None:
+        row["address"] = address
+        if kind == "_object*" and address:
+            row["handle"] = keep(address)
+    return row
+
+
+def _bytes(frame: gdb.Frame, kind: str, place: "passed.Place") -> bytes:
+    if isinstance(place, passed.OnStack):
+        caller = frame.older()
+        if caller is None:
+            raise HelperError("the caller is not known")
+        start = (int(caller.read_register("rsp")) & WORD) + place.offset
+        return bytes(gdb.selected_inferior().read_memory(start, passed.size_of(kind)).tobytes())
+    return b"".join(_register(frame, word) for word in place.words)
+
+
+def _register(frame: gdb.Frame, word: "str | int") -> bytes:
+    if isinstance(word, str):
+        return (int(frame.read_register(word)) & WORD).to_bytes(8, "little")
+    low = frame.read_register("xmm%d" % word)["v2_int64"][0]
+    return (int(low) & WORD).to_bytes(8, "little")

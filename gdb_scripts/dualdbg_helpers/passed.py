@@ -1,0 +1,352 @@
+"""The arguments of a function without debug info, by the types in its mangled name: where they are, and their texts.
+
+Sources: System V ABI for AMD64, 3.2.3 (classes, registers, the stack); Itanium C++ ABI, 3.1.2.3 (an object whose copy
+or destructor is not trivial is passed by its address) and 3.1.3 (a result of that kind is made where a hidden first
+argument points to; then comes ``this``). That a class is trivial and how large it is, is known of the classes below
+alone; tests/gdb_scripts/test_passed.py asks the compiler.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from .errors import Implausible
+from .python.objects import Objects
+from .torch.dispatch import DispatchKeys
+from .torch.ivalue import IValues
+from .torch.scalars import Scalars
+from .torch.symint import SymInts
+from .torch.tensor import Tensors
+from .torch.tensor_text import TensorText
+
+INTEGER, SSE = "integer", "sse"
+INTEGERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+FLOATS = 8  # xmm0 to xmm7
+
+MOST_ELEMENTS = 20
+MOST_TEXT = 200  # characters of a string
+
+
+class Value(NamedTuple):
+    """A type that is passed by value: its size, its alignment, the class of each word, and how bytes become text."""
+
+    size: int
+    align: int
+    words: Tuple[str, ...]
+    text: Callable[[Any, bytes], str]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is passed on the stack: what has more than two words is."""
+        return len(self.words) > 2
+
+
+class Object(NamedTuple):
+    """A class that is passed by address. ``size`` is that of an element of an array; None where it is not known."""
+
+    size: Optional[int]
+    text: Callable[[Any, int], str]
+
+
+class Registers(NamedTuple):
+    """An argument in registers: for each of its words a name from :data:`INTEGERS`, or the number of an xmm."""
+
+    words: Tuple[Union[str, int], ...]
+
+
+class OnStack(NamedTuple):
+    """An argument on the stack, this many bytes above the stack pointer of the caller at the call."""
+
+    offset: int
+
+
+Place = Union[Registers, OnStack]
+
+
+# -- types ------------------------------------------------------------------------------------------
+
+
+def _number(format_: str) -> Callable[[Any, bytes], str]:
+    def text(_target: Any, data: bytes) -> str:
+        return str(struct.unpack(format_, data)[0])
+
+    return text
+
+
+def _double(_target: Any, data: bytes) -> str:
+    return repr(struct.unpack("<d", data)[0])
+
+
+def _float(_target: Any, data: bytes) -> str:
+    """The shortest decimal that is this number of single precision."""
+    number = struct.unpack("<f", data)[0]
+    texts = (repr(float("%.*g" % (digits, number))) for digits in range(6, 10))
+    return next((text for text in texts if struct.pack("<f", float(text)) == data), repr(number))
+
+
+def _enum(name: str) -> Callable[[Any, bytes], str]:
+    def text(target: Any, data: bytes) -> str:
+        found = str(target.decoder(Scalars).enumerator(name, int.from_bytes(data, "little")))
+        return found[len("torch.") :] if found.startswith("torch.") else found
+
+    return text
+
+
+def _device(target: Any, data: bytes) -> str:
+    kind, index = struct.unpack("<bb", data)
+    name = str(target.decoder(Scalars).enumerator("c10::DeviceType", kind))
+    return name if index < 0 else "%s:%d" % (name, index)
+
+
+def _tensor(target: Any, address: int) -> str:
+    return str(
+        target.decoder(TensorText).summary(target.decoder(Tensors).read(target.memory.pointer(address)))
+    )
+
+
+def _bool(_target: Any, data: bytes) -> str:
+    if data[0] > 1:
+        raise Implausible("no bool: %d" % data[0])
+    return "true" if data[0] else "false"
+
+
+_NUMBERS = {
+    "char": "<b", "signed char": "<b", "unsigned char": "<B", "short": "<h", "unsigned short": "<H", "int": "<i",
+    "unsigned int": "<I", "long": "<q", "unsigned long": "<Q", "long long": "<q", "unsigned long long": "<Q",
+}  # fmt: skip
+_ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DeviceType")  # each of one byte
+_VALUES: Dict[str, Value] = {
+    "bool": Value(1, 1, (INTEGER,), _bool),
+    "float": Value(4, 4, (SSE,), _float),
+    "double": Value(8, 8, (SSE,), _double),
+    "c10::Device": Value(2, 1, (INTEGER,), _device),
+    "c10::DispatchKeySet": Value(
+        8,
+        8,
+        (INTEGER,),
+        lambda target, data: target.decoder(DispatchKeys).text(int.from_bytes(data, "little")),
+    ),
+    **{
+        name: Value(struct.calcsize(code), struct.calcsize(code), (INTEGER,), _number(code))
+        for name, code in _NUMBERS.items()
+    },
+    **{name: Value(1, 1, (INTEGER,), _enum(name)) for name in _ENUMS},
+}
+_OBJECTS: Dict[str, Object] = {
+    "at::Tensor": Object(8, _tensor),
+    "at::TensorBase": Object(8, _tensor),
+    "c10::Scalar": Object(32, lambda target, address: target.decoder(Scalars).text(address)),
+    "c10::SymInt": Object(8, lambda target, address: str(target.decoder(SymInts).read(address))),
+    "c10::IValue": Object(16, lambda target, address: target.decoder(IValues).read(address).text),
+    "at::Generator": Object(8, lambda target, address: "0x%x" % target.memory.pointer(address)),
+    "c10::Storage": Object(8, lambda target, address: "0x%x" % target.memory.pointer(address)),
+    "_object": Object(None, lambda target, address: target.decoder(Objects).text(address)),
+}
+_NOTHING = "nullopt"
+_PREFIX = re.compile(r"(\w+(?:::\w+)*)<(.*)>$")
+_STRING = re.compile(r"std::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>$")
+_ALIASES = (
+    (re.compile(r"\bstd::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>"), "string_view"),
+    (re.compile(r"\bc10::ArrayRef<long>"), "IntArrayRef"),
+    (re.compile(r"\bc10::ArrayRef<c10::SymInt>"), "SymIntArrayRef"),
+    (re.compile(r"\bc10::ArrayRef<at::Tensor>"), "TensorList"),
+    (re.compile(r"\bc10::OptionalArrayRef<long>"), "OptionalIntArrayRef"),
+    (re.compile(r"\bc10::OptionalArrayRef<c10::SymInt>"), "OptionalSymIntArrayRef"),
+    (re.compile(r"\b_object\b"), "PyObject"),
+    (re.compile(r"\b(?:c10|at|std)::"), ""),
+    (re.compile(r" const&$"), ""),
+    (re.compile(r" >"), ">"),
+)
+
+
+def type_text(kind: str) -> str:
+    """A type as PyTorch's sources write it: ``Tensor``, ``optional<ScalarType>``, ``IntArrayRef``."""
+    for pattern, word in _ALIASES:
+        kind = pattern.sub(word, kind)
+    return kind
+
+
+def value_of(kind: str) -> Optional[Value]:
+    """How a type is passed by value; None where it is an object, or not known."""
+    kind = _plain(kind)
+    if kind in _VALUES:
+        return _VALUES[kind]
+    if kind.endswith(("*", "&")):
+        return Value(
+            8, 8, (INTEGER,), lambda target, data: _pointed(target, kind, int.from_bytes(data, "little"))
+        )
+    if _STRING.match(kind):
+        return Value(16, 8, (INTEGER, INTEGER), _string)
+    match = _PREFIX.match(kind)
+    if match is None:
+        return None
+    outer, inner = match.groups()
+    if outer == "c10::ArrayRef" and _reader(inner) is not None:
+        return Value(16, 8, (INTEGER, INTEGER), lambda target, data: _array(target, inner, data))
+    if outer == "c10::OptionalArrayRef":
+        return _optional(value_of("c10::ArrayRef<%s>" % inner))
+    if outer == "std::optional":
+        return _optional(value_of(inner))
+    if outer == "std::array" and re.match(r"bool, \d+ul$", inner):
+        return _flags(int(inner[len("bool, ") : -len("ul")]))
+    return None
+
+
+def object_of(kind: str) -> Optional[Object]:
+    """How an object is read whose address is passed; None for any other type."""
+    kind = _plain(kind)
+    if kind in _OBJECTS:
+        return _OBJECTS[kind]
+    match = _PREFIX.match(kind)
+    if match is None:
+        return None
+    outer, inner = match.groups()
+    held = object_of(inner) if outer == "std::optional" else None
+    if held is not None and held.size is not None:
+        size, read = held.size, held.text
+        whole = -(-(size + 1) // 8) * 8 if size % 16 else size + 16
+
+        def text(target: Any, address: int) -> str:
+            return read(target, address) if _engaged(target.memory.u8(address + size)) else _NOTHING
+
+        return Object(whole, text)
+    if outer in ("c10::List", "c10::Dict"):
+        tag = "GenericList" if outer == "c10::List" else "GenericDict"
+        return Object(8, lambda target, address: target.decoder(IValues).payload(tag, address).text)
+    return None
+
+
+def _plain(kind: str) -> str:
+    kind = kind.strip()
+    return kind[: -len(" const")] if kind.endswith(" const") else kind
+
+
+def _reader(kind: str) -> Optional[Tuple[int, Callable[[Any, int], str]]]:
+    """The size of an element, and how the one at an address becomes text."""
+    value = value_of(kind)
+    if value is not None:
+        size, text = value.size, value.text
+        return size, lambda target, address: text(target, target.memory.read(address, size))
+    found = object_of(kind)
+    return (found.size, found.text) if found is not None and found.size is not None else None
+
+
+def _engaged(byte: int) -> bool:
+    if byte > 1:
+        raise Implausible("no optional: %d" % byte)
+    return byte == 1
+
+
+def _optional(inner: Optional[Value]) -> Optional[Value]:
+    """libstdc++'s: the value, then a bool."""
+    if inner is None:
+        return None
+    size, text = inner.size, inner.text
+    whole = -(-(size + 1) // inner.align) * inner.align
+    words = list(inner.words)
+    if whole > 8 * len(words):
+        words.append(INTEGER)
+    elif size % 8:
+        words[-1] = INTEGER  # the bool shares the last word
+
+    def read(target: Any, data: bytes) -> str:
+        return text(target, data[:size]) if _engaged(data[size]) else _NOTHING
+
+    return Value(whole, inner.align, tuple(words), read)
+
+
+def _flags(count: int) -> Value:
+    def read(target: Any, data: bytes) -> str:
+        return "[%s]" % ", ".join(_bool(target, data[i : i + 1]) for i in range(count))
+
+    return Value(count, 1, (INTEGER,) * -(-count // 8), read)
+
+
+def _array(target: Any, inner: str, data: bytes) -> str:
+    first, count = struct.unpack("<QQ", data)
+    found = _reader(inner)
+    assert found is not None
+    size, read = found
+    if count > 1 << 40:
+        raise Implausible("no ArrayRef: %d elements" % count)
+    shown = [read(target, first + i * size) for i in range(min(count, MOST_ELEMENTS))]
+    more = ["... %d in all" % count] if count > MOST_ELEMENTS else []
+    return "[%s]" % ", ".join(shown + more)
+
+
+def _string(target: Any, data: bytes) -> str:
+    length, first = struct.unpack("<QQ", data)
+    if length > 1 << 40:
+        raise Implausible("no string_view: %d characters" % length)
+    text = target.memory.read(first, min(length, MOST_TEXT)).decode("utf-8", "backslashreplace")
+    return '"%s"%s' % (text, "... %d in all" % length if length > MOST_TEXT else "")
+
+
+def _pointed(target: Any, kind: str, address: int) -> str:
+    """The text of what a reference or pointer leads to, where its class is known; else the address."""
+    inner = _plain(kind[:-2] if kind.endswith("&&") else kind[:-1])
+    if not address:
+        return "null"
+    if inner == "char" and kind.endswith("*"):
+        return '"%s"' % target.memory.c_string(address, MOST_TEXT).decode("utf-8", "backslashreplace")
+    found = object_of(inner)
+    if found is not None:
+        return found.text(target, address)
+    value = value_of(inner) if kind.endswith("&") else None
+    if value is not None:
+        return value.text(target, target.memory.read(address, value.size))
+    return "0x%x" % address
+
+
+# -- places -----------------------------------------------------------------------------------------
+
+
+def places(kinds: Sequence[str], hidden: bool, member: bool) -> List[Optional[Place]]:
+    """Where each argument is at the entry of a function; None for those behind one of whose type nothing is known.
+
+    ``hidden``: the result is made where a first argument points to. ``member``: then comes ``this``.
+    """
+    integers, floats, stack = int(hidden) + int(member), 0, 0
+    found: List[Optional[Place]] = []
+    for kind in kinds:
+        value = value_of(kind)
+        if value is None and object_of(kind) is not None:
+            value = Value(8, 8, (INTEGER,), lambda target, data: "")
+        if value is None:
+            break
+        wanted = value.words.count(INTEGER)
+        fits = integers + wanted <= len(INTEGERS) and floats + len(value.words) - wanted <= FLOATS
+        if value.in_memory or not fits:
+            size = -(-value.size // 8) * 8
+            stack = -(-stack // max(value.align, 8)) * max(value.align, 8)
+            found.append(OnStack(stack))
+            stack += size
+            continue
+        words: List[Union[str, int]] = []
+        for word in value.words:
+            if word == INTEGER:
+                words.append(INTEGERS[integers])
+                integers += 1
+            else:
+                words.append(floats)
+                floats += 1
+        found.append(Registers(tuple(words)))
+    return found + [None] * (len(kinds) - len(found))
+
+
+def text_of(target: Any, kind: str, data: bytes) -> str:
+    """The text of an argument: ``data`` are its bytes, or those of the address of an object."""
+    value = value_of(kind)
+    if value is not None:
+        return value.text(target, data[: value.size])
+    found = object_of(kind)
+    assert found is not None
+    return found.text(target, int.from_bytes(data[:8], "little"))
+
+
+def size_of(kind: str) -> int:
+    """How many bytes of an argument there are in its place."""
+    value = value_of(kind)
+    return value.size if value is not None else 8
