@@ -123,7 +123,7 @@ def program(chance: random.Random) -> tuple[str, list[Any], list[list[tuple[str,
         else:
             declared.append(f"{result} f{number}({list_}) {label};")
         scope = f"S{number}::f" if member else f"f{number}"
-        declared.append(f'__attribute__((noinline, noclone)) {result} {scope}({list_}) {{ asm(""); {body} }}')
+        declared.append(f'__attribute__((noipa)) {result} {scope}({list_}) {{ asm(""); {body} }}')
         arguments = ", ".join(code for code, _ in values)
         called.append(f"  {f'S{number}().f' if member else f'f{number}'}({arguments});")
         known.append(([[name, kind] for name, kind in zip(names, kinds, strict=True)], hidden, member))

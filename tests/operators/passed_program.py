@@ -1,8 +1,8 @@
 """The target: calls each of the given one-liners after a stop at getsid, and writes what it passes.
 
 Arguments: a file with JSON, a list of ``[OPERATOR, CALL]``; and a file for a line of JSON for each, which has by the
-name of the parameter: ``[KIND, VALUE]``. KIND is the schema's type; parameters that get neither an argument nor a
-default are left out.
+name of the parameter: ``[KIND, VALUE]``. KIND is the schema's type; what the call leaves to a default is left out, for
+a binding may have another default than the schema.
 """
 
 import json
@@ -38,8 +38,6 @@ def passed(schema, args, kwargs):
             value = kwargs[argument.name]
         elif given and not argument.kwarg_only:
             value = given.pop(0)
-        elif argument.has_default_value() and str(argument.type) not in ("Optional[int]", "Optional[Device]"):
-            value = argument.default_value
         else:
             continue
         found[argument.name] = [

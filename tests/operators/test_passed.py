@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -25,12 +26,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
 # Filled in by the binding where they are not given.
 _OPTIONS = {"dtype", "layout", "device", "pin_memory"}
+# A structured operator gives its outputs their sizes before its kernel is called.
+_RESIZED = {"out", "grad_input", "values", "indices", "output"}
 _NOT_KNOWN = {"<not known>", "<not known any more>"}
 
 
-def drawn(table: OperatorTable, count: int) -> list[dict[str, Any]]:
-    overloads = [entry.full_name for name in table.names for entry in table.lookup(name) if entry.schema]
-    names = random.Random(SEED).sample(overloads, count)
+@functools.cache
+def working_calls(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """A call of each of these operators that can be called."""
     done = subprocess.run(
         [sys.executable, HERE / "one_line_calls.py", *names],
         capture_output=True,
@@ -41,7 +44,14 @@ def drawn(table: OperatorTable, count: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("layer", ["binding", "dispatch", "kernel"])
+def drawn(table: OperatorTable, count: int) -> list[dict[str, Any]]:
+    overloads = [entry.full_name for name in table.names for entry in table.lookup(name) if entry.schema]
+    return working_calls(tuple(random.Random(SEED).sample(overloads, count)))
+
+
+@pytest.mark.parametrize(
+    "layer", [pytest.param("binding", marks=pytest.mark.exhaustive), "dispatch", "kernel"]
+)
 @pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_arguments_are_as_they_were_passed(
     table: OperatorTable, tmp_path: Path, count: int, layer: str
@@ -90,6 +100,8 @@ def test_arguments_are_as_they_were_passed(
             known += value.value not in _NOT_KNOWN
             expected = passed.get(value.name)
             if layer == "binding" or expected is None or value.value in _NOT_KNOWN:
+                continue
+            if layer == "kernel" and value.name in _RESIZED:
                 continue
             if expected[1] is None and value.name in _OPTIONS:
                 continue
