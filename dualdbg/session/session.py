@@ -254,7 +254,7 @@ class Session:
             self._gdb_told_an_end.set()
 
     def _report_at_end(self, what: effect.ReportUnbound) -> None:
-        self.breakpoints.report_log_failures()
+        self.breakpoints.notices.log_failures()
         self.breakpoints.report_unbound()
 
     # -- effects --------------------------------------------------------------------------------------
@@ -554,7 +554,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,
-    engine.PythonLogFailed: lambda session, event: session.breakpoints.log_failed(event),
+    engine.PythonLogFailed: lambda session, event: session.breakpoints.notices.log_failed(event),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself
     engine.EngineEnded: Session._engine_ended,

@@ -20,17 +20,15 @@ from ...model import (
     Language,
     Notice,
 )
-from ...symbols.address_space import AddressSpace, Module
+from ...symbols.address_space import AddressSpace
 from ...symbols.locspec.breakpoint_spec import same_place, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
 from ..stops.facts import Met
 from . import throw_origins
-from .ambiguous_names import AmbiguousNames
-from .log_failures import LogFailures
 from .native import GdbFrame, NativeBreakpoints
+from .notices import Notices
 from .python import PythonBreakpoints
-from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader, python_namesake
 from .throw_origins import ThrowOrigins
 
@@ -60,9 +58,8 @@ class BreakpointTable:
         self._python = python
         python.settled_late = self._settled_late
         self._origins = origins
-        self._ambiguous = AmbiguousNames(self.image)
-        self._log_failures = LogFailures()
         self._rows: dict[int, Breakpoint] = {}
+        self.notices = Notices(loop, specs, self.image, self._rows, python.written_in)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
@@ -149,12 +146,7 @@ class BreakpointTable:
         if id not in self._rows:
             return row
         self._settle(id, announce=True)
-        self._tell_meanings(id, self.image.modules)
-        self._tell_troubles()
-        if spec.kind is BreakpointKind.RAISE:
-            self._tell_near_exceptions(id, spec.subject)
-        if self._loop.state.stop is not None:  # the program has begun, so the name should be known
-            self._loop.background(self._tell_nearest(id))
+        self.notices.at_new_one(id)
         if same is not None:
             self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
         return self._rows[id]
@@ -194,26 +186,6 @@ class BreakpointTable:
     def in_python(self, id: int) -> bool:
         """Whether the breakpoint may stop in Python."""
         return self._python.has(id)
-
-    def _tell_near_exceptions(self, id: int, name: str) -> None:
-        near = nearest_exceptions(name)
-        if near:
-            hint = f"nearest: {', '.join(near)}; a type of the program's own is met when it is raised"
-            self._loop.tell(Notice("info", f"breakpoint {id}: {name} is no built-in exception", hint))
-
-    async def _tell_nearest(self, id: int) -> None:
-        """Nothing that is loaded has the name of the breakpoint: tell the names that the user may have meant."""
-        row = self._rows.get(id)
-        if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
-            return
-        names = await in_thread(self._names_near, row.spec)
-        if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
-            text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
-            self._loop.tell(Notice("info", text, f"nearest names: {', '.join(names)}"))
-
-    def _names_near(self, spec: BreakpointSpec) -> list[str]:
-        """The nearest names. The name itself is left out: its library may only not be loaded yet."""
-        return [name for name in self._specs.nearest(spec) if name != spec.subject]
 
     async def _look_behind(self, id: int, name: str) -> None:
         """The name has no Python code of its own. Perhaps it is another name of a function, or that of a native one.
@@ -266,7 +238,7 @@ class BreakpointTable:
         self._told.pop(id, None)
         self._native_hits.pop(id, None)
         self._once.discard(id)
-        self._ambiguous.forget(id)
+        self.notices.removed(id)
         # What has both halves may be removed at a native hit, where debugpy is mute.
         both = len(self._halves(id)) > 1
         if self._python.has(id):
@@ -318,8 +290,8 @@ class BreakpointTable:
         changed += await self._native.libraries_arrived(arrived)
         await self._settle_bound(dict.fromkeys(changed))
         for id in self._rows:
-            self._tell_meanings(id, arrived)
-        self._tell_troubles()
+            self.notices.meanings(id, arrived)
+        self.notices.troubles()
 
     async def _settle_bound(self, ids: Iterable[int]) -> None:
         for id in ids:
@@ -358,22 +330,6 @@ class BreakpointTable:
         told = f"the function of {', '.join(names) or 'a watchpoint'} was left: it is watched no more"
         return tuple(ids), told
 
-    def _tell_troubles(self) -> None:
-        for module in self.image.take_troubles():
-            hint = "no names are known in it; addresses are: break *0xADDRESS"
-            self._loop.tell(Notice("warning", f"{module.path}: {module.trouble}", hint))
-
-    def _tell_meanings(self, id: int, arrived: list[Module]) -> None:
-        row = self._rows[id]
-        notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)
-        if notice is not None:
-            self._loop.tell(notice)
-        file = self._python.written_in(id)
-        if file is not None and any(one.address is not None for one in row.locations):
-            both = self._ambiguous.in_both_languages(id, row.spec, file)
-            if both is not None:
-                self._loop.tell(both)
-
     def python_replaced(self, folders: tuple[Path, ...]) -> None:
         """The process runs another program (exec): Python breakpoints wait for its debugpy.
 
@@ -390,7 +346,7 @@ class BreakpointTable:
         await self._native.libraries_left()
         await self._native.libraries_arrived(self.image.refresh())
         await self._settle_bound(list(self._rows))
-        self._tell_troubles()
+        self.notices.troubles()
 
     def _settled_late(self, ids: list[int]) -> None:
         for id in ids:
@@ -438,17 +394,6 @@ class BreakpointTable:
         """debugpy has changed a breakpoint."""
         for id in self._python.changed(event.debugpy_id, event.now):
             self._settle(id, announce=True)
-
-    def log_failed(self, event: engine.PythonLogFailed) -> None:
-        """An expression of a Python log text has no value."""
-        notice = self._log_failures.note(event.id, event.expression, event.why)
-        if notice is not None:
-            self._loop.tell(notice)
-
-    def report_log_failures(self) -> None:
-        """At the end: tell how often expressions of log texts have failed."""
-        for notice in self._log_failures.report():
-            self._loop.tell(notice)
 
     def native_owners_there(self, gdb_number: int) -> list[int]:
         """The user's breakpoints at the place of a stop. Their suffixes decide whether they stop."""
@@ -525,19 +470,7 @@ class BreakpointTable:
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
-        for row in self._rows.values():
-            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
-                continue
-            if row.spec.language is Language.PYTHON:
-                if row.spec.log is not None:
-                    continue  # it is written in the target, which counts no hit
-                hint = row.message or ""
-            elif row.message is not None:
-                hint = row.message
-            else:
-                names = self._names_near(row.spec)
-                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
-            self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
+        self.notices.unbound(self._optional)
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
@@ -554,11 +487,3 @@ class BreakpointTable:
 
 # A breakpoint of both halves is bound when one of them is.
 _BEST_FIRST = (BreakpointState.VERIFIED, BreakpointState.PENDING, BreakpointState.REJECTED)
-
-
-def _other_kind(spec: BreakpointSpec) -> str:
-    """What to type where a name with dots is no function of Cython."""
-    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
-    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
-        return ""
-    return f"a Python function: py:{spec.subject}"

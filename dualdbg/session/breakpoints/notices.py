@@ -1,0 +1,123 @@
+"""What the user is told of breakpoints beside their state: what a name may mean, what failed, what never bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from ...backends import events as engine
+from ...in_thread import in_thread
+from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Language, Notice
+from ...symbols.address_space import AddressSpace, Module
+from ..loop import Loop
+from .ambiguous_names import AmbiguousNames
+from .log_failures import LogFailures
+from .python_answers import nearest_exceptions
+from .spec_reader import SpecReader
+
+
+class Notices:
+    """Tells of the breakpoints ``rows``, which the table changes.
+
+    ``written_in`` says which file has the Python function of a breakpoint's name, where that is known.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        specs: SpecReader,
+        image: AddressSpace,
+        rows: Mapping[int, Breakpoint],
+        written_in: Callable[[int], str | None],
+    ) -> None:
+        self._loop = loop
+        self._specs = specs
+        self._image = image
+        self._rows = rows
+        self._written_in = written_in
+        self._ambiguous = AmbiguousNames(image)
+        self._log_failures = LogFailures()
+
+    def removed(self, id: int) -> None:
+        """There is no such breakpoint any more."""
+        self._ambiguous.forget(id)
+
+    def at_new_one(self, id: int) -> None:
+        """A breakpoint was set: what its name may have meant."""
+        spec = self._rows[id].spec
+        self.meanings(id, self._image.modules)
+        self.troubles()
+        if spec.kind is BreakpointKind.RAISE:
+            self._near_exceptions(id, spec.subject)
+        if self._loop.state.stop is not None:  # the program has begun, so the name should be known
+            self._loop.background(self._nearest(id))
+
+    def _near_exceptions(self, id: int, name: str) -> None:
+        near = nearest_exceptions(name)
+        if near:
+            hint = f"nearest: {', '.join(near)}; a type of the program's own is met when it is raised"
+            self._loop.tell(Notice("info", f"breakpoint {id}: {name} is no built-in exception", hint))
+
+    async def _nearest(self, id: int) -> None:
+        """Nothing that is loaded has the name of the breakpoint: tell the names that the user may have meant."""
+        row = self._rows.get(id)
+        if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
+            return
+        names = await in_thread(self._names_near, row.spec)
+        if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
+            text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
+            self._loop.tell(Notice("info", text, f"nearest names: {', '.join(names)}"))
+
+    def _names_near(self, spec: BreakpointSpec) -> list[str]:
+        """The nearest names. The name itself is left out: its library may only not be loaded yet."""
+        return [name for name in self._specs.nearest(spec) if name != spec.subject]
+
+    def troubles(self) -> None:
+        """Tell of files that were mapped, and cannot be read."""
+        for module in self._image.take_troubles():
+            hint = "no names are known in it; addresses are: break *0xADDRESS"
+            self._loop.tell(Notice("warning", f"{module.path}: {module.trouble}", hint))
+
+    def meanings(self, id: int, arrived: list[Module]) -> None:
+        """Tell of a name that is that of several things, once the modules ``arrived`` have come."""
+        row = self._rows[id]
+        notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)
+        if notice is not None:
+            self._loop.tell(notice)
+        file = self._written_in(id)
+        if file is not None and any(one.address is not None for one in row.locations):
+            both = self._ambiguous.in_both_languages(id, row.spec, file)
+            if both is not None:
+                self._loop.tell(both)
+
+    def log_failed(self, event: engine.PythonLogFailed) -> None:
+        """An expression of a Python log text has no value."""
+        notice = self._log_failures.note(event.id, event.expression, event.why)
+        if notice is not None:
+            self._loop.tell(notice)
+
+    def log_failures(self) -> None:
+        """At the end: tell how often expressions of log texts have failed."""
+        for notice in self._log_failures.report():
+            self._loop.tell(notice)
+
+    def unbound(self, optional: Collection[int]) -> None:
+        """At the end: tell which breakpoints never bound, with the nearest names that exist, but not the optional."""
+        for row in self._rows.values():
+            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in optional:
+                continue
+            if row.spec.language is Language.PYTHON:
+                if row.spec.log is not None:
+                    continue  # it is written in the target, which counts no hit
+                hint = row.message or ""
+            else:
+                names = self._names_near(row.spec)
+                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
+            self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
+
+
+def _other_kind(spec: BreakpointSpec) -> str:
+    """What to type where a name with dots is no function of Cython."""
+    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
+    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
+        return ""
+    return f"a Python function: py:{spec.subject}"
