@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.console.commands.general import _overview
+from dualdbg.console.commands.general import _TITLES, _explain, _explained, _overview
 from dualdbg.console.commands.registry import all_commands, find_command, split_line
 from dualdbg.console.completion import Completions
 from dualdbg.console.parameters import parameter_names
@@ -150,5 +150,17 @@ def test_source_that_is_no_python_has_no_parameters() -> None:
 
 def test_help_has_every_command() -> None:
     """Whatever module a command is in; by its first name."""
-    listed = _overview()
+    listed = _overview(_TITLES)
     assert [row.name for row in all_commands() if f"\n  {row.name}" not in listed] == []
+
+
+def test_help_fits_a_usual_terminal() -> None:
+    texts = [_overview(_TITLES), *(_explain(row) for row in all_commands())]
+    assert [line for text in texts for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_help_of_a_group() -> None:
+    text = _explained("what is done")
+    assert text.startswith("What is done at stops:\n  commands ") and "Threads:" not in text
+    with pytest.raises(CommandError):
+        _explained("nonsense")

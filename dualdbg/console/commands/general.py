@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
@@ -11,6 +12,8 @@ from .registry import Command, all_commands, command, find_command
 
 if TYPE_CHECKING:
     from ..console import Console
+
+_COLUMNS = 80
 
 # gdb's commands that would move the target without the session's knowledge, and what to type instead.
 _INSTEAD = {
@@ -30,9 +33,9 @@ _MULTILINE = (
 )  # fmt: skip
 
 
-@command("help h ?", "[COMMAND]", "list the commands, or explain one", completes="command")
+@command("help h ?", "[COMMAND | GROUP]", "list the commands, or explain one", completes="command")
 async def help_(console: Console, argument: str) -> None:
-    console.show(TextReport(_explain(find_command(argument)) if argument else _overview()))
+    console.show(TextReport(_explained(argument) if argument else _overview(_TITLES)))
 
 
 @command("quit q exit", "", "end the session, and the target with it unless it was attached")
@@ -82,23 +85,42 @@ def _asks_for_more(argument: str) -> bool:
     return False
 
 
-def _overview() -> str:
+def _explained(word: str) -> str:
+    """What a command does; else the commands of a group, by the beginning of its title."""
+    try:
+        return _explain(find_command(word))
+    except CommandError:
+        groups = {area: title for area, title in _TITLES.items() if title.lower().startswith(word.lower())}
+        if not groups:
+            raise
+    return _overview(groups)
+
+
+def _overview(groups: dict[str, str]) -> str:
     lines = []
-    for area, title in _TITLES.items():
+    for area, title in groups.items():
         lines.append(f"{title}:")
         rows = [row for row in all_commands() if row.area == area]
-        lines += [f"  {_names(row):<24} {row.summary}" for row in rows]
+        lines += [_wrapped(f"  {_names(row):<21} ", row.summary) for row in rows]
     lines.append("An empty line repeats a step or goes on with list. help COMMAND tells more.")
     return "".join(f"{line}\n" for line in lines)
 
 
 def _explain(row: Command) -> str:
-    lines = [f"{row.name} {row.usage}".rstrip(), f"  {row.summary}"]
+    lines = [_wrapped("", f"{row.name} {row.usage}".rstrip(), 4), _wrapped("  ", row.summary)]
     if len(row.names) > 1:
         lines.append(f"  short: {', '.join(row.names[1:])}")
     if row.details:
-        lines.append(f"  {row.details}")
+        lines.append(_wrapped("  ", row.details))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _wrapped(begin: str, text: str, indent: int | None = None) -> str:
+    """The text behind its beginning, in lines of a usual terminal."""
+    further = " " * (len(begin) if indent is None else indent)
+    return textwrap.fill(
+        text, _COLUMNS, initial_indent=begin, subsequent_indent=further, break_on_hyphens=False
+    )
 
 
 def _names(row: Command) -> str:

@@ -89,6 +89,11 @@ def attached(pydevd: Any, functions: Any) -> type:
             if self.session_gone:
                 raise SessionGone
 
+        def enable_tracing(self, *given: Any, **named: Any) -> None:
+            super().enable_tracing(*given, **named)
+            if self.pydb_disposed:  # a thread was just about to be traced when the session ended
+                stop_tracing(pydevd)
+
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:
                 self.session_gone = self.ready_to_run = True
