@@ -17,6 +17,7 @@ import pytest
 from dualdbg.errors import TargetGone
 from dualdbg.snapshot.linux.targets import find_targets
 from dualdbg.target import interpreter as interpreters
+from tests.cli.driver import json_run
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_command import dualdbg
 from tests.support import read_ready, require, wait_until
@@ -51,6 +52,15 @@ def test_a_process_is_listed() -> None:
         assert 0 < row["seconds"] <= time.monotonic() - started + 0.1  # it is told in tenths
         table = dualdbg("ps").stdout
         assert any(line.split()[0] == str(pid) for line in table.splitlines())
+
+
+def test_what_helps_a_session_is_not_listed() -> None:
+    """gdb has Python in it, and the program's parent is one."""
+    with json_run("--stop-on-entry", "-c", "pass") as run:
+        stopped = run.next("stopped")
+        family = {process.pid for process in run.family()} - {run.process.pid}
+        assert run.gdb().pid in family and len(family) > 2
+        assert family & listed().keys() == {stopped["thread"]["tid"]}
 
 
 @pytest.mark.parametrize("name", ["sleep", "python-sleeper"])

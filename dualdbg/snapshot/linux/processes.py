@@ -15,6 +15,8 @@ from ...shared.proc_files import mappings, read_maps, stat_of
 from ...target import ptrace
 
 _VERSION = re.compile(r"(?:lib)?python(3\.\d+)")
+# What our helpers run: gdb reads the first (backends/gdb_process.py), the second is the parent of a program.
+_OURS = ("/dualdbg_session.py", "/dualdbg/target/keeper.py")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -40,7 +42,10 @@ class PythonProcess:
 
 
 def python_processes(everybody: bool = False) -> list[PythonProcess]:
-    """The Python processes of this user, or with ``everybody`` all that can be seen; never dualdbg itself."""
+    """The Python processes of this user, or with ``everybody`` all that can be seen.
+
+    dualdbg itself is left out, and so are gdb and the other helpers of sessions.
+    """
     found = []
     for process in psutil.process_iter():
         try:
@@ -58,6 +63,9 @@ def _look(process: psutil.Process) -> PythonProcess | None:
     pid = process.pid
     if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
         return None
+    words = process.cmdline()
+    if any(word.endswith(_OURS) for word in words):
+        return None
     name = os.path.basename(process.exe())
     # psutil reads smaps, for which the kernel counts every page: 10 times as long.
     maps = read_maps(pid)
@@ -73,7 +81,7 @@ def _look(process: psutil.Process) -> PythonProcess | None:
         pid=pid,
         parent=process.ppid(),
         owner=process.uids().effective,
-        command=" ".join(process.cmdline()) or f"[{process.name()}]",
+        command=" ".join(words) or f"[{process.name()}]",
         version=match[1] if match else None,
         has_torch=f"/{TORCH_CPU}" in maps or f"/{TORCH_PYTHON}" in maps,
         threads=process.num_threads(),
