@@ -80,6 +80,8 @@ class Prompt:
         try:
             return await self._ask(self._editor, self._text())
         except _Interrupted as interrupted:
+            if self._console.at_stops is not None and self._console.at_stops.give_up():
+                return None
             if interrupted.text.strip():
                 self._interrupts = 0  # it cancels the line, and no more
                 return None
@@ -92,7 +94,12 @@ class Prompt:
         return None
 
     def _text(self) -> str:
-        """Of several processes it has the number of the one that a command works on."""
+        """Of several processes it has the number of the one that a command works on.
+
+        While the commands of a breakpoint are typed it is gdb's.
+        """
+        if self._console.at_stops is not None and self._console.at_stops.is_reading:
+            return ">"
         several = len(self._console.views) > 1
         return f"({_NAME} {self._console.current.process.number}) " if several else f"({_NAME}) "
 

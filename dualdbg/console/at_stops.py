@@ -51,6 +51,11 @@ class AtStops:
             self.actions.pop(self._reading, None)
         self._reading = None
 
+    def give_up(self) -> bool:
+        """No more lines of commands come: those that are there already stay. Returns whether any were expected."""
+        expected, self._reading = self.is_reading, None
+        return expected
+
     def display(self, expression: str) -> int:
         """Show an expression at every stop from now on; returns its number."""
         self._last_display += 1

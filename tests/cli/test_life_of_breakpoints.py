@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import support
-from tests.cli.driver import Done, dualdbg
+from tests.cli.driver import Done, dualdbg, terminal
 
 EXTENSION = """\
 #include <Python.h>
@@ -276,3 +276,20 @@ def test_a_crash_stops_after_a_breakpoint_on_its_signal_is_gone(folder: Path) ->
     crash = "import os, signal; os.getsid(0); os.kill(os.getpid(), signal.SIGSEGV)"
     done = run(folder, "delete 2", "c", "delete", "c", breakpoints=("getsid", "SIGSEGV"), program=crash)
     assert done.of("stopped")[-1]["reason"] == "signal"
+
+
+def test_commands_are_typed_at_the_prompt_and_can_be_given_up(folder: Path) -> None:
+    with terminal("run", "-b", "helper", "program.py", cwd=folder) as one:
+        one.prompt()
+        one.ask("commands 1")
+        one.child.send("p n\r")
+        one.prompt()
+        one.control("c")
+        one.prompt()
+        assert "\n1 \n" not in one.ask("continue")  # they were given up: nothing is done
+        one.ask("commands 1")
+        one.ask("p n + 100")
+        one.ask("end")
+        assert "102" in one.ask("continue")
+        one.send("quit")
+        assert one.finish()[0] == 0
