@@ -16,7 +16,8 @@ from typing import Any
 from bench._debugpy_client import Client, start
 from dualdbg.backends.events import NativeStopped
 from dualdbg.model import Exited, Stopped
-from dualdbg.session.start import Options, launch
+from dualdbg.session.options import Options
+from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 from samples.native.build import build

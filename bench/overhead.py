@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bench._debugpy_client import Client, start
 from dualdbg.model import Exited
-from dualdbg.session.start import Options, launch
+from dualdbg.session.options import Options
+from dualdbg.session.start import launch
 from dualdbg.target.launcher import Launch
 from samples.native.build import build
 

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from dualdbg.session.attaching import attach  # noqa: E402
+from dualdbg.session.options import Options  # noqa: E402
 from dualdbg.session.session import Session  # noqa: E402
-from dualdbg.session.start import Options  # noqa: E402
 from dualdbg.symbols.cache import cache_directory  # noqa: E402
 from dualdbg.symbols.torch.operators import OperatorTable  # noqa: E402
 from dualdbg.target import interpreter  # noqa: E402

@@ -16,8 +16,8 @@ from ..console.style import Style
 from ..in_thread import in_thread
 from ..session.attaching import attach
 from ..session.configured import session_options
+from ..session.options import Options
 from ..session.session import Session
-from ..session.start import Options
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..terminal_text import cleaned

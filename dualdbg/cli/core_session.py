@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from ..config import configuration
 from ..session.configured import session_options
+from ..session.options import Options
 from ..session.post_mortem import open_core
 from ..session.session import Session
-from ..session.start import Options
 from . import main as entry
 from .arguments import asked
 from .dashboard import check_terminal, converse_in_dashboard

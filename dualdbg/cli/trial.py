@@ -10,8 +10,9 @@ from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
 from ..open_files import require_enough
 from ..patience import patient
+from ..session.options import Options
 from ..session.session import Session
-from ..session.start import Options, launch
+from ..session.start import launch
 from ..shortage import shortage
 from ..target.doctor import Finding, Status
 from ..target.launcher import Launch

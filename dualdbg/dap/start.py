@@ -17,8 +17,9 @@ from ..session import configured
 from ..session.attach.python_control import PythonControl
 from ..session.attaching import attach
 from ..session.inferiors import Group
+from ..session.options import Options
 from ..session.session import Session
-from ..session.start import Options, launch
+from ..session.start import launch
 from ..symbols.cache import cache_directory
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable

@@ -34,11 +34,13 @@ from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
 from .as_launched import as_launched
+from .assembly import furnish, keep_log
 from .attach.python_control import ControlOptions, PythonControl
 from .engine_reports import EngineReports
+from .options import Options
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
-from .start import Options, find_gdb, furnish, keep_log
+from .start import find_gdb
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 

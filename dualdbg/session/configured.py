@@ -7,7 +7,7 @@ from ..open_files import require_enough
 from ..symbols.gdb_feed.policy import Policy
 from ..symbols.locspec.presets import available
 from .inspect.symbol_policy import SymbolPolicy, glue_patterns
-from .start import Options
+from .options import Options
 
 
 def session_options(config: Config, asked: Asked) -> Options:

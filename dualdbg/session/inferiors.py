@@ -34,9 +34,10 @@ from ..target.peers import Peer, is_ours, of_unix_socket, user_of
 from ..target.permission import yama_scope
 from ..target.terminal import Terminal
 from .breakpoints.shared import SharedBreakpoints, SharedTable
+from .options import Options
 from .preloads import compiled
 from .session import Session
-from .start import Options, launch
+from .start import launch
 from .transitions.ending import detached
 
 ENVIRONMENT = "DUALDBG_FOLLOW"  # dualdbg_follow.py reads it

@@ -36,6 +36,7 @@ from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
 from ..waiting import to_its_end
 from .announcement import announce_start
+from .assembly import furnish, keep_log
 from .breakpoints.native import GdbFrame
 from .breakpoints.table import BreakpointTable
 from .engine_reports import EngineReports
@@ -43,9 +44,10 @@ from .engines import NativeEngine
 from .inspect.inspector import Inspector
 from .inspect.thread_list import NamedThreads, ThreadList
 from .loop import Loop
+from .options import Options
 from .refusals import gdb_unusable
 from .session import Session
-from .start import SHORT_GRACE, Options, find_gdb, furnish, keep_log
+from .start import SHORT_GRACE, find_gdb
 from .stops.facts import NativeHold, Picture
 from .transitions.beginning import attach_ready, attached, tell_attached
 from .transitions.ending import post_mortem_over

@@ -1,18 +1,15 @@
-"""Launches a program and makes its session. Concrete engines, readers and tables are put together here alone."""
+"""Launches a program and makes its session: starts both engines, and lets the program run to its first stop."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
-from ..backends.debugpy import DebugpyEngine, DebugpyOptions
+from ..backends.debugpy import DebugpyEngine
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import (
@@ -25,57 +22,25 @@ from ..errors import (
     TargetError,
     UsageError,
 )
-from ..folders import here
 from ..in_thread import in_thread
-from ..log_names import LogFolder
-from ..model import BreakpointKind, BreakpointSpec, Exit, GdbCommand, Layer, Notice, State
+from ..model import Exit, State
 from ..patience import patient
 from ..process_end import end_of, has_ended
 from ..resources import resource_directory
-from ..symbols.address_space import AddressSpace
 from ..symbols.cache import cache_directory, index_folder
-from ..symbols.locspec.presets import Preset, expand, only_in_debug_builds, shipped
-from ..symbols.nearest_names import nearest_names
-from ..symbols.torch.operator_functions import behind_binding, signature_at
 from ..symbols.torch.operators import OperatorTable
 from ..target.calls import MeetingPoint
-from ..target.launcher import BOOTSTRAP, Launch, Meeting, debugpy_package, spawn
+from ..target.launcher import Launch, Meeting, spawn
 from ..target.terminal import Terminal
 from ..target.wrapped import WrappedTarget, program_of
 from ..waiting import to_its_end
 from . import host_python, preloads
 from .announcement import announce_start
-from .breakpoints.native import Candidates, NativeBreakpoints
-from .breakpoints.python import PythonBreakpoints
-from .breakpoints.python_names import PythonNames
-from .breakpoints.spec_reader import SpecReader
-from .breakpoints.table import BreakpointTable
-from .breakpoints.throw_origins import ThrowOrigins
+from .assembly import asked_of_debugpy, furnish, keep_log
 from .engine_reports import EngineReports
-from .inspect.inspector import Inspector
-from .inspect.left_out import LeftOut
-from .inspect.stack_reader import StackReader
-from .inspect.symbol_policy import SymbolPolicy
-from .new_program import NewProgram
+from .options import Options
 from .refusals import attach_refused, gdb_unusable
 from .session import Session
-from .stepping.code_of_interest import CodeOfInterest
-from .stepping.departure import NativeDeparture, PythonDeparture
-from .stepping.foresight import Foresight
-from .stepping.freezing import Freezer
-from .stepping.ground import GroundReader
-from .stepping.handlers import HandlerFinder
-from .stepping.line_watch import LineWatch
-from .stepping.momentary_breakpoints import MomentaryBreakpoints
-from .stepping.probe import Probe
-from .stepping.step_ends import ArrivalReader, StepEnds
-from .stepping.stepper import Stepper
-from .stops.crash_core import keep_core
-from .stops.native_hits import NativeHits
-from .stops.native_stops import NativeStops
-from .stops.python_hits import PythonHits
-from .stops.python_stops import PythonStops
-from .stops.scene import Scene
 from .transitions.beginning import begin, expect_entry
 from .transitions.ending import exited
 
@@ -118,34 +83,6 @@ class StartTarget(Protocol):
     async def __call__(
         self, launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = ...
     ) -> StartedTarget: ...
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may choose about a session, besides what is run."""
-
-    gdb: str | None = None
-    log_dir: LogFolder | None = None
-    just_my_code: bool = True
-    stop_on_entry: bool = False
-    breakpoints: tuple[str, ...] = ()
-    symbols: SymbolPolicy = field(default_factory=SymbolPolicy)
-    presets: Mapping[str, Preset] = field(default_factory=shipped)
-    terminal: Terminal | None = None  # lent to the target while it runs
-    debugpy: Mapping[str, Any] = field(default_factory=dict)  # further arguments for debugpy
-    source_maps: tuple[tuple[str, str], ...] = ()  # a path in debug info, and where the sources are
-    gdb_commands: tuple[GdbCommand, ...] = ()  # of the user, run once gdb holds the target
-    gdb_arguments: tuple[str, ...] = ()  # words of gdb's own command line
-    step_into: Layer = Layer.BINDING  # of an operator of PyTorch
-    core_folder: Path | None = None  # where the core of a crash is kept
-    table: Callable[..., BreakpointTable] = BreakpointTable
-    before_run: Callable[[Session], Awaitable[None]] | None = None  # awaited when breakpoints are set
-    notices: tuple[Notice, ...] = ()  # about how these options were found
-
-    def tell(self, session: Session) -> None:
-        """Tell the front end the notices, before anything else happens in the session."""
-        for notice in self.notices:
-            session.emit(notice)
 
 
 def find_gdb(chosen: str | None) -> str:
@@ -285,119 +222,6 @@ async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> 
     return True
 
 
-def keep_log(session: Session, options: Options) -> None:
-    """With a folder for logs, keep a log of all decisions of the session, and of its remarks."""
-    if options.log_dir is not None:
-        log = WireLog(options.log_dir, "session", session.started)
-        session.log = session.loop.log = log.received
-        session.close_log = log.close
-
-
-def furnish(
-    session: Session,
-    options: Options,
-    operators: OperatorTable | None,
-    what: Launch,
-    image: AddressSpace | None = None,
-    inspect: Callable[..., Inspector] = Inspector,
-) -> None:
-    """Give a session that has its engines all other parts.
-
-    ``inspect`` makes its inspector, ``image`` is the map of the target's files where that is not read from a process.
-    """
-    image = AddressSpace(session.pid) if image is None else image
-    loop, engine, debugpy = session.loop, session.native, session.python
-    assert debugpy is not None
-    policy = options.symbols
-    ours = (debugpy_package(), BOOTSTRAP)
-    # The names that Python has for its files, and those that the kernel has.
-    hidden = (*map(str, ours), *map(os.path.realpath, ours))
-    reader = StackReader(engine, image, policy, hidden)
-    reader.emit = session.emit
-    inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
-    inspector.left_out = LeftOut.of(options.debugpy, options.just_my_code)
-    names = PythonNames(what)
-    specs = SpecReader(
-        operators.is_operator if operators else None,
-        partial(expand, presets=options.presets),
-        only_in_debug_builds(options.presets),
-        _nearest_in(image, operators),
-        names.resolve,
-    )
-    native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators))
-    folders, mine = _source_folders(what), options.just_my_code
-    python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
-    origins = ThrowOrigins(loop, engine, inspector, native)
-    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins)
-    freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
-    inspector.thread_list.frozen = freezer.frozen
-    steps = _stepping(session, image)
-    session.step_into = options.step_into
-    inspector.values.signature_at = partial(signature_at, image, operators)
-    if operators is not None:
-        session.code.behind_binding = partial(behind_binding, image, operators)
-    hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
-    scene = Scene(engine, inspector, freezer)
-    session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
-    python_hits = PythonHits(loop, inspector, breakpoints, origins)
-    session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
-    if isinstance(debugpy, DebugpyEngine):  # a core has none
-        asked = _asked_of_debugpy(options)
-        taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)
-        session.new_program, session.native_stops.new_program = taking, taking.take
-        session.at_close.append(taking.close)
-    if options.core_folder is not None:
-        session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
-
-
-def _stepping(session: Session, image: AddressSpace) -> StepEnds:
-    """The parts that steps need: some leave a stop, the returned one looks at the next stop."""
-    loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
-    code = session.code = CodeOfInterest(image, inspector.reader)
-    probe = session.probe = Probe(engine, inspector, image)
-    watch = LineWatch(loop, engine, inspector, code, probe.learn_mailbox)
-    handlers = HandlerFinder(engine, image, code)
-    momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
-    ground = GroundReader(engine, inspector, watch, code, table, handlers)
-    session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
-    natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
-    in_python = PythonDeparture(loop, momentary, watch)
-    session.stepper = Stepper(loop, ground, natively, in_python, table)
-    reader = ArrivalReader(engine, inspector, watch, code, table, session)
-    return StepEnds(loop, reader, momentary, watch, probe)
-
-
-def _candidates_in(operators: OperatorTable | None) -> Candidates:
-    return operators.symbols_for_spec if operators is not None else lambda spec: []
-
-
-def _nearest_in(
-    image: AddressSpace, operators: OperatorTable | None
-) -> Callable[[BreakpointSpec], list[str]]:
-    """Finds the names that a user who mistyped one may have meant: operators, and functions of what is loaded."""
-
-    def nearest(spec: BreakpointSpec) -> list[str]:
-        names = operators.nearest(spec.subject) if operators is not None else []
-        if spec.kind is BreakpointKind.FUNCTION:
-            libraries = [module.library for module in image.modules if module.library is not None]
-            names += [name for name in nearest_names(spec.subject, libraries) if name not in names]
-        return names[:5]
-
-    return nearest
-
-
-def _source_folders(what: Launch) -> tuple[Path, ...]:
-    """Where a bare file name of a breakpoint is looked for.
-
-    These are the program's folder, our own, and that of the script.
-    """
-    start = here() / (what.cwd or "")
-    folders = [start, here()]
-    if what.script is not None:
-        folders.append((start / what.script).parent)
-    return tuple(dict.fromkeys(folders))
-
-
 async def _start_gdb(
     session: Session, native: GdbEngine, gdb_ready: asyncio.Future[None], options: Options
 ) -> None:
@@ -449,7 +273,7 @@ async def _run_host(
     configure: Callable[[Session], Awaitable[None]] | None,
 ) -> None:
     session.breakpoints.python_comes_later()
-    asked = _asked_of_debugpy(options)
+    asked = asked_of_debugpy(options)
     replaced = asyncio.Event()
     session.new_program.at_end_of_program.append(replaced.set)
     joining = host_python.join(
@@ -512,14 +336,4 @@ async def _connect(
         raise TargetError(f"debugpy cannot be started in it: {why.splitlines()[-1]}")
     if not python.connected:
         raise TargetError("the interpreter ended before the program began")
-    await python.initialize(_asked_of_debugpy(options), meeting.session_token, meeting.target_token)
-
-
-def _asked_of_debugpy(options: Options) -> DebugpyOptions:
-    return DebugpyOptions(
-        launched=True,
-        just_my_code=options.just_my_code,
-        stop_on_entry=options.stop_on_entry,
-        hidden_files=(str(BOOTSTRAP),),
-        extra=dict(options.debugpy),
-    )
+    await python.initialize(asked_of_debugpy(options), meeting.session_token, meeting.target_token)

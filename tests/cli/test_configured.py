@@ -21,7 +21,7 @@ from dualdbg.dap.configuration import CONDITIONS, read_configuration
 from dualdbg.errors import ConfigError
 from dualdbg.model import Layer
 from dualdbg.session.configured import session_options
-from dualdbg.session.start import Options
+from dualdbg.session.options import Options
 from tests.cli.driver import dualdbg
 from tests.dap.client import StdioAdapter
 

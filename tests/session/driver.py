@@ -24,8 +24,9 @@ from dualdbg.model import (
     Stop,
     Stopped,
 )
+from dualdbg.session.options import Options
 from dualdbg.session.session import Session
-from dualdbg.session.start import Options, launch
+from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 

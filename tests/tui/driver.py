@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 
 from dualdbg.model import State
+from dualdbg.session.options import Options
 from dualdbg.session.session import Session
-from dualdbg.session.start import Options, launch
+from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 from dualdbg.tui.app import Dashboard, Start, Wishes

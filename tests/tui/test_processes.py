@@ -9,8 +9,8 @@ from pathlib import Path
 from dualdbg.console.console import View
 from dualdbg.model import State
 from dualdbg.session.inferiors import launch_group
+from dualdbg.session.options import Options
 from dualdbg.session.session import Session
-from dualdbg.session.start import Options
 from dualdbg.target.launcher import Launch
 from dualdbg.tui.base import Subscribe
 
