@@ -6,6 +6,7 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Iterator, Sequence
 
@@ -63,7 +64,7 @@ def function_instances(
             block = function_named(name, position.pc)
             if block is None:
                 continue
-            caller = next(_functions(block.superblock), None)
+            caller = caller_of(block)
             called = {
                 "function": block.function.print_name,
                 "linkage": block.function.linkage_name,
@@ -232,15 +233,38 @@ def _is_same(one: gdb.Block, other: gdb.Block) -> bool:
 
 def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
     """The functions around a block, inlined ones first."""
-    while block is not None:
-        if block.function is not None:
-            yield block
+    while block is not None and block.function is None:
         block = block.superblock
+    while block is not None:
+        yield block
+        block = caller_of(block)
+
+
+def caller_of(block: gdb.Block) -> gdb.Block | None:
+    """The function into which that of a block was inlined; None for one that was not.
+
+    gdb puts a function that is declared within another (that of a lambda, a contained one of Fortran) into the blocks
+    of that one, also where that was inlined somewhere else.
+    """
+    outer = block.superblock
+    while outer is not None and outer.function is None:
+        outer = outer.superblock
+    if outer is None or not (outer.start <= block.start and block.end <= outer.end):
+        return None
+    return None if _has_symbol(entry_of(block), block.function.linkage_name) else outer
+
+
+@lru_cache(maxsize=4096)
+def _has_symbol(address: int, linkage: str) -> bool:
+    """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
+    text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
+    found = text.partition(" in section ")[0]
+    return bool(found == linkage or found.startswith(linkage + "."))
 
 
 def is_inlined(block: gdb.Block) -> bool:
     """Whether the function of a block was inlined into another there."""
-    return next(_functions(block.superblock), None) is not None
+    return caller_of(block) is not None
 
 
 def function_named(name: str, address: int) -> gdb.Block | None:
