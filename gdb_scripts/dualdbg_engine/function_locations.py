@@ -38,7 +38,9 @@ def function_body(address: int) -> dict[str, Any]:
         if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
             place = body
     file, line = source_of(place, block)
-    return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
+    inner = inner_function(place)
+    hides = block is not None and inner is not None and not _is_same(inner, block)
+    return {"address": place, "file": file, "line": line, "hides": hides}
 
 
 def function_instances(
