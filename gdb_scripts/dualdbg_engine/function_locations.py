@@ -202,13 +202,23 @@ def line_at_entry(
     own = function.symtab.fullname()
     if file is None or file == own:
         return file, line
+    is_whole = not own.endswith(
+        "<artificial>"
+    )  # GCC's name of a file, in code that was optimised while linking
     block = outer_function(address)
     if block is not None and entry_of(block) == address:
-        return (own, function.line) if function.line else (file, line)
-    before = gdb.find_pc_line(address - 1) if file.startswith("/usr/") or "/include/c++/" in file else None
-    if before is not None and before.symtab is not None and before.symtab.fullname() == own and before.line:
-        return own, before.line
+        return (own, function.line) if function.line and is_whole else (file, line)
+    before = gdb.find_pc_line(address - 1) if _is_of_system(file) else None
+    if before is not None and before.symtab is not None and before.line:
+        name = before.symtab.fullname()
+        if name == own or not (is_whole or _is_of_system(name)):
+            return name, before.line
     return file, line
+
+
+def _is_of_system(file: str) -> bool:
+    """Whether a source file is one of the C++ library or of another one that is installed."""
+    return file.startswith("/usr/") or "/include/c++/" in file
 
 
 def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
