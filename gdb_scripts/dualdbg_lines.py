@@ -11,9 +11,13 @@ import json
 import os
 import resource
 import sys
+from pathlib import Path
 from typing import Any, Dict, List
 
 import gdb
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from dualdbg_engine import function_locations
 
 APART = 1 << 40  # bytes between two files, which are all linked for the same addresses
 MEMORY = 8 << 30  # bytes of address space: debug info that needs more is not read
@@ -44,15 +48,12 @@ def chain(address: int) -> List[List[Any]]:
     if place.symtab is None or not place.line:
         return []
     file, line, found = place.symtab.fullname(), place.line, []
-    block = gdb.block_for_pc(address)
-    while block is not None and not block.is_static and not block.is_global:
+    for block in function_locations.functions_around(address):
         function = block.function
-        if function is not None:
-            found.append([function.print_name, file, line])
-            # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).
-            file = function.symtab.fullname() if function.symtab is not None else file
-            line = function.line
-        block = block.superblock
+        found.append([function.print_name, file, line])
+        # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).
+        file = function.symtab.fullname() if function.symtab is not None else file
+        line = function.line
     return found or [[None, file, line]]
 
 

@@ -280,16 +280,17 @@ class GdbHelpers:
         self,
         gdb_thread: int,
         returns: Sequence[tuple[int, int]],
-        pads: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
 
-        ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, and
-        the end of the frame that is to catch. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer
-        of the frame that calls it.
+        ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, the
+        end of the frame that is to catch, and whether the unwinder may not say there that it does.
+        ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
         """
-        at_return, at_pad, at_catch = ([list(row) for row in kind] for kind in (returns, pads, catches))
+        at_return, at_catch = ([list(row) for row in kind] for kind in (returns, catches))
+        at_pad = [list(row) for row in pads]
         return await self._helper(
             shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
         )

@@ -130,14 +130,14 @@ class NativeBreakpointEngine(Protocol):
         self,
         gdb_thread: int,
         returns: Sequence[tuple[int, int]],
-        pads: Sequence[tuple[int, int]],
+        pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end.
 
-        ``returns``: an address to which a call returns, and the caller's stack pointer. ``pads``: a landing pad, and
-        the end of the frame that is to catch. ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer
-        of the frame that calls it.
+        ``returns``: an address to which a call returns, and the caller's stack pointer. ``pads``: a landing pad, the
+        end of the frame that is to catch, and whether the unwinder may not say there that it does.
+        ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
         """
 
     async def insert_cue(self, address: int, register: str, value: int) -> int:

@@ -139,6 +139,8 @@ def _is_runtime(frame: Frame) -> bool:
     library = frame.library or ""
     if is_rust_library(frame.source_language, frame.function):
         return True  # it is linked into the extension
+    if frame.inlined and (frame.file or "").startswith("/usr/include/"):
+        return True  # the C library's atoi is in its header
     return is_system(library) or is_runtime(library) or (frame.function or "").startswith(RUNTIME_NAMESPACES)
 
 

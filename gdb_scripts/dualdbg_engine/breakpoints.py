@@ -188,7 +188,7 @@ def insert_at_function(address: int, inlined: str | None, thread: int | None = N
     point = FunctionPoint(address, internal=block is None)
     if thread is not None:
         point.thread = thread
-    return _shown(point, address, block)
+    return _shown(point, address, _whole(address, block))
 
 
 def _holds(condition: str | None) -> bool:
@@ -204,6 +204,11 @@ def _holds(condition: str | None) -> bool:
 def _inlined(address: int, name: str | None) -> gdb.Block | None:
     """The block of an inlined function of this name, which is to be shown at the address."""
     return function_locations.function_named(name, address) if name is not None else None
+
+
+def _whole(address: int, block: gdb.Block | None) -> gdb.Block | None:
+    """The block that is to be shown at the address: this one, else that of the function that was not inlined."""
+    return block or function_locations.outer_function(address)
 
 
 def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:

@@ -6,6 +6,7 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Iterator, Sequence
 
@@ -37,7 +38,9 @@ def function_body(address: int) -> dict[str, Any]:
         if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
             place = body
     file, line = source_of(place, block)
-    return {"address": place, "file": file, "line": line, "hides": inlined_at(place) is not None}
+    inner = inner_function(place)
+    hides = block is not None and inner is not None and not _is_same(inner, block)
+    return {"address": place, "file": file, "line": line, "hides": hides}
 
 
 def function_instances(
@@ -63,7 +66,7 @@ def function_instances(
             block = function_named(name, position.pc)
             if block is None:
                 continue
-            caller = next(_functions(block.superblock), None)
+            caller = caller_of(block)
             called = {
                 "function": block.function.print_name,
                 "linkage": block.function.linkage_name,
@@ -199,13 +202,23 @@ def line_at_entry(
     own = function.symtab.fullname()
     if file is None or file == own:
         return file, line
+    is_whole = not own.endswith(
+        "<artificial>"
+    )  # GCC's name of a file, in code that was optimised while linking
     block = outer_function(address)
     if block is not None and entry_of(block) == address:
-        return (own, function.line) if function.line else (file, line)
-    before = gdb.find_pc_line(address - 1) if file.startswith("/usr/") or "/include/c++/" in file else None
-    if before is not None and before.symtab is not None and before.symtab.fullname() == own and before.line:
-        return own, before.line
+        return (own, function.line) if function.line and is_whole else (file, line)
+    before = gdb.find_pc_line(address - 1) if _is_of_system(file) else None
+    if before is not None and before.symtab is not None and before.line:
+        name = before.symtab.fullname()
+        if name == own or not (is_whole or _is_of_system(name)):
+            return name, before.line
     return file, line
+
+
+def _is_of_system(file: str) -> bool:
+    """Whether a source file is one of the C++ library or of another one that is installed."""
+    return file.startswith("/usr/") or "/include/c++/" in file
 
 
 def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
@@ -232,15 +245,38 @@ def _is_same(one: gdb.Block, other: gdb.Block) -> bool:
 
 def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
     """The functions around a block, inlined ones first."""
-    while block is not None:
-        if block.function is not None:
-            yield block
+    while block is not None and block.function is None:
         block = block.superblock
+    while block is not None:
+        yield block
+        block = caller_of(block)
+
+
+def caller_of(block: gdb.Block) -> gdb.Block | None:
+    """The function into which that of a block was inlined; None for one that was not.
+
+    gdb puts a function that is declared within another (that of a lambda, a contained one of Fortran) into the blocks
+    of that one, also where that was inlined somewhere else.
+    """
+    outer = block.superblock
+    while outer is not None and outer.function is None:
+        outer = outer.superblock
+    if outer is None or not (outer.start <= block.start and block.end <= outer.end):
+        return None
+    return None if _has_symbol(entry_of(block), block.function.linkage_name) else outer
+
+
+@lru_cache(maxsize=4096)
+def _has_symbol(address: int, linkage: str) -> bool:
+    """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
+    text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
+    found = text.partition(" in section ")[0]
+    return bool(found == linkage or found.startswith(linkage + "."))
 
 
 def is_inlined(block: gdb.Block) -> bool:
     """Whether the function of a block was inlined into another there."""
-    return next(_functions(block.superblock), None) is not None
+    return caller_of(block) is not None
 
 
 def function_named(name: str, address: int) -> gdb.Block | None:

@@ -16,6 +16,10 @@ _X86 = "i386:x86-64"
 # The register in which the unwinder says at a landing pad which handler has matched; 0 is a clean-up, below 0 an
 # exception specification. GCC's __builtin_eh_return_data_regno(1).
 _SELECTOR = {"i386:x86-64": "rdx", "aarch64": "x1"}
+# The register before that one, with the exception. A panic of Rust has this class (library/panic_unwind/src/gcc.rs);
+# what finds handlers for Rust says of none which it is.
+_EXCEPTION = {"i386:x86-64": "rax", "aarch64": "x0"}
+_RUST = b"MOZ\0RUST"
 _FRAME = 16  # bytes; a stack frame is aligned to them, on x86-64 and AArch64
 
 
@@ -44,14 +48,19 @@ class _Landing(gdb.Breakpoint):
 class _Pad(gdb.Breakpoint):
     """Stops where the unwinder lands in a handler of the frame that ends at ``top``, its canonical frame address."""
 
-    def wait_for(self, number: int, top: int) -> None:
+    def wait_for(self, number: int, top: int, is_mute: int) -> None:
         self.thread = number
         self._top = top
+        self._is_mute = is_mute
 
     def stop(self) -> bool:
         frame = gdb.newest_frame()
-        selector = _register(frame, _SELECTOR[frame.architecture().name().partition(":intel")[0]])
-        return 0 < selector < 1 << 31 and _top(frame) == self._top
+        architecture = frame.architecture().name().partition(":intel")[0]
+        selector = _register(frame, _SELECTOR[architecture])
+        catches = 0 < selector < 1 << 31
+        if selector == 0 and self._is_mute:
+            catches = _is_panic(_register(frame, _EXCEPTION[architecture]))
+        return catches and _top(frame) == self._top
 
 
 class _Catch(gdb.Breakpoint):
@@ -71,16 +80,17 @@ def insert_step_ends(
 ) -> list[list[int]]:
     """Set breakpoints for thread ``number``; returns gdb's numbers, in three lists.
 
-    ``returns``: where a call returns to, and the lowest stack pointer then. ``pads``: landing pads, and the end of the
-    frame. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
+    ``returns``: where a call returns to, and the lowest stack pointer then. ``pads``: landing pads, the end of the
+    frame, and whether they may be mute. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the
+    frame that calls it.
     """
     with language.ours():
         landings = [_landing(number, address, lowest) for address, lowest in returns]
         numbers = []
         for kind, rows in ((_Pad, pads), (_Catch, catches)):
-            points = [kind("*%d" % address, internal=True) for address, _ in rows]
-            for point, (_, where) in zip(points, rows):
-                point.wait_for(number, where)
+            points = [kind("*%d" % row[0], internal=True) for row in rows]
+            for point, (_, *where) in zip(points, rows):
+                point.wait_for(number, *where)
             numbers.append([point.number for point in points])
     return [landings, *numbers]
 
@@ -113,6 +123,14 @@ def caller_at_entry(number: int) -> dict[str, int]:
     if frame.architecture().name().startswith(_X86):
         return {"pc": int.from_bytes(memory.read(pointer, 8), "little"), "sp": pointer + 8}
     return {"pc": _register(frame, "lr"), "sp": pointer}
+
+
+def _is_panic(exception: int) -> bool:
+    """Whether an exception is a panic of Rust: it begins with its class."""
+    try:
+        return memory.read(exception, 8) == _RUST
+    except gdb.error:
+        return False
 
 
 def _top(frame: gdb.Frame) -> int | None:

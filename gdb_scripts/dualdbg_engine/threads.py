@@ -54,16 +54,29 @@ def forget_at(address: int, point: gdb.Breakpoint) -> None:
 
 
 def newest_frame() -> gdb.Frame:
-    """The innermost frame of the selected thread; at a breakpoint on an inlined function the one of that function."""
-    newest = frame = gdb.newest_frame()
+    """The innermost frame of the selected thread; at a breakpoint on a function that of this function, though code of
+    others was inlined there.
+    """
+    newest = gdb.newest_frame()
     wanted = list(_shown_at.get(newest.pc(), {}).values())
-    for block in function_locations.functions_around(newest.pc()) if wanted else ():
-        if frame is None or frame.type() != gdb.INLINE_FRAME:
-            break
-        if (block.start, block.end, block.function.name) == wanted[-1]:
+    frame: gdb.Frame | None = newest if wanted else None
+    while frame is not None:
+        block = _function_block(frame)
+        if block is not None and (block.start, block.end, block.function.name) == wanted[-1]:
             return frame
-        frame = frame.older()
+        frame = frame.older() if frame.type() == gdb.INLINE_FRAME else None
     return newest
+
+
+def _function_block(frame: gdb.Frame) -> gdb.Block | None:
+    """The block of a frame's function."""
+    try:
+        block: gdb.Block | None = frame.block()
+    except RuntimeError:  # no debug info
+        return None
+    while block is not None and block.function is None:
+        block = block.superblock
+    return block
 
 
 def find_thread(number: int) -> gdb.InferiorThread:

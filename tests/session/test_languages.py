@@ -167,6 +167,27 @@ def test_a_panic_is_an_exception(tmp_path: Path, rust_samples: Path, level: str,
     run_session(work, program(tmp_path, RUST), spec, env=env(rust_samples, level))
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("kind", rows.some(["next", "finish", "step", "until"], 2))
+def test_a_step_over_a_panic_ends_where_it_is_caught(
+    tmp_path: Path, rust_samples: Path, level: str, kind: str
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.remove(1)
+        for _ in range(3):
+            await driver.step(kind)
+            if (found := await where(driver)).startswith("sample_rust::rust_checked:"):
+                break
+            assert found.startswith("sample_rust::check:"), found
+        assert found.startswith("sample_rust::rust_checked:")
+        await driver.finish_run()
+
+    run_session(
+        work, program(tmp_path, RUST), "sample_rust::check if value < 0", env=env(rust_samples, level)
+    )
+
+
 def test_a_panic_is_no_exception_of_another_type(tmp_path: Path, rust_samples: Path) -> None:
     async def work(driver: Driver) -> None:
         assert (await driver.exit()).code == 0

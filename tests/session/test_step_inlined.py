@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.model import NativeFrame
 from tests import support
 from tests.session.driver import Driver, name, run_session
 
 SOURCE = """\
 #include <stdexcept>
 #include <string>
+#include <stdlib.h>
 #include <unistd.h>
+#include <vector>
 volatile int seen;
 #define INLINE static inline __attribute__((always_inline))
 INLINE int innermost(int x) {
@@ -63,17 +66,37 @@ extern "C" __attribute__((noinline)) int tries(int x) {
     seen = x;
     return x;
 }
+static int compare(const void *a, const void *b) {
+    int x = *(const int *)a;
+    int y = *(const int *)b;
+    return x < y ? -1 : x > y;
+}
+__attribute__((noinline)) int least(std::vector<int> v) {
+    qsort(v.data(), v.size(), sizeof(int), compare);
+    seen = v[0];
+    return v[0];
+}
+extern "C" int sorts(int x) { return least({x, 1}); }
 """
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("inlined"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, optimised while it was linked."""
+    return compiled(tmp_path_factory.mktemp("whole"), "-flto")
+
+
+def compiled(folder: Path, *options: str) -> Path:
     compiler = support.require(shutil.which("g++"), "a C++ compiler")
-    folder = tmp_path_factory.mktemp("inlined")
     source, library, script = folder / "inlined.cpp", folder / "libinlined.so", folder / "program.py"
     source.write_text(SOURCE)
-    subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\nlibrary.tries(4)\n"
+    subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", *options, "-o", library, source], check=True)
+    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\nlibrary.tries(4)\nlibrary.sorts(5)\n"
     script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
     return script
 
@@ -136,3 +159,28 @@ def test_steps_where_a_library_is_inlined_into_a_part_that_is_seldom_run(script:
         await driver.finish_run()
 
     run_session(work, script, at("if (x > 3)"))
+
+
+def test_a_return_to_what_was_inlined_is_shown_on_the_line_of_the_call(script: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        frame = (await driver.step("finish")).frame
+        assert isinstance(frame, NativeFrame) and f"inlined.cpp:{frame.line}" == at("qsort(v.data")
+        assert frame.file is not None and frame.file.endswith("inlined.cpp")
+        await driver.finish_run()
+
+    run_session(work, script, at("int y = *(const"))
+
+
+def test_a_function_that_was_optimised_while_linking_has_its_file(whole: Path) -> None:
+    """GCC gives it the file <artificial>."""
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        (place,) = driver.session.breakpoints.get(1).locations
+        assert isinstance(stop.frame, NativeFrame)
+        for file, line in ((stop.frame.file, stop.frame.line), (place.file, place.line)):
+            assert file is not None and file.endswith("inlined.cpp") and line in range(30, 50)
+        await driver.finish_run()
+
+    run_session(work, whole, "seldom")

@@ -404,11 +404,13 @@ def hit(number: int | None = 7, thread: int = THREAD, pc: int = 0x400) -> Native
 
 STEPPED = NativeStopped(StopCause.STEPPED, TID, THREAD, 0x100)
 FROM_PYTHON = Step("step", TID, THREAD, origin=PYTHON)
-ENTRY, SITE, CALLEE, CHOSEN, LANDED, BACK, CAUGHT, CAUGHT_ELSEWHERE, CATCH, ANY_CATCH = range(21, 31)
+ENTRY, SITE, CALLEE, CHOSEN, LANDED, BACK, CAUGHT, CAUGHT_ELSEWHERE, CATCH, ANY_CATCH, CAUGHT_MUTELY = range(
+    21, 32
+)
 SET = Momentary(
     landings={LANDED},
     detours={BACK: 3},
-    pads={CAUGHT: PAD, CAUGHT_ELSEWHERE: OUTER_PAD},
+    pads={CAUGHT: PAD, CAUGHT_ELSEWHERE: OUTER_PAD, CAUGHT_MUTELY: replace(OUTER_PAD, is_mute=True)},
     catches={CATCH},
     all_catches={ANY_CATCH: 2},
     entries={ENTRY: 0x400},
@@ -493,6 +495,19 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         Outcome(False, StopPoints(catch=NativeFrame(0, PAD.address, sp=48))),
     ),
     "a handler that is not C++'s": (arrival(hit(CAUGHT_ELSEWHERE), NATIVE_STEP), ENDS),
+    "a panic is caught: by whom?": (arrival(hit(CAUGHT_MUTELY), NATIVE_STEP), ArrivalFact.STACK),
+    "a panic is caught by the user's function": (
+        arrival(hit(CAUGHT_MUTELY), NATIVE_STEP, stack=IN_C),
+        ENDS,
+    ),
+    "a panic is caught by Rust's library for the user's function": (
+        arrival(hit(CAUGHT_MUTELY), NATIVE_STEP, stack=stack(DEEP_GLUE, CALLER, LOOP, PYTHON)),
+        Outcome(False, StopPoints(returns=(CALLER,))),
+    ),
+    "a panic is caught by a binding layer": (
+        arrival(hit(CAUGHT_MUTELY), NATIVE_STEP, stack=stack(DEEP_GLUE, LOOP, PYTHON)),
+        GOES_ON,
+    ),
     "a handler begins: who calls?": (arrival(hit(CATCH), NATIVE_STEP), ArrivalFact.CALLER),
     "the step ends where it has the exception": (
         arrival(hit(CATCH), NATIVE_STEP, caller=CALLER),

@@ -137,3 +137,36 @@ def test_the_interpreter_is_not_read() -> None:
 def maps() -> set[str]:
     text = Path("/proc/self/maps").read_text()
     return {line.split(None, 5)[5] for line in text.splitlines() if len(line.split(None, 5)) == 6}
+
+
+LAMBDA = """\
+struct Table { long (*entry)(long); };
+volatile long seen;
+template <typename F> struct Slot {
+    template <typename G> inline __attribute__((always_inline)) void fill(Table &table, G) {
+        table.entry = [](long x) -> long { F f; seen = x; return f(x) + 1; };
+    }
+};
+struct Twice { long operator()(long x) const { return x * 2; } };
+extern "C" void set_up(Table *table) {
+    seen = 1;
+    Slot<Twice>().fill(*table, Twice{});
+    seen = 2;
+}
+extern "C" long run(Table *table) { return table->entry(4) + 1; }
+"""
+
+
+def test_a_function_that_is_declared_in_one_that_was_inlined_has_not_been_called_by_it(
+    tmp_path: Path,
+) -> None:
+    """gdb has its block within those of the functions around its declaration."""
+    source, library = tmp_path / "declared.cpp", tmp_path / "libdeclared.so"
+    source.write_text(LAMBDA)
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+    there = Objfile.open(library)
+    (symbol,) = there.find_functions("_FUN")
+    lines = SourceLines()
+    assert lines.look_up({there: {symbol.address + 8}}) == []
+    assert (lines.at(there, symbol.address + 8)[-1].function or "").endswith("_FUN")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
 
 from dualdbg.model import Frame, NativeFrame, PythonFrame, Quality, Role
 from dualdbg.stacks.merge import merge
-from dualdbg.stacks.roles import RoleRules
+from dualdbg.stacks.roles import RoleRules, first_of_user
 
 INTERPRETER = "/usr/lib/libpython3.11.so.1.0"
 RULES = RoleRules(frozenset({INTERPRETER}), ("/opt/debugpy",))
@@ -159,3 +160,11 @@ def test_import_machinery_is_folded_away() -> None:
         RULES,
     )
     assert shown(stack.visible()) == ["PyInit_x", "x.py:<module>", "a.py:<module>"]
+
+
+def test_the_first_frame_of_the_users_is_not_one_of_a_header_of_the_c_library() -> None:
+    strtol, atoi, own = native("strtol", "atoi", "bad")
+    atoi, own = replace(atoi, library="/home/ext.so"), replace(own, library="/home/ext.so")
+    header = replace(atoi, file="/usr/include/stdlib.h", inlined=True)
+    assert first_of_user([strtol, header, own]) == 2
+    assert first_of_user([strtol, atoi, own]) == 1

@@ -225,10 +225,24 @@ def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
 def _caught(arrival: Arrival, pad: Pad) -> Outcome | ArrivalFact:
     """An exception has reached a frame that catches it. In C++ destructors run before the handler begins."""
     if not pad.is_cxx:
-        return ENDS
+        return _caught_by_rust(arrival) if pad.is_mute else ENDS
     if arrival.pointer is UNREAD:
         return ArrivalFact.POINTER
     return Outcome(False, StopPoints(catch=NativeFrame(0, pad.address, sp=arrival.pointer)))
+
+
+def _caught_by_rust(arrival: Arrival) -> Outcome | ArrivalFact:
+    """A panic is caught. Where it is Rust's library that does, the step ends in the user's function that called it.
+
+    What PyO3 catches becomes an exception of Python's.
+    """
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    top = arrival.top
+    if top is None or not is_between(top) or is_inlined_in_users(arrival.stack):
+        return ENDS
+    caller = native_caller(arrival.stack)
+    return GOES_ON if caller is None else Outcome(False, StopPoints(returns=(caller,)))
 
 
 def _left_python(arrival: Arrival, before: int) -> Outcome | ArrivalFact | None:

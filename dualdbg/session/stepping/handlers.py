@@ -31,27 +31,32 @@ class HandlerFinder:
         self._image = image
         self._code = code
         self._known: dict[tuple[str, int], Handlers] = {}  # by file and function
-        # By file and address: whether it is that of C++.
-        self._personalities: dict[tuple[str, int], bool] = {}
+        self._personalities: dict[tuple[str, int], str] = {}  # by file and address: the name
 
     async def pads(self, frames: Sequence[NativeFrame], rules: RoleRules) -> tuple[Pad, ...]:
         """The landing pads of the user's handlers above the innermost Python function; ``frames`` is innermost first.
 
-        Exceptions that reach a binding layer become Python's, and where that code returns is known otherwise.
+        Exceptions that reach a binding layer of C++ become Python's, and where that code returns is known otherwise. In
+        Rust it is the library that catches for the user's functions.
         """
         found = []
         for group, top in _functions(frames):
             frame = group[-1]
-            if all(map(rules.is_glue, group)) or not self._code.has(frame.pc):
+            if not self._code.has(frame.pc):
                 continue
             module = self._code.module_at(frame.pc)
             if module is None:
                 continue
             handlers = self._handlers(module, frame.pc - (1 if frame.level else 0))
             if handlers.pads:
-                is_cxx = await self._is_cxx(module, handlers)
+                is_gccs = _PERSONALITY in await self._personality(module, handlers)
+                if is_gccs and all(map(rules.is_glue, group)):
+                    continue
+                # Handlers of C++ are entered by that function, where it is to be found.
+                is_cxx = is_gccs and bool(self.begin_catch(module))
                 for pad in handlers.pads:
-                    found.append(Pad(pad + module.bias, top, group[0].level, frame.level, is_cxx))
+                    place = pad + module.bias
+                    found.append(Pad(place, top, group[0].level, frame.level, is_cxx, not is_gccs))
         return tuple(found)
 
     def begin_catch(self, module: Module | None) -> list[int]:
@@ -74,10 +79,10 @@ class HandlerFinder:
             return NOTHING  # the file was overwritten while it was mapped: its names are gone too
         return self._known[key]
 
-    async def _is_cxx(self, module: Module, handlers: Handlers) -> bool:
-        """Whether handlers are entered by ``__cxa_begin_catch``, and that is to be found."""
+    async def _personality(self, module: Module, handlers: Handlers) -> str:
+        """The name of the function that finds the handlers for the unwinder; empty where it is not known."""
         if handlers.personality is None:
-            return False
+            return ""
         key = module.path, handlers.personality + module.bias
         if key not in self._personalities:
             address: int = key[1]
@@ -87,7 +92,7 @@ class HandlerFinder:
                 name = self._image.describe(address)[0] or ""
             except CommandError:
                 name = ""
-            self._personalities[key] = _PERSONALITY in name and bool(self.begin_catch(module))
+            self._personalities[key] = name
         return self._personalities[key]
 
 

@@ -144,7 +144,7 @@ class MomentaryBreakpoints:
 
     async def _set_ends(self, places: StopPoints, gdb_thread: int, momentary: Momentary) -> None:
         returns = [(frame.pc, frame.sp or 0) for frame in places.returns]
-        pads = [(pad.address, pad.top) for pad in places.pads]
+        pads = [(pad.address, pad.top, pad.is_mute) for pad in places.pads]
         catches = []
         if places.catch is not None:
             module = self._code.module_at(places.catch.pc)

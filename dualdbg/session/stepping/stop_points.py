@@ -27,7 +27,8 @@ class Pad:
 
     ``top`` is the canonical address of the frame that catches. ``first`` and ``last`` are the levels of the frames that
     share its function: what is inlined, and the function itself. ``is_cxx``: the handler begins when it calls
-    ``__cxa_begin_catch``; destructors may run before. Else it begins here.
+    ``__cxa_begin_catch``; destructors may run before. Else it begins here. ``is_mute``: the unwinder may not say there
+    that a handler has matched, as Rust's does not.
     """
 
     address: int
@@ -35,6 +36,7 @@ class Pad:
     first: int
     last: int
     is_cxx: bool
+    is_mute: bool = False
 
 
 @dataclass(frozen=True)
