@@ -48,11 +48,20 @@ class Workbench:
         self._browser.wait(_SESSION)
 
     def start(self, configuration: str) -> None:
-        """Start what is not the selected configuration."""
-        self._browser.press("Control", "KeyP")
-        self._browser.wait(_QUICK_INPUT)
-        self._browser.type(f"debug {configuration}")
-        self._browser.wait(".quick-input-list .monaco-list-row.focused", re.escape(configuration))
+        """Start what is not the selected configuration.
+
+        The list of configurations is that of the moment when their name is typed. On a busy machine the Debug view
+        shows them before that list has them.
+        """
+        row, name = ".quick-input-list .monaco-list-row.focused", re.escape(configuration)
+        for _ in range(3):
+            self._browser.press("Control", "KeyP")
+            self._browser.wait(_QUICK_INPUT)
+            self._browser.type(f"debug {configuration}")
+            if self._browser.comes(row, name, seconds=20):
+                break
+            self._browser.press("Escape")
+        self._browser.wait(row, name)
         self._browser.press("Enter")
 
     def toggle_breakpoint(self, file: str, line: int) -> None:
