@@ -65,7 +65,10 @@ class Workbench:
         self._browser.press("Enter")
 
     def toggle_breakpoint(self, file: str, line: int) -> None:
-        """In the active editor, which shows ``file``."""
+        """In the active editor, which shows ``file``.
+
+        F9 does nothing before VS Code knows of a debugger for the file's language.
+        """
         self._browser.wait(".tabs-container .tab.active", file)
         self._browser.click(".editor-instance .view-lines")
         self._browser.press("Control", "KeyG")
@@ -75,8 +78,12 @@ class Workbench:
         # The line is shown while it is typed; the editor has the keys again when it has the focus.
         self._browser.wait(".editor-instance .monaco-editor.focused")
         self._browser.wait(".statusbar-item", f"Ln {line},")
-        self._browser.press("F9")
-        self._browser.wait(_BREAKPOINTS, f"{file}\\s[^]*\\b{line}$")
+        row = f"{file}\\s[^]*\\b{line}$"
+        for _ in range(3):
+            self._browser.press("F9")
+            if self._browser.comes(_BREAKPOINTS, row, seconds=20):
+                return
+        self._browser.wait(_BREAKPOINTS, row)
 
     def press(self, *keys: str) -> None:
         self._browser.press(*keys)
