@@ -31,7 +31,14 @@ from .events import (
 from .gdb_events import stop_event, text_event
 from .gdb_helpers import GdbHelpers
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
-from .gdb_settings import check_command, in_gdbs_words, refusal, refused_by_mi, source_map_commands
+from .gdb_settings import (
+    check_command,
+    check_set_up,
+    in_gdbs_words,
+    refusal,
+    refused_by_mi,
+    source_map_commands,
+)
 from .native import Access, Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -139,6 +146,7 @@ class GdbEngine(GdbHelpers):
             await self._process.console(text)
         for command in commands:
             try:
+                check_set_up(command.text)
                 await self._run(command.text)
             except CommandError as error:
                 if not command.may_fail:

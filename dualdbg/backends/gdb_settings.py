@@ -11,6 +11,30 @@ from ..protocol import mi
 _SET = "-gdb-set "
 # What lets the target run, ends it, or takes away what others have set (gdb, "GDB/MI Program Execution").
 _MOVING = ("-exec-", "-target-", "-file-exec", "-gdb-exit", "-break-delete")
+# The same on gdb's command line, before the program runs.
+_VERBS = frozenset(
+    {
+        *(
+            "run",
+            "r",
+            "start",
+            "starti",
+            "continue",
+            "c",
+            "fg",
+            "next",
+            "n",
+            "nexti",
+            "ni",
+            "step",
+            "s",
+            "stepi",
+            "si",
+        ),
+        *("finish", "fin", "until", "u", "advance", "jump", "j", "signal", "kill", "k", "detach", "attach"),
+        *("target", "inferior", "quit", "q", "exit"),
+    }
+)
 
 
 def source_map_commands(source_maps: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -51,6 +75,14 @@ def check_command(text: str) -> None:
             f"gdb's {text.split()[0]} would change the target behind the session's back",
             "help lists our own commands",
         )
+
+
+def check_set_up(text: str) -> None:
+    """The same for a command that is run before the program begins, of MI or not."""
+    check_command(text)
+    verb = text.split()[0].partition("/")[0] if text.strip() else ""
+    if verb in _VERBS:
+        raise CommandError(f"gdb's {verb} would change the target behind the session's back")
 
 
 def refusal(command: GdbCommand, why: str) -> CommandError:

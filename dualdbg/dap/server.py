@@ -37,7 +37,7 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
     reader = asyncio.StreamReader()
     try:
         _require_pipes(reading, writing)
-        await loop.connect_read_pipe(
+        coming, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
         )
         transport, protocol = await loop.connect_write_pipe(
@@ -49,7 +49,12 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
             "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
         ) from None
     writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    return await _until_signalled(serve(reader, writer, offer))
+    try:
+        return await _until_signalled(serve(reader, writer, offer))
+    finally:
+        # The editor may leave its end open after it has disconnected. What is closed is so at the loop's next turn.
+        coming.close()
+        await asyncio.sleep(0)
 
 
 def _require_pipes(*descriptors: int) -> None:

@@ -220,3 +220,32 @@ def test_cancel(client: Client, program: Write) -> None:
         client.answer(slow, seconds=3)
     client.request("cancel", {"requestId": 10_000})
     client.request("cancel", {})
+
+
+# -- the end of the adapter ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["of the program", "disconnect", "terminate", "noDebug"])
+def test_nothing_is_left_open_of_which_python_would_warn(
+    end: str, program: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client keeps its end of the adapter's input open, as editors do that end a session by a request."""
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    path = program("x = 1\nprint(x, flush=True)\n")
+    adapter = StdioAdapter()
+    client = adapter.client
+    if end == "noDebug":
+        client.initialize()
+        client.request("launch", {"program": str(path), "noDebug": True})
+    else:
+        client.start({"program": str(path)}, lines={path: [2]})
+        thread = client.stopped()["threadId"]
+        if end == "of the program":
+            client.go("continue", thread)
+    if end == "terminate":
+        client.request("terminate")
+    if end != "disconnect":
+        client.event("terminated")
+    client.request("disconnect")
+    client.wait_end()
+    assert adapter.close() == ""

@@ -81,6 +81,7 @@ def configuration(source: Path) -> Message:
             {"description": "pretty-printing", "text": "-enable-pretty-printing", "ignoreFailures": True},
             {"description": "flavor", "text": "-gdb-set disassembly-flavor intel", "ignoreFailures": True},
             {"description": "no such thing", "text": "no-such-command", "ignoreFailures": True},
+            {"description": "cppdbg's own", "text": "run", "ignoreFailures": True},
             {"text": "set $of_the_commands = 7"},
         ],
         "additionalSOLibSearchPath": "/opt/a;/opt/b",
@@ -182,6 +183,8 @@ def test_attaching_as_cppdbg_does(client: Client, source: Path) -> None:
         ("no-such-command", "Undefined command"),
         ("-no-such-command", "Undefined MI command"),
         ("-gdb-set print no-such", "Undefined set print command"),
+        ("run", "behind the session's back"),
+        ("-exec-run", "behind the session's back"),
     ],
 )
 def test_a_command_that_fails_says_which(client: Client, configuration: Message, text: str, why: str) -> None:

@@ -56,3 +56,13 @@ def test_the_others_of_the_list_are_set(
     listed = client.evaluate("`info breakpoints")["result"]
     rows = [row for row in listed.splitlines() if not row.startswith(" ")]
     assert len(rows) == 1 and str(path) in rows[0], listed
+
+
+def test_what_is_no_address_is_refused_alone(client: Client, program: Write) -> None:
+    path = program("x = 1\ny = 2\n")
+    client.start({"program": str(path)}, lines={path: [2]})
+    client.stopped()
+    asked = [{"instructionReference": "nowhere"}, {"instructionReference": "0x1000"}]
+    bad, good = client.request("setInstructionBreakpoints", {"breakpoints": asked})["breakpoints"]
+    assert not bad["verified"] and "'nowhere' is no address" in bad["message"]
+    assert "id" in good

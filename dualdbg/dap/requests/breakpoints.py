@@ -69,7 +69,11 @@ async def set_instruction_breakpoints(
     adapter: Adapter, arguments: Arguments
 ) -> dap.SetInstructionBreakpointsResponseBody:
     def read(row: Arguments) -> BreakpointSpec:
-        address = row.address("instructionReference") + row.number("offset", 0)
+        reference = row.text("instructionReference")
+        try:
+            address = int(reference, 0) + row.number("offset", 0)
+        except ValueError:
+            raise SpecError(f"{reference[:80]!r} is no address", "") from None
         if not 0 <= address < 1 << 64:
             raise SpecError(f"{address:#x} is no address", "")
         spec = BreakpointSpec(f"{address:#x}", BreakpointKind.ADDRESS, f"{address:#x}")

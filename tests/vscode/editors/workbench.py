@@ -48,15 +48,27 @@ class Workbench:
         self._browser.wait(_SESSION)
 
     def start(self, configuration: str) -> None:
-        """Start what is not the selected configuration."""
-        self._browser.press("Control", "KeyP")
-        self._browser.wait(_QUICK_INPUT)
-        self._browser.type(f"debug {configuration}")
-        self._browser.wait(".quick-input-list .monaco-list-row.focused", re.escape(configuration))
+        """Start what is not the selected configuration.
+
+        The list of configurations is that of the moment when their name is typed. On a busy machine the Debug view
+        shows them before that list has them.
+        """
+        row, name = ".quick-input-list .monaco-list-row.focused", re.escape(configuration)
+        for _ in range(3):
+            self._browser.press("Control", "KeyP")
+            self._browser.wait(_QUICK_INPUT)
+            self._browser.type(f"debug {configuration}")
+            if self._browser.comes(row, name, seconds=20):
+                break
+            self._browser.press("Escape")
+        self._browser.wait(row, name)
         self._browser.press("Enter")
 
     def toggle_breakpoint(self, file: str, line: int) -> None:
-        """In the active editor, which shows ``file``."""
+        """In the active editor, which shows ``file``.
+
+        F9 does nothing before VS Code knows of a debugger for the file's language.
+        """
         self._browser.wait(".tabs-container .tab.active", file)
         self._browser.click(".editor-instance .view-lines")
         self._browser.press("Control", "KeyG")
@@ -66,8 +78,12 @@ class Workbench:
         # The line is shown while it is typed; the editor has the keys again when it has the focus.
         self._browser.wait(".editor-instance .monaco-editor.focused")
         self._browser.wait(".statusbar-item", f"Ln {line},")
-        self._browser.press("F9")
-        self._browser.wait(_BREAKPOINTS, f"{file}\\s[^]*\\b{line}$")
+        row = f"{file}\\s[^]*\\b{line}$"
+        for _ in range(3):
+            self._browser.press("F9")
+            if self._browser.comes(_BREAKPOINTS, row, seconds=20):
+                return
+        self._browser.wait(_BREAKPOINTS, row)
 
     def press(self, *keys: str) -> None:
         self._browser.press(*keys)
