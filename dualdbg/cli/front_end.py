@@ -81,6 +81,7 @@ async def converse(
             await starting  # the start failed, and raises its error here
         console = subscribed.result()
         console.structured = interaction.json
+        console.attended = interaction.has_prompt
         interrupts = Interrupts(console, interaction.has_prompt)
         driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
         waits = [starting, driving, show.broken]

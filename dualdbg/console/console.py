@@ -18,6 +18,7 @@ from ..model import (
     Exited,
     Frame,
     NativeFrame,
+    Notice,
     Reason,
     Resumed,
     Stack,
@@ -97,6 +98,7 @@ class Console:
         before_event: Callable[[], None] = lambda: None,
     ) -> None:
         self.failed = False
+        self.attended = False  # somebody can press Ctrl-C
         self.structured = False  # reports go to a program: values come with their children
         self.leaving = False  # we end the session, so its end is not reported
         self.stops_together = False  # every process stops when one does
@@ -175,8 +177,13 @@ class Console:
         self._stays = not view.stopped
 
     def turn_to_a_stop(self) -> None:
-        """When the current process runs, make one current that stands still."""
+        """When the current process runs, make one current that stands still.
+
+        A step of the current process is waited for, where somebody can press Ctrl-C: it may wait for the other one.
+        """
         if self.current.stopped or (self._stays and not self.current.ended):
+            return
+        if self._steps():
             return
         stopped = [view for view in self.views if view.stopped]
         if stopped:
@@ -185,6 +192,9 @@ class Console:
             )
             process = self.current.process
             self.show(ProcessChanged(process.number, self.session.pid, process.title, "current"))
+
+    def _steps(self) -> bool:
+        return self.attended and self.current.session.steps and not self.current.ended
 
     def show(self, report: Report) -> None:
         """Write a report of the current process."""
@@ -296,6 +306,11 @@ class Console:
         self._before_event()
         if not self.leaving and not silent:
             self._show_of(view, event)
+            if isinstance(event, Stopped) and view is not self.current and self._steps():
+                number = self.current.process.number
+                text = f"the step in process {number} goes on"
+                hint = f"Ctrl-C pauses it; process {view.process.number} goes to this stop"
+                self._show_of(view, Notice("info", text, hint))
         self.on_event(view, event)
 
     def _silently(self, view: View, event: Event) -> bool:
