@@ -37,10 +37,16 @@ def function_names(session: Session, beginning: str) -> list[str]:
 
 
 class Completions:
-    """Candidates for a line. ``spec_names`` gives what a breakpoint can be set on."""
+    """Candidates for a line. ``spec_names`` gives what a breakpoint can be set on, ``numbers`` those that there are."""
 
-    def __init__(self, spec_names: Names, info_words: Iterable[str]) -> None:
+    def __init__(
+        self,
+        spec_names: Names,
+        info_words: Iterable[str],
+        numbers: Callable[[], Iterable[int]] = lambda: (),
+    ) -> None:
         self._spec_names = spec_names
+        self._numbers = numbers
         self._info_words = sorted(info_words)
 
     def candidates(self, line: str) -> Iterator[tuple[str, int]]:
@@ -70,6 +76,8 @@ class Completions:
             yield from (known for known in _SETTINGS if known.startswith(word))
         elif kind == "info":
             yield from (known for known in self._info_words if known.startswith(word))
+        elif kind == "breakpoint":
+            yield from (text for text in map(str, self._numbers()) if text.startswith(word))
         elif kind == "path":
             yield from _paths(word)
         elif kind == "spec":

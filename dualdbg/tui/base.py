@@ -86,10 +86,9 @@ class Base(App[None]):
         self._saying = False
         self._acting: list[Worker[None]] = []  # the work that keys have asked for
         self._last: tuple[str, Command] | None = None
-        self.lines: asyncio.Queue[str | None] = (
-            asyncio.Queue()
-        )  # typed, and not yet run; None: look what is due
-        completions = Completions(self.wishes.names, INFO_WORDS)
+        # What was typed, and not yet run. None: look what is due at a stop.
+        self.lines: asyncio.Queue[str | None] = asyncio.Queue()
+        completions = Completions(self.wishes.names, INFO_WORDS, self._numbers)
         self.views = Views(
             SourceView(),
             StackView(),
@@ -145,6 +144,9 @@ class Base(App[None]):
         if (acting or read) and not commanded:  # a command says so itself
             self.show(Notice("warning", "given up"))
         return bool(acting) or commanded or read
+
+    def _numbers(self) -> list[int]:
+        return [row.id for row in self.session.breakpoints.all()] if self.session is not None else []
 
     async def execute(self, line: str) -> None:
         """One line of the prompt; an empty one does the last step again."""

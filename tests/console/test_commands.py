@@ -88,7 +88,9 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Completions:
     monkeypatch.chdir(tmp_path)
     operators = ["randn", "randn_like", "relu"]
     return Completions(
-        lambda text: (name for name in operators if name.startswith(text)), ["breakpoints", "threads"]
+        lambda text: (name for name in operators if name.startswith(text)),
+        ["breakpoints", "threads"],
+        lambda: [1, 2, 12],
     )
 
 
@@ -103,6 +105,8 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Completions:
         ("help conti", ["continue"]),
         ("b ", ["randn", "randn_like", "relu", "tests/", "train.py"]),
         ("p rand", []),
+        ("delete 1", ["1", "12"]),
+        ("enable once ", ["1", "2", "12"]),
         ("nosuch x", []),
     ],
 )

@@ -24,6 +24,7 @@ _LONGEST = 1 << 20  # bytes of a file of commands
     "commands",
     "[NUMBER]",
     "what is done when a breakpoint stops: the lines that follow, up to end",
+    completes="breakpoint",
     details="Commands of the prompt; without NUMBER: for the last breakpoint. silent as the first line: nothing is "
     "told of the stop. Nothing after a line that lets the program run on is done. No lines: nothing is done any more.",
 )

@@ -52,13 +52,18 @@ for _word, _when in (("watch", "changes"), ("rwatch", "is read"), ("awatch", "is
     _register_watch(_word, _when)
 
 
-@command("condition cond", "NUMBER [EXPRESSION]", "stop only where it is true; without EXPRESSION: always")
+@command(
+    "condition cond",
+    "NUMBER [EXPRESSION]",
+    "stop only where it is true; without EXPRESSION: always",
+    completes="breakpoint",
+)
 async def condition(console: Console, argument: str) -> None:
     row, expression = _one(console, "condition", argument)
     await console.session.breakpoints.change(row.id, condition=expression or None)
 
 
-@command("ignore", "NUMBER COUNT", "pass over the next COUNT hits of a breakpoint")
+@command("ignore", "NUMBER COUNT", "pass over the next COUNT hits of a breakpoint", completes="breakpoint")
 async def ignore(console: Console, argument: str) -> None:
     row, count = _one(console, "ignore", argument)
     if not count.isdecimal():
@@ -67,13 +72,18 @@ async def ignore(console: Console, argument: str) -> None:
     await console.session.breakpoints.change(row.id, hits=hits, hit_condition=None)
 
 
-@command("delete del", "[NUMBER…]", "remove breakpoints; without NUMBER: all")
+@command("delete del", "[NUMBER…]", "remove breakpoints; without NUMBER: all", completes="breakpoint")
 async def delete(console: Console, argument: str) -> None:
     for row in _chosen(console, argument):
         await console.session.breakpoints.remove(row.id)
 
 
-@command("disable dis", "[NUMBER…]", "keep breakpoints without stopping at them; without NUMBER: all")
+@command(
+    "disable dis",
+    "[NUMBER…]",
+    "keep breakpoints without stopping at them; without NUMBER: all",
+    completes="breakpoint",
+)
 async def disable(console: Console, argument: str) -> None:
     for row in _chosen(console, argument):
         await console.session.breakpoints.enable(row.id, False)
@@ -84,6 +94,7 @@ async def disable(console: Console, argument: str) -> None:
     "[once | delete] [NUMBER…]",
     "stop at breakpoints again; without NUMBER: all",
     details="once: until the next hit. delete: the next hit deletes it.",
+    completes="breakpoint",
 )
 async def enable(console: Console, argument: str) -> None:
     how, _, rest = argument.partition(" ")
