@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from ..shared.binding_names import CYTHON_AUTHORS, CYTHON_DEF, CYTHON_GETTER, CYTHON_SETTER, CYTHON_WRAPPER
-from .cython_names import cython_function
+from .cython_names import constructor, cython_function
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def bodies_behind(name: str) -> tuple[str, ...]:
 
     The likeliest first; nothing for what is no wrapper.
     """
-    body = lambda_of_caster(name) or implementation_of(name) or operand_of(name)
+    body = lambda_of_caster(name) or implementation_of(name) or operand_of(name) or constructor(name)
     return (body,) if body is not None else functions_of_macro(name)
 
 

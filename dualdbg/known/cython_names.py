@@ -16,6 +16,7 @@ from ..shared.binding_names import (
     CYTHON_DEF,
     CYTHON_GENERATOR,
     CYTHON_GETTER,
+    CYTHON_INIT,
     CYTHON_MODULE,
     CYTHON_SETTER,
     CYTHON_WRAPPER,
@@ -98,6 +99,19 @@ def is_named(function: CythonName, path: tuple[str, ...]) -> bool:
     """
     of_property = function.path[:-1] if function.path[-1] in ACCESSORS else ()
     return path in (function.path[-len(path) :], of_property[-len(path) :])
+
+
+def constructor(name: str) -> str | None:
+    """The ``__init__`` that the slot of a class calls, as its author names it; None for any other function.
+
+    ``__pyx_tp_init_5fastc_Counter`` -> ``fastc.Counter.__init__``: from Cython 3.3 on.
+    """
+    rest = name.removeprefix(CYTHON_INIT)
+    scopes: list[str] = []
+    while rest != name and (scope := _scope(rest)) is not None:
+        scopes.append(scope[1])
+        rest = rest[len(scope[0]) :]
+    return ".".join((*scopes, rest, "__init__")) if scopes and rest.isidentifier() else None
 
 
 def _generator(before: str, number: int, scopes: list[str]) -> CythonName:

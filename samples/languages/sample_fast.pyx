@@ -63,3 +63,10 @@ cdef class Counter:
 
 def fail(text):
     raise ValueError(text)
+
+
+cdef class Named:
+    cdef object name
+
+    def __init__(self, name):
+        self.name = name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.known.cython_names import Part, cython_function
+from dualdbg.known.cython_names import Part, constructor, cython_function
 from dualdbg.known.cython_source import Function, function_at, functions_of
 
 TABLE = frozenset(
@@ -48,6 +48,12 @@ def test_a_c_function_is_what_its_author_calls_it(name: str, text: str, part: Pa
 )
 def test_what_cython_made_for_itself_is_nobodys(name: str) -> None:
     assert cython_function(name) is None
+
+
+def test_the_slot_of_a_class_leads_to_its_constructor() -> None:
+    assert constructor("__pyx_tp_init_3pkg_5fastc_Counter") == "pkg.fastc.Counter.__init__"
+    assert constructor("__pyx_tp_new_5fastc_Counter") is None
+    assert constructor("__pyx_tp_init_Counter") is None
 
 
 SOURCE = '''\

@@ -254,6 +254,19 @@ def test_lines_of_optimised_cython_are_hit_and_not_at_import(tmp_path: Path, lan
     assert hit == set(range(1, len(lines) + 1))
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_step_enters_the_constructor_of_a_class_of_cython(
+    tmp_path: Path, language_samples: Path, level: str
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        assert await lines(driver, ["step", "finish"]) == ["sample_fast.Named.__init__:72", "program.py:2"]
+        await driver.finish_run()
+
+    text = "import sample_fast\nn = sample_fast.Named('x')\nprint(n)\n"
+    run_session(work, program(tmp_path, text), "program.py:2", env=env(language_samples, level))
+
+
 @pytest.mark.parametrize("level", [*LEVELS, "bare"])
 @pytest.mark.parametrize(
     ("spec", "line"),
