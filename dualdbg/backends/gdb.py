@@ -319,14 +319,20 @@ class GdbEngine(GdbHelpers):
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
-        """Let a breakpoint stop again, or stop no more; it keeps its number."""
-        if number < 0:
+        """Let a breakpoint stop again, or stop no more; it keeps its number.
+
+        Raises CommandError for one that is to stop again where gdb has none of the number: MI would say nothing.
+        """
+        if number < 0 or enabled:
             await self.set_internal(number, "enabled", enabled)
             return
-        await self._process.command(f"-break-{'enable' if enabled else 'disable'} {number}")
+        await self._process.command(f"-break-disable {number}")
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
-        """Stop only where ``condition`` is true, an expression in the language of the place, and only in a thread."""
+        """Stop only where ``condition`` is true, an expression in the language of the place, and only in a thread.
+
+        With neither of them: everywhere again.
+        """
         if gdb_thread is not None:
             await self.require_thread(number, gdb_thread)
         if condition is not None:
@@ -334,6 +340,8 @@ class GdbEngine(GdbHelpers):
                 await self.set_internal(number, "of_frame", condition)
                 return
             await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own
+        elif gdb_thread is None:
+            await self._process.command(f"-break-condition {number}")
 
     async def ignore_hits(self, number: int, count: int) -> None:
         """Pass over the next ``count`` hits; they are counted all the same."""

@@ -388,8 +388,9 @@ class GdbHelpers:
         ``member``: then comes ``this``. Where a value is not known its text says so.
         """
         rows = shapes.rows(NativeVariable)
-        asked = (gdb_thread, level, entry, [list(one) for one in parameters], hidden, member)
-        return self._noted(await self._helper(rows, "passed-arguments", *asked))
+        pairs = [list(one) for one in parameters]
+        found = await self._helper(rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member)
+        return self._noted(found)
 
     async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`."""

@@ -11,21 +11,29 @@ from dataclasses import dataclass, field
 
 SILENT = "silent"
 
+Files = tuple[tuple[int, int], ...]
+"""Files that are being read, the outermost first: of each what the system knows it by (device, inode)."""
+
 
 @dataclass
 class AtStops:
     """``actions`` are the commands of breakpoints by their numbers, ``displays`` the expressions by theirs.
 
     ``due`` are the lines that are to be run at this stop, before the user is asked for one; ``sourced`` are those of
-    files.
+    files. Each comes with the files that are being read for it.
     """
 
     actions: dict[int, tuple[str, ...]] = field(default_factory=dict)
     displays: dict[int, str] = field(default_factory=dict)
-    due: deque[str] = field(default_factory=deque)
-    sourced: deque[str] = field(default_factory=deque)
+    due: deque[tuple[str, Files]] = field(default_factory=deque)
+    sourced: deque[tuple[str, Files]] = field(default_factory=deque)
     _reading: int | None = None  # the breakpoint whose commands are being typed
     _read: list[str] = field(default_factory=list)
+    _inner: int = 0  # how many blocks of commands within them are open
+    _last: tuple[Files, bool] = (
+        (),
+        False,
+    )  # of the line that was run last: its files, and whether it was due
     _last_display: int = 0
 
     @property
@@ -37,12 +45,15 @@ class AtStops:
         """The lines that follow, up to ``end``, are the commands of a breakpoint."""
         self._reading = breakpoint
         self._read.clear()
+        self._inner = 0
 
     def read(self, line: str) -> None:
-        """One of these lines."""
+        """One of these lines. A block of commands among them has an ``end`` of its own."""
         assert self._reading is not None
-        if line.strip() != "end":
-            self._read.append(line.strip())
+        line = line.strip()
+        if line != "end" or self._inner:
+            self._inner += _opens_a_block(line) - (line == "end")
+            self._read.append(line)
             return
         lines = tuple(one for one in self._read if one)
         if lines:
@@ -69,19 +80,38 @@ class AtStops:
     def stopped(self, breakpoints: Iterable[int]) -> None:
         """The program has stopped at these breakpoints, or elsewhere: what is to be run now."""
         if self.displays and not self.is_silent(breakpoints):
-            self.due.append("display")
+            self.due.append(("display", ()))
         for id in breakpoints:
-            self.due.extend(line for line in self.actions.get(id, ()) if line != SILENT)
+            self.due.extend((line, ()) for line in self.actions.get(id, ()) if line != SILENT)
 
-    def source(self, lines: Iterable[str]) -> None:
-        """Run these lines before anything else, those that let the program run on too."""
-        self.sourced.extendleft(reversed(list(lines)))
+    def is_being_read(self, file: tuple[int, int]) -> bool:
+        """Whether the line that is run now comes from this file, or from one that the file reads."""
+        return file in self._last[0]
+
+    def source(self, file: tuple[int, int], lines: Iterable[str]) -> None:
+        """Run the lines of a file before anything else.
+
+        Those that let the program run on too; but in the commands of a breakpoint nothing after them is done.
+        """
+        files, was_due = self._last
+        rows = [(line, (*files, file)) for line in lines]
+        (self.due if was_due else self.sourced).extendleft(reversed(rows))
 
     def next_line(self) -> str | None:
         """The next line that is to be run; it is due no more."""
         lines = self.due or self.sourced
-        return lines.popleft() if lines else None
+        if not lines:
+            self._last = (), False
+            return None
+        line, files = lines.popleft()
+        self._last = files, lines is self.due
+        return line
 
     def resumed(self) -> None:
         """The program runs on: what was left to be done at the stop is not done."""
         self.due.clear()
+
+
+def _opens_a_block(line: str) -> bool:
+    word = line.partition(" ")[0]
+    return len(word) >= len("comm") and "commands".startswith(word)

@@ -18,7 +18,7 @@ from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
-from ..model import Event, Exit, Layer, Notice, Output, State, Stop
+from ..model import BreakpointKind, Event, Exit, Layer, Notice, Output, State, Stop
 from ..patience import patient
 from ..process_end import ends_within
 from ..waiting import to_its_end
@@ -231,7 +231,11 @@ class Session:
             await self.native.close(grace=0.0)  # there is nothing that it could still hold
             return
         await self._stays_held()
-        raise CommandError(f"gdb could not let the target run: {event.text}")
+        watches = any(row.spec.kind is BreakpointKind.WATCH and row.enabled for row in self.breakpoints.all())
+        hint = (
+            "the numbers are gdb's; the processor watches four times 8 bytes: disable or delete a watchpoint"
+        )
+        raise CommandError(f"gdb could not let the target run: {event.text}", hint if watches else "")
 
     def _native_log(self, event: engine.NativeLog) -> None:
         for id in self.breakpoints.native_owners(event.gdb_breakpoint):

@@ -222,9 +222,16 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
 def set_internal(number: int, attribute: str, value: Any) -> None:
     """Set an attribute of such a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
 
-    gdb's own commands do not take numbers below zero.
+    gdb's own commands do not take numbers below zero. A watchpoint that is on again where gdb has something to say
+    is none any more: its function was left.
     """
-    setattr(_breakpoint(number), attribute, value)
+    point = _breakpoint(number)
+    if attribute == "enabled" and value and point.type in _WATCHPOINTS:
+        said = gdb.execute("enable %d" % number, to_string=True)
+        if said.strip():
+            raise gdb.GdbError(said.strip())
+        return
+    setattr(point, attribute, value)
 
 
 def internal_hits(number: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.console.commands.values import _is_assignment
 from tests.cli.driver import Done, dualdbg
 from tests.cli.test_life_of_breakpoints import folder as folder
 
@@ -101,3 +102,10 @@ def test_an_option_behind_the_program_is_told(folder: Path, words: list[str], no
 def test_a_command_of_a_batch_stands_before_its_answer(folder: Path) -> None:
     done = dualdbg("run", "--batch", "-b", "helper", "-x", "p n", "-x", "info b", "program.py", cwd=folder)
     assert "\n(dualdbg) p n\n0\n(dualdbg) info b\n1   helper: verified" in done.stdout
+
+
+def test_what_is_an_assignment() -> None:
+    for text in ("p->next = 0", "a[i < 3] = 1", "x <<= 2", "d['a=b'] = 3", "x += 1", "n = a < b ? 1 : 2"):
+        assert _is_assignment(text), text
+    for text in ("a == b", "a <= b", "f(a=3)", "x", "= 3", "x =", "'a = b'", "a->b"):
+        assert not _is_assignment(text), text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -129,6 +130,45 @@ def test_commands_of_a_breakpoint(folder: Path) -> None:
     ]
 
 
+def test_commands_within_commands(folder: Path) -> None:
+    done = run(
+        folder,
+        "commands 1",
+        "commands 1",
+        "p n + 100",
+        "end",
+        "p n",
+        "end",
+        "c",
+        "c",
+        breakpoints=("helper",),
+    )
+    assert values(done) == ["1", "102"] and not done.of("error")
+
+
+def test_files_that_cannot_be_read_or_written(folder: Path, tmp_path: Path) -> None:
+    """A pipe has no end, a file that reads itself neither."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "itself").write_text(f"p n + 10\nsource {tmp_path / 'itself'}\np n + 20\n")
+    done = run(
+        folder, f"source {tmp_path / 'pipe'}", f"source {tmp_path}", f"save breakpoints {tmp_path / 'no' / 'file'}",
+        f"source {tmp_path / 'itself'}", "p n + 30",
+    )  # fmt: skip
+    assert values(done) == ["10", "20", "30"]
+    assert len(done.of("error")) == 4
+
+
+def test_a_file_among_the_commands_of_a_breakpoint(folder: Path, tmp_path: Path) -> None:
+    """It is read in its place; what follows is not done once the program runs on."""
+    (tmp_path / "lines").write_text("p n + 10\np n + 20\n")
+    (tmp_path / "goes_on").write_text("c\np n + 1000\n")
+    done = run(
+        folder, "commands 1", f"source {tmp_path / 'lines'}", "p n + 30", "end", "c", "commands 1", "p n",
+        f"source {tmp_path / 'goes_on'}", "p n + 2000", "end", "c",
+    )  # fmt: skip
+    assert values(done) == ["11", "21", "31", *map(str, range(2, 12))]
+
+
 def test_saved_and_read_again(folder: Path, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
     specs = (
@@ -242,6 +282,45 @@ def test_a_global_is_watched_before_its_library_is_there(folder: Path) -> None:
     done = run(folder, "p n", "c", "info b", breakpoints=("watch:counter", "watch:nosuch"))
     assert stops(done) == [([1], "counter: 0 -> 1"), ([1], "counter: 1 -> 2")]
     assert [row["state"] for row in done.of("breakpoints")[-1]["breakpoints"]] == ["verified", "pending"]
+
+
+def test_a_watchpoint_only_looks(folder: Path) -> None:
+    """gdb would evaluate what is watched, and so call it or write, before it refuses."""
+    words = ("watch counter = 7", "watch counter++", "watch helper(3)", "watch -l counter = 7")
+    done = run(folder, *words, "p counter", "info b", breakpoints=("helper if n == 0",))
+    assert len(done.of("error")) == len(words) and values(done) == ["0"]
+    assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1]
+
+
+def test_conditions_of_watchpoints(folder: Path) -> None:
+    """One that cannot be read is refused, and the one before stays; none means none."""
+    done = run(
+        folder, "watch counter if nosuch > 1", "watch counter if counter == 2", "condition 2 nosuch > 1", "c",
+        "condition 2", "c", "info b", breakpoints=("helper if n == 1",),
+    )  # fmt: skip
+    assert len(done.of("error")) == 2
+    assert stops(done)[1:] == [([2], "counter: 1 -> 2"), ([2], "counter: 2 -> 3")]
+    assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1, 2]
+
+
+def test_a_watchpoint_that_was_off_while_its_function_was_left_is_not_on_again(folder: Path) -> None:
+    done = run(
+        folder, "watch total", "disable 2", "finish", "enable 2", "info b", breakpoints=("helper if n == 2",)
+    )
+    assert ["the function of total was left" in event["message"] for event in done.of("error")] == [True]
+    assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1]
+
+
+def test_a_condition_beside_a_watchpoint_that_triggers(folder: Path) -> None:
+    """At the place of a breakpoint whose condition is false: that one is not told."""
+    done = run(
+        folder,
+        "watch counter",
+        "break counting.c:6",
+        "c",
+        breakpoints=("helper if n == 1", "counting.c:6 if n > 99"),
+    )
+    assert stops(done)[-1] == ([3, 4], "counter: 0 -> 1") or 2 not in stops(done)[-1][0]
 
 
 # -- signals ----------------------------------------------------------------------------------------

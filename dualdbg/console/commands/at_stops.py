@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, DualdbgError
@@ -86,6 +88,8 @@ async def save(console: Console, argument: str) -> None:
             file.writelines(f"{line}\n" for line in breakpoint_lines(console))
     except FileExistsError:
         raise CommandError(f"{path} is there already", "name a new file") from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}", "name another file") from None
     console.show(TextReport(f"Saved to {path}\n"))
 
 
@@ -116,17 +120,28 @@ async def source(console: Console, argument: str) -> None:
         raise CommandError("source wants a file", "help source")
     path = expanded(argument)
     try:
-        with path.open("rb") as file:
-            text = file.read(_LONGEST + 1)
+        file, text = _content(path)
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", "help source") from None
     if len(text) > _LONGEST:
         raise CommandError(f"{path} has more than {_LONGEST:,} bytes", "it is no file of commands")
-    rows = text.decode("utf-8", "surrogateescape").splitlines()
+    if at_stops.is_being_read(file):
+        raise CommandError(f"{path} is being read already: it would read itself for ever", "help source")
+    rows = text.decode("utf-8", "surrogateescape").split("\n")
     lines = [line.strip() for line in rows if line.strip() and not line.lstrip().startswith("#")]
     for line in lines:
         split_line(line)
-    at_stops.source(lines)
+    at_stops.source(file, lines)
+
+
+def _content(path: Path) -> tuple[tuple[int, int], bytes]:
+    """What the system knows a file by, and its first bytes. Raises CommandError for a pipe or the like, or OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+            raise CommandError(f"{path} is no file: it may have no end", "write the commands to a file")
+        return (status.st_dev, status.st_ino), file.read(_LONGEST + 1)
 
 
 def _of(console: Console, name: str) -> AtStops:

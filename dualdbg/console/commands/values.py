@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CHILDREN = 100  # children of a value that are read when the user does not say how many
 _PART = re.compile(r"(?:\s--(?:offset|limit)\s+\d+)+\s*$")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+_BRACKETS = re.compile(r"[(\[{][^()\[\]{}]*[)\]}]")
 _REPR = re.compile(r"--repr(?:\s+|$)")
 # debugpy's folders among the variables of a frame; they are no variables.
 _GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
@@ -91,7 +93,7 @@ async def py(console: Console, argument: str) -> None:
 
 async def assign(console: Console, text: str) -> None:
     """``set var NAME = EXPRESSION``, in the language of the selected frame. Raises CommandError for anything else."""
-    if re.match(r"[^=!<>]+=(?!=)\s*\S", text) is None:
+    if not _is_assignment(text):
         raise CommandError(f"set var wants NAME = EXPRESSION, but was given {text!r}", "help set")
     frame = await console.frame()
     if isinstance(frame, NativeFrame):
@@ -99,6 +101,14 @@ async def assign(console: Console, text: str) -> None:
         await console.session.inspector.evaluate(text, tid, frame, Language.NATIVE)
     else:
         await py(console, text)
+
+
+def _is_assignment(text: str) -> bool:
+    """Whether a text has something on both sides of an ``=``, ``+=``, ``<<=``, …, that is in no brackets or quotes."""
+    plain, outer = "", _QUOTED.sub('""', text)
+    while plain != outer:
+        plain, outer = outer, _BRACKETS.sub("_", outer)
+    return re.search(r"\S\s*(?:(?<![=!<>:])=(?!=)|<<=|>>=)\s*\S", plain) is not None
 
 
 @command(

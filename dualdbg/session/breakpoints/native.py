@@ -34,6 +34,7 @@ Candidates = Callable[[BreakpointSpec], list[Candidate]]
 # gdb's number of a thread, and the level of a frame of it.
 GdbFrame = tuple[int, int]
 
+_WATCHES = (BreakpointKind.DATA, BreakpointKind.WATCH)
 _WATCH_HINT = (
     "name a variable or member in memory, of at most 8 bytes: watch v._M_impl._M_start[1]; watch -l EXPRESSION "
     "watches where it lies now"
@@ -52,7 +53,9 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
 
 
 def _check_suffixes(spec: BreakpointSpec) -> None:
-    """Raises SpecError for a condition or a log text that would write to the program or call its functions."""
+    """Raises SpecError for a condition, a log text or a watch that would write to the program or call its functions."""
+    if spec.kind is BreakpointKind.WATCH:
+        check_expression(spec.subject.removeprefix("-location "))
     if spec.condition is not None:
         check_expression(spec.condition)
     if spec.log is not None:
@@ -117,6 +120,8 @@ class NativeBreakpoints:
         """
         _check_suffixes(spec)
         wanted = self._wanted[id]
+        if spec.kind in _WATCHES and spec.condition != wanted.spec.condition:
+            await self.points.set_watch_condition(wanted, spec.condition)
         wanted.spec, wanted.passed_over = spec, counted
         if wanted.spec.kind is not BreakpointKind.SIGNAL:
             await self.points.replace(wanted)
@@ -235,7 +240,7 @@ class NativeBreakpoints:
                 key
                 for key, location in wanted.locations.items()
                 if location.address is not None
-                and wanted.spec.kind not in (BreakpointKind.DATA, BreakpointKind.WATCH)
+                and wanted.spec.kind not in _WATCHES
                 and not self._is_there(location)
             ]
             for key in gone:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...backends.native import Access
-from ...errors import CommandError
+from ...errors import CommandError, SpecError
 from ...model import BreakpointSpec, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
@@ -186,6 +186,8 @@ class Points:
         except CommandError as error:
             wanted.message = error.message
             return
+        if wanted.spec.condition is not None:
+            await self._set_condition(wanted, number, wanted.spec.condition)
         await self._watched(wanted, number, location)
 
     async def watch_value(self, wanted: Wanted, frame: tuple[int, int] | None) -> None:
@@ -200,14 +202,28 @@ class Points:
             wanted.message = "no global variable of that name is loaded yet, as far as debug info tells"
             return
         wanted.message = None
+        if spec.condition is not None:
+            try:
+                await self._native.set_condition(number, spec.condition)
+            except CommandError as error:
+                await self._native.delete_breakpoint(number)
+                raise CommandError(f"the condition cannot be read: {error.message}", error.hint) from error
         await self._watched(wanted, number, Location(function=spec.subject.removeprefix("-location ")))
+
+    async def set_watch_condition(self, wanted: Wanted, condition: str | None) -> None:
+        """Give a watchpoint another condition. Raises SpecError where gdb cannot read it: then the old one stays."""
+        for point in self._points_of(wanted):
+            try:
+                await self._native.set_condition(point.number, condition)
+            except CommandError as error:
+                raise SpecError(
+                    f"the condition cannot be read: {error.message}", "the one before stays"
+                ) from error
 
     async def _watched(self, wanted: Wanted, number: int, location: Location) -> None:
         key = f"data {wanted.spec.subject} {wanted.id}"
         point = self._points[key] = _Point(number, {wanted.id})
         wanted.locations[key] = location
-        if wanted.spec.condition is not None:
-            await self._set_condition(wanted, number, wanted.spec.condition)
         if not self._is_active(point):
             await self._native.enable_breakpoint(number, False)
 
@@ -224,9 +240,7 @@ class Points:
         for key, location in before.items():
             point = self._points.get(key)
             if point is None or location.address is None or key.startswith("data "):
-                if point is not None:  # a watchpoint
-                    await self._set_condition(wanted, point.number, wanted.spec.condition)
-                wanted.locations[key] = location
+                wanted.locations[key] = location  # a watchpoint
                 continue
             await self._insert(wanted, location.address, location, point.at_function, point.shown)
             await self.release(key, wanted.id)

@@ -63,6 +63,7 @@ class SharedTable(BreakpointTable):
     def __init__(self, shared: SharedBreakpoints, loop: Loop, *parts: Any) -> None:
         super().__init__(loop, *parts)
         self._shared = shared
+        self._of_frames: set[int] = set()  # those that belong to a frame, and so to this process
 
     @property
     def is_over(self) -> bool:
@@ -81,6 +82,7 @@ class SharedTable(BreakpointTable):
             return row
         if frame is not None:
             self._shared.next_id = max(self._shared.next_id, row.id + 1)
+            self._of_frames.add(row.id)
             return row
         self._shared.add(row)
         await self._shared.in_others(self, lambda other: other.copy(row))
@@ -115,7 +117,7 @@ class SharedTable(BreakpointTable):
     async def enable(self, id: int, enabled: bool, once: bool = False) -> None:
         """Switch a breakpoint on or off in all processes."""
         await super().enable(id, enabled, once)
-        if id not in self._rows:
+        if id not in self._rows or id in self._of_frames:
             return
         self._shared.add(self._rows[id])
         await self._shared.in_others(self, lambda other: other.switch(id, enabled, once))
@@ -128,6 +130,8 @@ class SharedTable(BreakpointTable):
     async def change(self, id: int, **suffixes: Any) -> Breakpoint:
         """Give a breakpoint other suffixes in all processes."""
         row = await super().change(id, **suffixes)
+        if id in self._of_frames:
+            return row
         self._shared.add(row)
         await self._shared.in_others(self, lambda other: other.change_here(id, suffixes))
         return row

@@ -256,10 +256,24 @@ class BreakpointTable:
         (self._once.add if once else self._once.discard)(id)
         for half in self._halves(id):
             if half.has(id):
-                await half.enable(id, enabled)
+                try:
+                    await half.enable(id, enabled)
+                except CommandError as error:
+                    if self.has(id) and self._rows[id].spec.kind is BreakpointKind.WATCH:
+                        await self._forget_watch(id, error)
+                    raise
         await self._watch_throws()
         if id in self._rows:
             self._loop.tell(BreakpointChanged(self._rows[id]))
+
+    async def _forget_watch(self, id: int, error: CommandError) -> None:
+        """gdb has let go of a watchpoint that was off: its function was left. Raises CommandError that says so."""
+        name = self._rows[id].spec.subject
+        await self.remove(id)
+        raise CommandError(
+            f"the function of {name} was left meanwhile: it is watched no more, and breakpoint {id} is gone",
+            "watch sets another one",
+        ) from error
 
     async def _watch_throws(self) -> None:
         await self._origins.watch(bool(self._python.exception_owners()))

@@ -90,7 +90,8 @@ class NativeHits:
                 continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
-            if spec.condition is not None and not event.watched:  # gdb has looked at that of a watchpoint
+            watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
+            if spec.condition is not None and not watches:  # gdb has looked at that of a watchpoint
                 try:
                     if not await self._native.condition_holds(thread, spec.condition):
                         continue
