@@ -33,6 +33,7 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
     Raises UsageError when standard input or output is a file or the like, so that no editor can be at the other end.
     """
     reading, writing = _take_streams()
+    os.dup(reading)  # kept until this process ends: an editor that disconnects once more must not get EPIPE
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:

@@ -122,7 +122,7 @@ def test_commands_of_a_breakpoint(folder: Path) -> None:
         cwd=folder,
     )
     assert done.status == 0, done
-    told = done.stdout.partition("Breakpoint 2 (program.py:6): program.py:6\n")[2]
+    told = done.stdout.partition("(dualdbg) c\n")[2]
     assert re.findall(r"^(?:\d+|\* Breakpoint \d)", told, re.MULTILINE) == [
         *map(str, range(1, 12)),
         "* Breakpoint 2",

@@ -123,7 +123,8 @@ def test_the_prompt_runs_nothing_until_it_is_asked_to(marks: Path, version: str)
     assert noted(marks) == []
     commands = ["-x", "print --repr polite", "-x", "print --repr [polite][0].inner", "-x", "continue"]
     done = dualdbg("run", *options, *commands, PROGRAM, marks)
-    assert "\npolite says hello\n5\n" in done.stdout, done
+    assert "\n(dualdbg) print --repr polite\npolite says hello\n" in done.stdout, done
+    assert "\n(dualdbg) print --repr [polite][0].inner\n5\n" in done.stdout, done
     assert noted(marks) == ["Polite's __repr__"]
 
 

@@ -26,8 +26,8 @@ import debugpy, sys
 
 def main():
     port = int(sys.argv[1])
-    print("connected", debugpy.is_client_connected())
-    print("listens", debugpy.listen(("127.0.0.1", port)))
+    print(f"connected {debugpy.is_client_connected()}")
+    print("listens {}".format(debugpy.listen(("127.0.0.1", port))))
     debugpy.wait_for_client()
     debugpy.debug_this_thread()
     debugpy.trace_this_thread(True)

@@ -38,7 +38,7 @@ def test_nothing_is_kept_for_a_breakpoint_that_is_gone(tmp_path: Path) -> None:
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
     assert answers, done.stdout + done.stderr
     assert json.loads(answers[0].removeprefix("answer: ")) == [
-        [2, [True, True, False], 4],
+        [3, [True, True, False], 5],
         [1, [False, True, False], 2],
         [1, [True, True, False], 3],
         [0, [False, False, False], 0],

@@ -20,7 +20,7 @@ from dualdbg.model import (
     State,
     Stopped,
 )
-from dualdbg.session import start
+from dualdbg.session import assembly
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target import launcher
 from tests.session.driver import Driver, name, run_session
@@ -162,7 +162,7 @@ def test_debugpy_is_known_by_the_files_that_the_kernel_maps(
     debugpy = launcher.debugpy_package()
     (tmp_path / "link").symlink_to(debugpy.parent)
     linked = tmp_path / "link" / "debugpy"
-    for module in (launcher, start):
+    for module in (launcher, assembly):
         monkeypatch.setattr(module, "debugpy_package", lambda: linked)
 
     async def work(driver: Driver) -> None:
