@@ -97,9 +97,8 @@ class GdbEngine(GdbHelpers):
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
-        self._handling: dict[
-            str, list[bool]
-        ] = {}  # what gdb did at a signal before the user's first breakpoint on it
+        # What gdb did at a signal before the user's first breakpoint on it.
+        self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`

@@ -5,36 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..errors import CommandError
+from ..known.gdb_commands import moves_target
 from ..model import GdbCommand
 from ..protocol import mi
 
 _SET = "-gdb-set "
 # What lets the target run, ends it, or takes away what others have set (gdb, "GDB/MI Program Execution").
 _MOVING = ("-exec-", "-target-", "-file-exec", "-gdb-exit", "-break-delete")
-# The same on gdb's command line, before the program runs.
-_VERBS = frozenset(
-    {
-        *(
-            "run",
-            "r",
-            "start",
-            "starti",
-            "continue",
-            "c",
-            "fg",
-            "next",
-            "n",
-            "nexti",
-            "ni",
-            "step",
-            "s",
-            "stepi",
-            "si",
-        ),
-        *("finish", "fin", "until", "u", "advance", "jump", "j", "signal", "kill", "k", "detach", "attach"),
-        *("target", "inferior", "quit", "q", "exit"),
-    }
-)
 
 
 def source_map_commands(source_maps: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -60,9 +37,10 @@ def refused_by_mi(command: str, printed: str) -> str | None:
 
     ``interpreter-exec`` succeeds in any case: what MI answers is among the lines that it ``printed``.
     """
-    answers = [line for line in printed.splitlines() if command.startswith("-") and line.startswith("^error")]
-    for line in answers:
-        record = mi.parse_line(line)
+    if not command.startswith("-"):
+        return None
+    for line in printed.splitlines():
+        record = mi.parse_line(line) if line.startswith("^error") else None
         if isinstance(record, mi.Result):
             return record.payload.text("msg") or "it failed"
     return None
@@ -81,7 +59,7 @@ def check_set_up(text: str) -> None:
     """The same for a command that is run before the program begins, of MI or not."""
     check_command(text)
     verb = text.split()[0].partition("/")[0] if text.strip() else ""
-    if verb in _VERBS:
+    if moves_target(verb):
         raise CommandError(f"gdb's {verb} would change the target behind the session's back")
 
 

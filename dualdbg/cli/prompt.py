@@ -17,7 +17,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command
-from ..console.completion import Names, function_names
+from ..console.completion import Names, breakpoint_numbers, function_names
 from ..console.console import Console, Quit
 from ..console.history import history_path
 from ..model import Reason
@@ -34,7 +34,9 @@ class Prompt:
         self._console = console
         self._editor: PromptSession[str] = PromptSession(
             history=open_history(),
-            completer=PromptCompleter(self._spec_names(spec_names), INFO_WORDS, self._numbers),
+            completer=PromptCompleter(
+                self._spec_names(spec_names), INFO_WORDS, lambda: breakpoint_numbers(console.session)
+            ),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
             reserve_space_for_menu=0,
@@ -47,9 +49,6 @@ class Prompt:
 
     def _spec_names(self, operators: Names) -> Names:
         return lambda text: [*operators(text), *function_names(self._console.session, text)]
-
-    def _numbers(self) -> list[int]:
-        return [row.id for row in self._console.session.breakpoints.all()]
 
     async def run(self) -> None:
         """Run until the session is over. Raises Quit when the user wants to leave."""

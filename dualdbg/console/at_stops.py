@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..errors import CommandError
+from .commands.registry import find_command, split_line
+
 SILENT = "silent"
 
 Files = tuple[tuple[int, int], ...]
@@ -30,10 +33,8 @@ class AtStops:
     _reading: int | None = None  # the breakpoint whose commands are being typed
     _read: list[str] = field(default_factory=list)
     _inner: int = 0  # how many blocks of commands within them are open
-    _last: tuple[Files, bool] = (
-        (),
-        False,
-    )  # of the line that was run last: its files, and whether it was due
+    # Of the line that was run last: its files, and whether it was due.
+    _last: tuple[Files, bool] = ((), False)
     _last_display: int = 0
 
     @property
@@ -113,5 +114,7 @@ class AtStops:
 
 
 def _opens_a_block(line: str) -> bool:
-    word = line.partition(" ")[0]
-    return len(word) >= len("comm") and "commands".startswith(word)
+    try:
+        return bool(line) and find_command(split_line(line)[0]).name == "commands"
+    except CommandError:
+        return False  # no command of ours: that is told when the line is run

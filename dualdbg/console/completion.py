@@ -36,6 +36,11 @@ def function_names(session: Session, beginning: str) -> list[str]:
     return sorted(name for name in names if name.startswith(beginning))
 
 
+def breakpoint_numbers(session: Session | None) -> list[int]:
+    """The numbers of the breakpoints that there are; none before there is a session."""
+    return [row.id for row in session.breakpoints.all()] if session is not None else []
+
+
 class Completions:
     """Candidates for a line. ``spec_names`` gives what a breakpoint can be set on, ``numbers`` those that there are."""
 

@@ -436,11 +436,16 @@ class Console:
         async def ask() -> str:
             if self.selection is not None and self.stopped:
                 number = await session.inspector.gdb_thread(self.selection.tid)
-                frame = await self.frame() if session.native_held.is_set() else None
-                await session.select(number, frame.level if isinstance(frame, NativeFrame) else None)
+                frame = await self._native_frame()
+                await session.select(number, frame.level if frame is not None else None)
             return await session.hits.ask_gdb(command)
 
         return await session.interrupted(ask)
+
+    async def _native_frame(self) -> NativeFrame | None:
+        """The selected frame at a stop, if gdb holds the target and the frame is native."""
+        frame = await self.frame() if self.session.native_held.is_set() else None
+        return frame if isinstance(frame, NativeFrame) else None
 
     async def with_gdb_frame(self, work: Callable[[tuple[int, int] | None], Awaitable[object]]) -> None:
         """Do ``work`` with the selected native frame (gdb's thread, the level), while gdb holds the target.
@@ -449,8 +454,8 @@ class Console:
         """
 
         async def do() -> None:
-            frame = await self.frame() if self.stopped and self.session.native_held.is_set() else None
-            if self.selection is None or not isinstance(frame, NativeFrame):
+            frame = await self._native_frame() if self.stopped else None
+            if self.selection is None or frame is None:
                 await work(None)
             else:
                 await work((await self.session.inspector.gdb_thread(self.selection.tid), frame.level))

@@ -26,7 +26,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     native_fact_read     JUDGING                       JUDGING (another fact), HALTED, SHOWN, or FREE
     native_ready         RUNNING, SHOWN                NATIVE_STOPPED, SHOWN
     native_unjudged      JUDGING, SHOWN                NATIVE_STOPPED, SHOWN
-    resume_failed        FREE                          NATIVE_STOPPED, SHOWN
+    resume_failed        RUNNING, FREE or SHOWN        NATIVE_STOPPED, SHOWN
 
     halts.py
     halt_wanted          any                           the same; gdb is interrupted where it lets the target run

@@ -13,7 +13,7 @@ from textual.worker import Worker
 
 from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command, find_command, split_line
-from ..console.completion import Completions, Names
+from ..console.completion import Completions, Names, breakpoint_numbers
 from ..console.console import Console, Quit
 from ..console.highlight import highlight
 from ..console.history import history_path, read_history
@@ -88,7 +88,7 @@ class Base(App[None]):
         self._last: tuple[str, Command] | None = None
         # What was typed, and not yet run. None: look what is due at a stop.
         self.lines: asyncio.Queue[str | None] = asyncio.Queue()
-        completions = Completions(self.wishes.names, INFO_WORDS, self._numbers)
+        completions = Completions(self.wishes.names, INFO_WORDS, lambda: breakpoint_numbers(self.session))
         self.views = Views(
             SourceView(),
             StackView(),
@@ -144,9 +144,6 @@ class Base(App[None]):
         if (acting or read) and not commanded:  # a command says so itself
             self.show(Notice("warning", "given up"))
         return bool(acting) or commanded or read
-
-    def _numbers(self) -> list[int]:
-        return [row.id for row in self.session.breakpoints.all()] if self.session is not None else []
 
     async def execute(self, line: str) -> None:
         """One line of the prompt; an empty one does the last step again."""

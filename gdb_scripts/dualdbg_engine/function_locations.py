@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Iterator, Sequence
 
 import gdb
+from dualdbg_shared.libraries import is_system_source
 
 from . import control_flow
 
@@ -202,23 +203,17 @@ def line_at_entry(
     own = function.symtab.fullname()
     if file is None or file == own:
         return file, line
-    is_whole = not own.endswith(
-        "<artificial>"
-    )  # GCC's name of a file, in code that was optimised while linking
+    # GCC's name of a file, in code that was optimised while linking.
+    is_whole = not own.endswith("<artificial>")
     block = outer_function(address)
     if block is not None and entry_of(block) == address:
         return (own, function.line) if function.line and is_whole else (file, line)
-    before = gdb.find_pc_line(address - 1) if _is_of_system(file) else None
+    before = gdb.find_pc_line(address - 1) if is_system_source(file) else None
     if before is not None and before.symtab is not None and before.line:
         name = before.symtab.fullname()
-        if name == own or not (is_whole or _is_of_system(name)):
+        if name == own or not (is_whole or is_system_source(name)):
             return name, before.line
     return file, line
-
-
-def _is_of_system(file: str) -> bool:
-    """Whether a source file is one of the C++ library or of another one that is installed."""
-    return file.startswith("/usr/") or "/include/c++/" in file
 
 
 def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
@@ -272,6 +267,16 @@ def _has_symbol(address: int, linkage: str) -> bool:
     text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
     found = text.partition(" in section ")[0]
     return bool(found == linkage or found.startswith(linkage + "."))
+
+
+def _forget_symbols(event: Any) -> None:
+    """Another file may be mapped at the addresses now."""
+    _has_symbol.cache_clear()
+
+
+for _name in ("new_objfile", "free_objfile", "clear_objfiles"):
+    if hasattr(gdb.events, _name):  # the second is gdb's from version 13 on
+        getattr(gdb.events, _name).connect(_forget_symbols)
 
 
 def is_inlined(block: gdb.Block) -> bool:

@@ -34,6 +34,11 @@ _PYTORCH = re.compile(r"(?:libtorch|libc10|libcaffe2)(?:_\w+)?\.so[\d.]*$|libshm
 _PYTORCH_MODULE = re.compile(r"/torch/_C\w*\.[^/]*so$")
 
 
+def is_system_source(file: str) -> bool:
+    """Whether a source file is one of the C++ library or of another one that is installed."""
+    return file.startswith("/usr/") or "/include/c++/" in file
+
+
 def _name(path: str | None) -> str:
     return without_mark(path or "").rpartition("/")[2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dualdbg.backends.gdb_settings import in_gdbs_words, refused_by_mi, source_map_commands
+from dualdbg.known.gdb_commands import moves_target
 
 
 def test_settings_in_gdbs_words() -> None:
@@ -18,6 +19,15 @@ def test_settings_in_gdbs_words() -> None:
         'interpreter-exec mi "-x \\"y\\""',
         "print 1 - 2",
     ]
+
+
+def test_what_moves_the_target() -> None:
+    moving = (
+        "run r ru start c cont continue n nex ni stepi si finish fin unt jump ki det att tar inferior q exit"
+    )
+    assert [word for word in moving.split() if not moves_target(word)] == []
+    other = "print p info inf i frame f x break b bt set show handle source file directory d thread t list l"
+    assert [word for word in other.split() if moves_target(word)] == []
 
 
 def test_what_mi_refuses() -> None:

@@ -16,7 +16,7 @@ from tests.cli.driver import Done, dualdbg, terminal
 
 EXTENSION = """\
 #include <Python.h>
-int counter = 0;
+int counter = 0, latest = 0; long row[17];
 static int helper(int n)
 {
     int total = 0;
@@ -30,7 +30,8 @@ static PyObject *bump(PyObject *self, PyObject *argument)
 {
     int n = (int)PyLong_AsLong(argument);
     int sum = helper(n);
-    return PyLong_FromLong(sum);
+    latest = sum;
+    return PyLong_FromLong(latest);
 }
 static PyMethodDef methods[] = {{"bump", bump, METH_O, ""}, {0, 0, 0, 0}};
 static PyModuleDef module = {PyModuleDef_HEAD_INIT, "counting", 0, -1, methods};
@@ -313,14 +314,17 @@ def test_a_watchpoint_that_was_off_while_its_function_was_left_is_not_on_again(f
 
 def test_a_condition_beside_a_watchpoint_that_triggers(folder: Path) -> None:
     """At the place of a breakpoint whose condition is false: that one is not told."""
-    done = run(
-        folder,
-        "watch counter",
-        "break counting.c:6",
-        "c",
-        breakpoints=("helper if n == 1", "counting.c:6 if n > 99"),
-    )
-    assert stops(done)[-1] == ([3, 4], "counter: 0 -> 1") or 2 not in stops(done)[-1][0]
+    beside = ("helper if n == 2", "counting.c:17 if n > 99")
+    done = run(folder, "watch latest", "c", breakpoints=beside)
+    assert stops(done)[-1] == ([3], "latest: 0 -> 1")
+
+
+def test_more_than_the_processor_can_watch_is_told_and_the_program_stays_stopped(folder: Path) -> None:
+    """gdb finds out when the program is to run on (AArch64 has sixteen such registers at most)."""
+    words = [f"watch row[{number}]" for number in range(17)]
+    done = run(folder, *words, "c", "p n", "delete", "c", breakpoints=("helper if n == 2",))
+    assert done.of("error") and values(done) == ["2"]
+    assert done.of("exited")[0]["code"] == 0
 
 
 # -- signals ----------------------------------------------------------------------------------------

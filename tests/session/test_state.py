@@ -293,6 +293,19 @@ def test_gdb_may_refuse_to_let_an_attached_program_run_for_a_moment() -> None:
     assert isinstance(stopped, Stopped) and state.phase is State.NATIVE_STOPPED
 
 
+@pytest.mark.parametrize("told_before", [False, True])
+def test_gdb_may_say_that_it_runs_and_then_that_it_cannot(told_before: bool) -> None:
+    """As with more watchpoints than the processor has registers. Whether it runs may be read before or after."""
+    state = running()
+    native_ready(state, hit(state), PICTURE)
+    leave_natively(state, None, False, None, False)
+    left = departed(state) if told_before else []
+    events = told([*left, *resume_failed(state, THREAD)])
+    assert [type(event) for event in events] == [Resumed, Stopped]
+    assert departed(state) == [] and state.phase is State.NATIVE_STOPPED
+    state.check()
+
+
 def test_a_halt_while_gdb_judges_a_stop_needs_no_interrupt() -> None:
     state = running()
     need = one(native_stopped(state, LIBRARY), ReadNative)

@@ -6,6 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
+from ...known.gdb_commands import moves_target
 from ...session.inspect.torch_commands import HelperWords
 from ..reports import TextReport
 from .registry import Command, all_commands, command, find_command
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
 
 _COLUMNS = 80
 
-# gdb's commands that would move the target without the session's knowledge, and what to type instead.
+# What to type instead of gdb's commands that would change the target, or what others have set, unseen.
 _INSTEAD = {
     "continue": "continue", "c": "continue", "fg": "continue", "next": "next", "n": "next", "step": "step",
     "s": "step", "finish": "finish", "fin": "finish", "until": "until", "u": "until", "advance": "until",
-    "kill": "kill", "k": "kill", "detach": "detach", "quit": "quit", "q": "quit", "break": "break",
-    "b": "break", "tbreak": "tbreak", "delete": "delete", "run": "", "r": "", "start": "", "starti": "",
-    "jump": "", "j": "", "signal": "", "attach": "", "target": "", "file": "", "inferior": "", "stepi": "",
-    "si": "", "nexti": "", "ni": "", "interrupt": "pause",
+    "jump": "jump", "j": "jump", "kill": "kill", "k": "kill", "detach": "detach", "quit": "quit", "q": "quit",
+    "exit": "quit", "break": "break", "b": "break", "tbreak": "tbreak", "delete": "delete", "file": "",
+    "interrupt": "pause",
 }  # fmt: skip
 
 # Commands that read on until a line says end, unless one line has all: name, least length, whether one line may do.
@@ -55,11 +55,12 @@ async def gdb(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("gdb wants a command", "for example: gdb info registers")
     verb = argument.split()[0].partition("/")[0]
-    if verb in _INSTEAD and not _deletes_gdbs_own(console, verb, argument):
-        instead = _INSTEAD[verb]
+    unseen = verb in _INSTEAD or moves_target(verb)
+    if unseen and not _deletes_gdbs_own(console, verb, argument):
+        instead = _INSTEAD.get(verb, "")
         raise CommandError(
             f"gdb's {verb} would change the target behind the session's back",
-            f"type {instead}" if instead else "there is no such command of ours",
+            f"type {instead}" if instead else "help lists our own commands",
         )
     if _asks_for_more(argument):
         raise CommandError(

@@ -11,7 +11,7 @@ from ...errors import CommandError
 from ...model import NativeFrame
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .at_stops import display
-from .registry import command
+from .registry import command, no_argument
 from .stacks import frame as frame_command
 from .threads import threads as threads_command
 from .values import args, locals_, registers
@@ -44,6 +44,7 @@ async def _breakpoints(console: Console, argument: str) -> None:
 
 
 async def _displays(console: Console, argument: str) -> None:
+    no_argument("info display", argument)
     await display(console, "")
 
 
@@ -70,7 +71,8 @@ async def _symbol(console: Console, argument: str) -> None:
 
 
 async def _source(console: Console, argument: str) -> None:
-    """``info source``, ``info line``: the file, line and language of the selected frame."""
+    """``info source``, ``info line``: the file, line and language of the selected frame, and of no other place."""
+    no_argument("info source", argument)
     frame = await console.frame()
     native = frame if isinstance(frame, NativeFrame) else None
     rows = [f"function  {frame.function or 'not known'}"]

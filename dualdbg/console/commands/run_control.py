@@ -76,12 +76,8 @@ async def jump(console: Console, argument: str) -> None:
     await console.session.step("goto", target=target, tid=selected.tid)
     await console.settle()
     stop = console.session.stop
-    there = (
-        stop.frame.line
-        if stop is not None and stop.frame is not None and stop.reason is Reason.GOTO
-        else None
-    )
-    if there not in (None, int(argument)):
+    there = stop.frame if stop is not None and stop.reason is Reason.GOTO else None
+    if there is not None and there.line not in (None, int(argument)):
         console.show(Notice("info", f"line {argument} has no code: this is the next one that has"))
 
 

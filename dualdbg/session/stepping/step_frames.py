@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...model import NativeFrame, PythonFrame, Role, Stack
-from ...shared.libraries import is_runtime, is_system
+from ...shared.libraries import is_runtime, is_system, is_system_source
 from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_c_api, is_evaluation_loop
 
 
@@ -36,8 +36,7 @@ def is_header(frame: NativeFrame) -> bool:
 
 def is_of_system(frame: NativeFrame) -> bool:
     """Whether the line is one of the C++ library's or of another one that is installed."""
-    file = frame.file or ""
-    return file.startswith("/usr/") or "/include/c++/" in file
+    return is_system_source(frame.file or "")
 
 
 def is_inlined_in_users(stack: Stack) -> bool:

@@ -45,6 +45,6 @@ def depart(state: TargetState) -> Effects:
     """gdb has let go of a stop that the user left, if there was one: that is told now."""
     if state.departure is None:
         return []
-    state.departure = state.native = state.facts = None
+    state.departure = state.native = None
     state.grip = Grip.FREE
     return [Tell(Resumed(state.epoch))]

@@ -93,12 +93,16 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
 
 
 def resume_failed(state: TargetState, thread: Thread) -> Effects:
-    """gdb could not let the target run (the user was told why): that is a stop."""
+    """gdb could not let the target run (the user was told why): that is a stop.
+
+    gdb may have said before that it runs, and the user's departure from a stop be told or not.
+    """
+    left = depart(state) if not state.is_over else []
     if state.is_over or state.grip is not Grip.FREE or state.facts is None:
-        return []
+        return left
     state.interrupt_sent = False
     state.grip = Grip.JUDGING
-    return native_unjudged(state, state.facts, thread)
+    return [*left, *native_unjudged(state, state.facts, thread)]
 
 
 def decide_native(state: TargetState, facts: NativeFacts) -> Effects:

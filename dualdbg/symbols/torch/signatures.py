@@ -24,11 +24,8 @@ _DISPATCHED = (
     re.compile(r"torch::(?:TraceType|ADInplaceOrView)::\(anonymous namespace\)::(?P<name>\w+)"),
 )
 _BINDING = re.compile(r"torch::autograd::THPVariable_\w+")
-_BINDING_NAMES = (
-    "self",
-    "args",
-    "kwargs",
-)  # of a PyCFunctionWithKeywords, and the first two of a PyCFunction
+# Of a PyCFunctionWithKeywords, and the first two of a PyCFunction.
+_BINDING_NAMES = ("self", "args", "kwargs")
 _OBJECT = "_object*"
 _KERNEL = re.compile(r"at::native::(?P<name>\w+)")
 _STRUCTURED = re.compile(r"at::native::structured_(?P<name>\w+)::impl")
@@ -134,9 +131,8 @@ def result_is_hidden(schema: str, symbolic: bool) -> bool | None:
     if written:
         return False if kind == "Tensor" else None  # Tensor&
     if kind == "SymInt":
-        return (
-            True if symbolic else None
-        )  # a few kernels with another name return one all the same (sym_stride)
+        # A few kernels with another name return one all the same (sym_stride).
+        return True if symbolic else None
     if kind in _IN_REGISTERS:
         return False
     return True if kind in _IN_MEMORY else None

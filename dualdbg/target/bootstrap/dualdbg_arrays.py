@@ -147,7 +147,7 @@ def _what_it_has(value: Any, names: Tuple[str, ...]) -> Iterator[Tuple[str, Any,
     for name in names:
         try:
             yield name, getattr(value, name), ".%s" % name
-        except Exception:
+        except Exception:  # PyTorch refuses by errors of many types: a nested tensor has no shape
             continue
 
 
@@ -183,7 +183,7 @@ def tensor_facts(kind: Any, value: Any) -> Tuple[Optional[Dict[str, Any]], Optio
     with guard():
         try:
             facts = {"dtype": str(value.dtype).replace("torch.", ""), "sizes": list(value.shape)}
-        except Exception:  # nested
+        except Exception:  # a nested tensor has no shape
             return None, None
         try:
             return facts, (value.data_ptr() if value.is_cpu else 0) or None
