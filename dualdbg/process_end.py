@@ -32,10 +32,10 @@ def has_ended(pid: int) -> bool:
 
 
 async def ends_within(pid: int, seconds: float) -> bool:
-    """Whether it has ended. Where its main thread has, the others have so long to follow: they may be on their way."""
+    """Whether it has ended. It has so long, unless a tracer holds it all: one that dies still shows as alive."""
     last = time.monotonic() + seconds
     while not has_ended(pid):
-        if time.monotonic() > last or not _ended(f"/proc/{pid}/stat"):
+        if time.monotonic() > last or _is_held(pid):
             return False
         await asyncio.sleep(_LOOK)
     return True
@@ -114,6 +114,13 @@ def _end_of_reaped(pidfd: int) -> Exit | None:
 
 def _no_thread_lives(pid: int) -> bool:
     return all(_ended(f"{task}/stat") for task in Path(f"/proc/{pid}/task").iterdir())
+
+
+def _is_held(pid: int) -> bool:
+    try:
+        return all(read_stat(f"{task}/stat").state == "t" for task in Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return False  # a thread has ended meanwhile
 
 
 def _ended(stat: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,3 +54,4 @@ def test_a_thread_that_is_in_a_callback_of_pydevd_when_dualdbg_is_killed(version
             assert process.stdout.readline() == "stays\n"
             session.kill()
         wait_until(lambda: tracer_of(process.pid) == 0, what="gdb has let go")
+        wait_until(lambda: bool(select.select([process.stdout], [], [], 0)[0]), what="pydevd has left")

@@ -153,7 +153,12 @@ def test_threads_of_a_child_that_has_just_begun_are_its_own(
     child, configuration = session_of(client, asked)
     child.start(configuration, lines={path: [8]}, command="attach")
     pid = process_id(child)
-    assert [row["id"] for row in child.request("threads")["threads"]] == [pid]
+
+    def threads() -> list[int]:
+        return [row["id"] for row in child.request("threads")["threads"]]
+
+    assert process_id(client) not in threads()
+    wait_until(lambda: threads() == [pid], what="the debugger's own thread is known as such")
     mark.touch()
     assert child.stopped(reason="breakpoint")["threadId"] == pid
     assert child.stack(pid)[0]["line"] == 8

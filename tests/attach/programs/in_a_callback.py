@@ -36,6 +36,7 @@ class Slow(threading.Thread):
                 while not has_left() and not ended.is_set():
                     time.sleep(0.01)
                 stayed = has_left()
+                print("goes on", flush=True)
         return True
 
 
