@@ -187,6 +187,29 @@ def test_conditions_in_cpp(client: Client, demo: Path, row: Message, value: str)
     assert client.event("exited") == {"exitCode": 0}
 
 
+def test_a_breakpoint_that_is_off_is_not_verified(client: Client, demo: Path) -> None:
+    """Because its condition has no value, or because the console switched it off: the row never says that it stops."""
+    line = line_of(HELPER, "double term")
+    client.start({"program": str(demo)}, lines={HELPER: [{"line": line, "condition": "*(int *)0 == i"}]})
+    stop = client.stopped()
+    assert "cannot be evaluated" in stop["text"] and "Cannot access memory" in stop["text"]
+    (id,) = stop["hitBreakpointIds"]
+
+    def row_after(command: str) -> Message:
+        seen = len(client.events("breakpoint"))
+        client.evaluate(f"`{command} {id}", client.stack(stop["threadId"])[0])
+        return dict(client.events("breakpoint")[seen:][-1]["breakpoint"])
+
+    off = client.events("breakpoint")[-1]["breakpoint"]
+    assert off["id"] == id and not off["verified"] and off["reason"] == "failed"
+    assert off["message"].startswith("is off: ")
+    on = row_after("enable")
+    assert on["id"] == id and on["verified"] and "message" not in on
+    assert not row_after("disable")["verified"]
+    client.go("continue", stop["threadId"])
+    assert client.event("exited") == {"exitCode": 0}
+
+
 @pytest.mark.torch
 def test_a_tensor_at_stops_of_both_kinds(client: Client, program: Callable[..., Path]) -> None:
     """Its facts and elements as children, and its data as the editor's view of memory reads it."""

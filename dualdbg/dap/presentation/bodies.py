@@ -168,11 +168,15 @@ def formatted_name(one: Frame, wanted: Mapping[str, Any]) -> str:
     return name
 
 
+_IS_OFF = "is off: remove it and set it again"
+
+
 def breakpoint(
     row: Breakpoint, client: Client, source: Callable[[str], dap.Source], *, pending: str = ""
 ) -> dap.Breakpoint:
     """A breakpoint of the table. ``source`` gives the source of a file; ``pending`` is the message while it waits."""
-    body: dap.Breakpoint = {"id": row.id, "verified": row.state is BreakpointState.VERIFIED}
+    verified = row.state is BreakpointState.VERIFIED and row.enabled
+    body: dap.Breakpoint = {"id": row.id, "verified": verified}
     place = _first_place(row)
     if place is not None:
         if place.file is not None:
@@ -182,10 +186,13 @@ def breakpoint(
         if place.address is not None:
             body["instructionReference"] = f"{place.address:#x}"
     message = row.message or _what_it_waits_for(row, pending)
+    if not row.enabled:
+        message = _IS_OFF + (f"; {message}" if message else "")
     if message:
         body["message"] = for_an_editor(message)
-    if not body["verified"]:
-        body["reason"] = "failed" if row.state is BreakpointState.REJECTED else "pending"
+    if not verified:
+        waits = row.enabled and row.state is not BreakpointState.REJECTED
+        body["reason"] = "pending" if waits else "failed"
     return body
 
 
