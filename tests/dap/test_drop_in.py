@@ -23,7 +23,7 @@ EXITS = "import sys\nsys.exit({})\n"
 
 
 def test_without_debugging_the_process_is_told(client: Client, program: Write) -> None:
-    path = program("import os\nprint(os.getpid(), flush=True)\n")
+    path = program("import os, signal\nprint(os.getpid(), flush=True)\nsignal.pause()\n")
     client.initialize()
     client.request("launch", {"program": str(path), "noDebug": True})
     assert "runs without a debugger" in client.refused(
@@ -33,6 +33,8 @@ def test_without_debugging_the_process_is_told(client: Client, program: Write) -
     body = client.event("process")
     assert (body["name"], body["startMethod"], body["isLocalProcess"]) == (str(path), "launch", True)
     assert client.wait_output(r"^(\d+)\n")[1] == str(body["systemProcessId"])
+    client.request("terminate")
+    client.event("exited")
 
 
 @pytest.mark.parametrize(

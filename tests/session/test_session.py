@@ -237,6 +237,8 @@ def test_kill_9_of_an_engine_or_the_target_leaves_nothing(
         return driver.session.state, [notice.message for notice in driver.notices]
 
     program = crossing if where != "running" else script(tmp_path, BUSY)
+    with program.open("a") as more:  # it does not end by itself while it is freed and killed
+        more.write("\nimport signal\nsignal.pause()\n")
     spec = {"running": "program.py:6", "python": "crossing.py:6", "native": "capi_outer"}[where]
     state, messages = run_session(work, program, spec, env=env)
     if victim == "gdb":
