@@ -98,15 +98,27 @@ class AtStops:
         rows = [(line, (*files, file)) for line in lines]
         (self.due if was_due else self.sourced).extendleft(reversed(rows))
 
-    def next_line(self) -> str | None:
-        """The next line that is to be run; it is due no more."""
+    def next_line(self, stopped: bool) -> str | None:
+        """The next line that is to be run, if the program has stopped; it is due no more."""
         lines = self.due or self.sourced
-        if not lines:
+        if not (stopped and lines):
             self._last = (), False
             return None
         line, files = lines.popleft()
         self._last = files, lines is self.due
         return line
+
+    def failed(self) -> bool:
+        """The last line failed: the files that it came from are read no further. Returns whether lines were left."""
+        files, was_due = self._last
+        if not files:
+            return False
+        lines = self.due if was_due else self.sourced
+        kept = [(line, of) for line, of in lines if of[:1] != files[:1]]
+        left = len(lines) - len(kept)
+        lines.clear()
+        lines.extend(kept)
+        return left > 0
 
     def resumed(self) -> None:
         """The program runs on: what was left to be done at the stop is not done."""

@@ -235,9 +235,9 @@ class Console:
 
     def due_line(self) -> str | None:
         """The next line that is to be run at this stop, before the user is asked; the caller runs it."""
-        if not self.stopped or self._command is not None or self.at_stops is None:
+        if self._command is not None or self.at_stops is None:
             return None
-        return self.at_stops.next_line()
+        return self.at_stops.next_line(self.stopped)
 
     def waits_in_vain(self) -> str | None:
         """Why no breakpoint will stop any of the processes, all of which run; None where one may."""
@@ -349,7 +349,10 @@ class Console:
                 raise
             self.failed = True
             await self._flushed()
-            self.show(ErrorReport(error.message, error.hint))
+            message = error.message
+            if self.at_stops is not None and self.at_stops.failed():
+                message += "; what follows in the file is not done"
+            self.show(ErrorReport(message, error.hint))
         await self._flushed()
         return command
 

@@ -155,8 +155,25 @@ def test_files_that_cannot_be_read_or_written(folder: Path, tmp_path: Path) -> N
         folder, f"source {tmp_path / 'pipe'}", f"source {tmp_path}", f"save breakpoints {tmp_path / 'no' / 'file'}",
         f"source {tmp_path / 'itself'}", "p n + 30",
     )  # fmt: skip
-    assert values(done) == ["10", "20", "30"]
+    assert values(done) == ["10", "30"]
     assert len(done.of("error")) == 4
+
+
+def test_a_file_is_read_up_to_the_first_line_that_fails(folder: Path, tmp_path: Path) -> None:
+    """Also by the file that reads it. What was typed, or was due at the stop besides, is done."""
+    (tmp_path / "inner").write_text("p n + 10\nframe 99\np n + 20\n")
+    (tmp_path / "outer").write_text(f"source {tmp_path / 'inner'}\np n + 30\n")
+    done = run(
+        folder, "commands 1", f"source {tmp_path / 'outer'}", "p n + 40", "end", "c", f"source {tmp_path / 'outer'}",
+        "p n + 50", "frame 99",
+    )  # fmt: skip
+    assert values(done) == ["11", "41", "11", "51"]
+    messages = [error["message"] for error in done.of("error")]
+    assert [message.endswith("; what follows in the file is not done") for message in messages] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_file_among_the_commands_of_a_breakpoint(folder: Path, tmp_path: Path) -> None:
