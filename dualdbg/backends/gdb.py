@@ -7,7 +7,7 @@ import contextlib
 import re
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
@@ -39,7 +39,7 @@ from .gdb_settings import (
     refused_by_mi,
     source_map_commands,
 )
-from .native import Access, Move
+from .native import Access, Move, NativeVariable
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
@@ -100,6 +100,7 @@ class GdbEngine(GdbHelpers):
         # What gdb did at a signal before the user's first breakpoint on it.
         self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
+        self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`
         self._said: deque[str] = deque(maxlen=_MOST_SAID)  # gdb's messages since then
@@ -384,6 +385,29 @@ class GdbEngine(GdbHelpers):
         self._threads = await super().threads()
         return dict(self._threads)
 
+    async def evaluate(
+        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
+    ) -> NativeVariable:
+        """As :meth:`GdbHelpers.evaluate`."""
+        with contextlib.nullcontext() if may_stop else self._undone():
+            return await super().evaluate(gdb_thread, level, expression, style, may_stop)
+
+    async def assign(
+        self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
+    ) -> NativeVariable:
+        """As :meth:`GdbHelpers.assign`."""
+        with self._undone():
+            return await super().assign(gdb_thread, level, parent, name, text)
+
+    @contextlib.contextmanager
+    def _undone(self) -> Iterator[None]:
+        """A stop that gdb reports meanwhile is within a call that gdb has undone by then."""
+        self._undoing += 1
+        try:
+            yield
+        finally:
+            self._undoing -= 1
+
     async def run_text(
         self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
     ) -> None:
@@ -448,6 +472,8 @@ class GdbEngine(GdbHelpers):
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
         self._interrupted_by = None
+        if self._undoing and isinstance(event, NativeStopped):
+            return
         if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:
             self._taker = event.gdb_thread
         if self._attached is None or self._attached.done():

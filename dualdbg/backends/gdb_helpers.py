@@ -392,10 +392,15 @@ class GdbHelpers:
         found = await self._helper(rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member)
         return self._noted(found)
 
-    async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
-        """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`."""
+    async def evaluate(
+        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
+    ) -> NativeVariable:
+        """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`.
+
+        ``may_stop``: breakpoints hold in what it calls; else it passes them, and is undone where a signal ends it.
+        """
         shape = shapes.one(NativeVariable)
-        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style)
+        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, may_stop)
         return self._noted([one])[0]
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:

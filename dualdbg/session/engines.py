@@ -299,8 +299,10 @@ class Evaluating(Protocol):
         ``member``: then comes ``this``. Where a value is not known its text says so.
         """
 
-    async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
-        """The value of a C++ expression in a frame."""
+    async def evaluate(
+        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
+    ) -> NativeVariable:
+        """The value of a C++ expression in a frame. ``may_stop``: breakpoints hold in what it calls."""
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
         """At most ``count`` members of the value of a handle, from number ``start`` on."""

@@ -11,6 +11,7 @@ from typing import Callable, Iterator
 import gdb
 from dualdbg_helpers import language
 
+from .calls import without_breakpoints
 from .leaving import calling
 from .threads import select_innermost
 
@@ -46,15 +47,8 @@ def _calls_in(number: int, functions: dict[str, int]) -> Iterator[_Call]:
         words = ",".join("(long)%d" % word for word in arguments)
         return int(language.evaluate("((long(*)())%d)(%s)" % (functions[name], words)))
 
-    stopping = [point for point in gdb.breakpoints() if point.enabled]
-    for point in stopping:
-        point.enabled = False
-    try:
-        with calling(), _errno_kept(call, errno_location):
-            yield call
-    finally:
-        for point in stopping:
-            point.enabled = True
+    with without_breakpoints(), calling(), _errno_kept(call, errno_location):
+        yield call
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ A handle stands for a value until :func:`forget_values`, which the session calls
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from typing import Any, Dict, Iterator, Tuple, Union
@@ -13,6 +14,7 @@ import gdb
 from dualdbg_helpers import cython_frames, language
 from dualdbg_shared.console_text import plain
 
+from .calls import undisturbed
 from .threads import WORD, find_frame
 
 _Kept = Union[gdb.Value, int]  # an int is the address of a Python object
@@ -90,14 +92,20 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
     return rows
 
 
-def evaluate(number: int, level: int, expression: str, style: str = "") -> dict[str, Any]:
-    """The value of an expression in a frame. ``style`` is as in :func:`variables`."""
+def evaluate(
+    number: int, level: int, expression: str, style: str = "", may_stop: bool = False
+) -> dict[str, Any]:
+    """The value of an expression in a frame. ``style`` is as in :func:`variables`.
+
+    ``may_stop``: breakpoints hold in what it calls.
+    """
     find_frame(number, level).select()
     load_printers()
     from dualdbg_helpers import chains
 
     whole = expression if _WORDS.match(expression) else "(%s)" % expression
-    return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
+    with contextlib.nullcontext() if may_stop else undisturbed(expression):
+        return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
 
 
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:
@@ -294,16 +302,32 @@ def assign(number: int, level: int, handle: int | None, name: str, text: str) ->
     frame = find_frame(number, level)
     frame.select()
     target = _local(frame, name) if handle is None else _member(handle, name)
-    if target.address is None:
-        if handle is not None:
-            raise gdb.GdbError("%s has no address, so it cannot be set" % name)
-        gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
-        c_name = cython_frames.names_in(frame).get(name, name)
-        language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
-        return _value_row(name, _local(frame, name))
-    gdb.set_convenience_variable("dualdbg_value", language.evaluate_for_user(text))
-    gdb.set_convenience_variable("dualdbg_target", target.address)
-    return _value_row(name, language.evaluate("*$dualdbg_target = $dualdbg_value"))
+    with undisturbed(text):
+        value = language.evaluate_for_user(text)
+        gdb.set_convenience_variable("dualdbg_value", value)
+        if target.address is None:
+            if handle is not None:
+                raise gdb.GdbError("%s has no address, so it cannot be set" % name)
+            c_name = cython_frames.names_in(frame).get(name, name)
+            language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
+            return _value_row(name, _local(frame, name))
+        gdb.set_convenience_variable("dualdbg_target", target.address)
+        if target.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY:
+            _assign_elements(target, value)
+            return _value_row(name, language.evaluate("*$dualdbg_target"))
+        return _value_row(name, language.evaluate("*$dualdbg_target = $dualdbg_value"))
+
+
+def _assign_elements(target: gdb.Value, value: gdb.Value) -> None:
+    """Set an array one by one: as a whole, gdb would put a text into the target and write its address."""
+    type_ = value.type.strip_typedefs()
+    has = target.type.strip_typedefs().range()[1] + 1
+    if type_.code != gdb.TYPE_CODE_ARRAY or not 0 < type_.range()[1] + 1 <= has:
+        raise gdb.GdbError(
+            "an array of %d is set to a text or an array that is no longer, not to %s" % (has, type_)
+        )
+    for index in range(type_.range()[1] + 1):
+        language.evaluate("(*$dualdbg_target)[%d] = $dualdbg_value[%d]" % (index, index))
 
 
 def _local(frame: gdb.Frame, name: str) -> gdb.Value:

@@ -12,18 +12,21 @@ import pytest
 
 from dualdbg.dap.presentation.formats import without_specifier
 
-from .client import Client, Message
+from .client import Client, Message, Refused
 from .samples import line_of
 
 Write = Callable[..., Path]
 
 SOURCE = """\
 #include <string>
+#include <unistd.h>
 #include <vector>
 int counter = 7;
 struct Base { int a = 1; };
 struct Deep : Base { int b = 255; std::string name = "deep"; std::vector<int> items{1, 2, 3}; };
 static int increment() { return ++counter; }
+extern "C" int for_ever() { for (;;) pause(); }
+extern "C" int crash() { return *(volatile int *)nullptr; }
 extern "C" int leaf(int value) {
     int local = value + 1;
     return local;
@@ -32,12 +35,13 @@ extern "C" int run(int count) {
     Deep deep;
     Deep *pointer = &deep;
     int array[4] = {1, 2, 3, 4};
+    char word[8] = "abc";
     int total = 0;
     for (int i = 0; i < count; ++i) {
         total += leaf(i);
         counter = total;
     }
-    total += array[1] + pointer->b;
+    total += array[1] + pointer->b + word[7];
     return total + (count < 0 ? increment() : 0);
 }
 """
@@ -124,6 +128,48 @@ def test_every_value_can_be_watched_by_its_expression(client: Client, frame: Mes
     assert client.children(deep)["b"]["evaluateName"] == "pointer->b"
 
 
+@pytest.mark.parametrize("more", [{}, {"hitCondition": ">= 100"}, {"logMessage": "here"}], ids=str)
+def test_what_a_watch_calls_does_not_stop(
+    client: Client, thread: int, frame: Message, built: tuple[Path, Path], more: Message
+) -> None:
+    """Else the thread would stay within the call, and the frames that the client has would mean others."""
+    source, _ = built
+    before = [(one["name"], one["line"]) for one in client.stack(thread)]
+    client.set_lines(source, [{"line": line_of(source, "return local"), **more}])
+    assert client.evaluate("leaf(20)", frame, "watch")["result"] == "21"
+    for call in ("crash()", "leaf(crash())"):
+        asked = {"expression": call, "frameId": frame["id"], "context": "watch"}
+        assert "SIGSEGV" in client.refused("evaluate", asked)
+    waiting = client.send(
+        "evaluate", {"expression": "for_ever()", "frameId": frame["id"], "context": "watch"}
+    )
+    client.request("cancel", {"requestId": waiting})
+    with pytest.raises(Refused):
+        client.answer(waiting)
+    assert client.evaluate("count", frame, "watch")["result"] == "3"
+    assert [(one["name"], one["line"]) for one in client.stack(thread)] == before
+    assert not client.events("stopped") and not client.events("continued")
+    client.go("continue", thread)
+    if not more:
+        assert client.stack(client.stopped()["threadId"])[0]["name"] == "leaf"
+    else:
+        assert client.event("exited") == {"exitCode": 0}
+
+
+def test_an_array_takes_a_text_that_fits(client: Client, frame: Message) -> None:
+    """Element by element: gdb would put the text into the target, and write its address."""
+    reference = client.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
+
+    def asked(name: str, value: str) -> Message:
+        return {"variablesReference": reference, "name": name, "value": value}
+
+    assert client.request("setVariable", asked("word", '"zz"'))["value"].startswith('"zz\\000')
+    assert client.evaluate("word[2]", frame, "watch")["result"].startswith("0")
+    for name, value in (("word", '"longer than it"'), ("word", "7"), ("array", "&counter")):
+        assert "an array of" in client.refused("setVariable", asked(name, value))
+    assert client.request("setVariable", asked("array", "{(int)7, 8}"))["value"].startswith("{7, 8, 3")
+
+
 def test_hovering_changes_nothing(client: Client, frame: Message) -> None:
     for text in ("increment()", "counter = 3", "counter++"):
         asked = {"expression": text, "frameId": frame["id"], "context": "hover"}
@@ -196,7 +242,8 @@ def test_code_before_the_function(client: Client, frame: Message) -> None:
     lengths = [len(row["instructionBytes"].split()) for row in rows]
     ends = [place + length for place, length in zip(places, lengths, strict=True)]
     assert ends[:-1] == places[1:], "without a gap"
-    assert {row["line"] for row in rows if row.get("symbol", "").startswith("leaf")} >= {9, 10}
+    last = SOURCE[: SOURCE.index("return local")].count("\n") + 1
+    assert {row["line"] for row in rows if row.get("symbol", "").startswith("leaf")} >= {last, last + 1}
 
 
 def test_breakpoints_on_instructions(client: Client, thread: int, frame: Message) -> None:

@@ -98,7 +98,7 @@ async def assign(console: Console, text: str) -> None:
     frame = await console.frame()
     if isinstance(frame, NativeFrame):
         tid = console.selected().tid
-        await console.session.inspector.evaluate(text, tid, frame, Language.NATIVE)
+        await console.session.inspector.evaluate(text, tid, frame, Language.NATIVE, may_stop=True)
     else:
         await py(console, text)
 
@@ -177,7 +177,8 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
     if of_repr:
         console.show(ValueReport(expression, await console.session.inspector.represent(wanted, frame)))
         return
-    value = await console.session.inspector.evaluate(wanted, console.selected().tid, frame, language)
+    tid = console.selected().tid
+    value = await console.session.inspector.evaluate(wanted, tid, frame, language, may_stop=True)
     opened = name == "print" and value.opaque  # the text says nothing: what there is to see lies inside
     if part is not None or opened or console.structured:
         value = await _with_children(console, value, part or (0, _CHILDREN))

@@ -410,10 +410,15 @@ class Inspector:
         """The children of a value. Raises StaleHandle for a reference of an earlier stop."""
         return await self.values.children(reference)
 
-    async def evaluate(self, expression: str, tid: int, frame: Frame, language: Language) -> Value:
-        """Evaluate in a frame. Raises EvaluationError when it fails or would not be sound."""
+    async def evaluate(
+        self, expression: str, tid: int, frame: Frame, language: Language, may_stop: bool = False
+    ) -> Value:
+        """Evaluate in a frame. Raises EvaluationError when it fails or would not be sound.
+
+        ``may_stop``: breakpoints hold in native functions that it calls.
+        """
         if language is Language.NATIVE:
-            return await self.values.evaluate_native(expression, tid, frame)
+            return await self.values.evaluate_native(expression, tid, frame, may_stop=may_stop)
         if self._loop.state.phase is not State.PYTHON_STOPPED:
             if not isinstance(frame, PythonFrame):
                 raise EvaluationError(

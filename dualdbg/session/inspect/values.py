@@ -198,8 +198,13 @@ class ValueReader:
         rows = await self._arguments(number, frame)
         return next((row for row in rows if row.name == name), None)
 
-    async def evaluate_native(self, expression: str, tid: int, frame: Frame, style: str = "") -> Value:
-        """Evaluate a C++ expression with gdb; ``style`` as in :meth:`native_variables`. Raises EvaluationError."""
+    async def evaluate_native(
+        self, expression: str, tid: int, frame: Frame, style: str = "", may_stop: bool = False
+    ) -> Value:
+        """Evaluate a C++ expression with gdb; ``style`` as in :meth:`native_variables`. Raises EvaluationError.
+
+        ``may_stop``: breakpoints hold in what it calls.
+        """
         level = frame.level if isinstance(frame, NativeFrame) else 0
 
         async def read() -> Value:
@@ -208,7 +213,7 @@ class ValueReader:
             if passed is not None:
                 return passed
             try:
-                variable = await self._native.evaluate(number, level, expression, style)
+                variable = await self._native.evaluate(number, level, expression, style, may_stop)
             except CommandError as error:
                 raise EvaluationError(error.message) from error
             return self.native_value(variable)
