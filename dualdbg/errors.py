@@ -36,7 +36,12 @@ class ConfigError(UsageError):
 
 
 class CommandError(DualdbgError):
-    """A prompt command was refused; the session goes on as it was."""
+    """A prompt command was refused; the session goes on as it was.
+
+    ``traceback`` is that of the program's own code, where it raised: text that ends with ``message``; else empty.
+    """
+
+    traceback = ""
 
 
 class WrongState(CommandError):

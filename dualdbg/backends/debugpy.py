@@ -376,7 +376,11 @@ _EVENTS: dict[str, Callable[[DebugpyEngine, dict[str, Any]], None]] = {
 def _body(command: str, answer: dap.Message) -> dict[str, Any]:
     if not answer.get("success", False):
         text = str(answer.get("message") or f"debugpy refused {command}")
-        raise CommandError(_last_line(text) if "Traceback" in text else text)
+        if "Traceback" not in text:
+            raise CommandError(text)
+        error = CommandError(_last_line(text))
+        error.traceback = text.rstrip()
+        raise error
     body = answer.get("body")
     return body if isinstance(body, dict) else {}
 

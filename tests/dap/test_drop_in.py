@@ -254,6 +254,9 @@ def test_evaluation_while_the_program_runs(client: Client, program: Write) -> No
     with pytest.raises(Refused, match="ZeroDivisionError"):
         client.request("evaluate", {"expression": "1 / 0", "context": "repl"})
     assert client.request("evaluate", {"expression": "sys.maxsize"})["result"] == str(sys.maxsize)
+    for text in ("n", "n = 7", "print(1)"):
+        assert "a hover runs nothing" in client.refused("evaluate", {"expression": text, "context": "hover"})
+    assert client.request("evaluate", {"expression": "n", "context": "repl"})["result"] == "41"
     client.request("evaluate", {"expression": "n = 0", "context": "repl"})
     client.wait_output("end")
     assert finish(client) == 0

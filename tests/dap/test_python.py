@@ -182,6 +182,18 @@ def test_goto_moves_the_point_of_execution(client: Client, program: Write) -> No
     assert client.event("exited")["exitCode"] == 0
 
 
+def test_the_console_says_where_an_expression_raised(client: Client, program: Write) -> None:
+    path = program("def inner(x):\n    return 1 / x\ndef outer(x):\n    return inner(x)\nprint(outer(1))\n")
+    client.start({"program": str(path)}, lines={path: [5]})
+    frame = client.stack(client.stopped()["threadId"])[0]["id"]
+    told = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame, "context": "repl"})
+    lines = [line.strip() for line in told.splitlines()]
+    assert f'File "{path}", line 4, in outer' in lines and f'File "{path}", line 2, in inner' in lines
+    assert "ZeroDivisionError: division by zero" in lines[-1] and "pydevd" not in told
+    brief = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame, "context": "watch"})
+    assert brief.startswith("ZeroDivisionError: division by zero") and "\n" not in brief.strip()
+
+
 def test_evaluation_in_every_context(client: Client, program: Write) -> None:
     path = program("text = 'x' * 1000\nwords = ['one', 'two']\nprint(text[:1])\n")
     client.start({"program": str(path)}, lines={path: [3]})

@@ -77,6 +77,8 @@ async def _in_python(
         late = (lambda body: str(body.get("result", ""))) if context == "repl" else None
         answer = await adapter.session.inspector.relay("evaluate", asked, _DEADLINE, late)
     except CommandError as error:
+        if context == "repl" and error.traceback:  # where in the program it was raised
+            raise EvaluationError(error.traceback, error.hint) from error
         raise as_evaluation(error) from error
     body = cast(dap.EvaluateResponseBody, answer)
     body["variablesReference"] = adapter.values.python_reference(answer)

@@ -202,7 +202,11 @@ def install(presentation: Any, refused: Type[Exception]) -> None:
     evaluate = pydevd_api.internal_evaluate_expression_json
 
     def answer(py_db: Any, request: Any, thread_id: Any) -> None:
-        if request.arguments.frameId is None:  # in no frame: dualdbg never asks so
+        wanted = request.arguments
+        if wanted.frameId is None and wanted.context == "hover" and not presentation.runs:
+            error = "a hover runs nothing, and names are not read while the program runs"
+            expressions._comm._evaluate_response(py_db, request, result=error, error_message=error)
+        elif wanted.frameId is None:  # while the program runs: with the names of its main module
             evaluate(py_db, request, thread_id)
         else:
             expressions.evaluate(py_db, request, thread_id)
