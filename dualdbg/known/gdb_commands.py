@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 _MOVING = (
     "run", "start", "starti", "continue", "fg", "next", "nexti", "step", "stepi", "finish", "until", "advance", "jump",
-    "signal", "kill", "detach", "attach", "target", "inferior", "quit", "exit",
+    "signal", "kill", "detach", "attach", "target", "inferior", "quit", "exit", "return", "checkpoint", "restart",
+    "record", "reverse-continue", "reverse-next", "reverse-step", "reverse-finish", "core-file",
+    "interpreter-exec",
 )  # fmt: skip
-_SHORT = frozenset(("r", "c", "n", "ni", "s", "si", "fin", "u", "j", "k", "q"))  # gdb's own aliases of them
+# gdb's own aliases of them.
+_SHORT = frozenset(
+    ("r", "c", "n", "ni", "s", "si", "fin", "u", "j", "k", "q", "rc", "rn", "rs", "rni", "rsi")
+)
 _OTHERS = frozenset({"inf"})  # gdb's alias of info
+# What stands before another command: gdb, "Threads", "Frame Apply", "Command Settings", "Shell Commands".
+_BEFORE = re.compile(
+    r"(?:t|th\w*|f\w*)\s+ap?\w*\s+(?:level\s+)?(?:(?:all|-?[\d.$]\S*|-\w+)\s+)*|t?faas\s+|taas\s+"
+    r"|w(?:ith)?\s.*?--\s*|(?:pipe|\|)\s*(?:-d\s+\S+\s+)?"
+)
 
 
 def moves_target(verb: str) -> bool:
@@ -18,3 +30,15 @@ def moves_target(verb: str) -> bool:
     if verb in _SHORT:
         return True
     return len(verb) > 1 and verb not in _OTHERS and any(name.startswith(verb) for name in _MOVING)
+
+
+def moving_verb(line: str) -> str | None:
+    """The word of a line that makes it such a command, also behind ``thread apply all`` and the like; else None.
+
+    What a script of gdb's does (``source``, ``python``) is not seen.
+    """
+    line = line.strip()
+    while before := _BEFORE.match(line):
+        line = line[before.end() :].lstrip()
+    verb = line.split()[0].partition("/")[0] if line else ""
+    return verb if moves_target(verb) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualdbg.backends.gdb_settings import in_gdbs_words, refused_by_mi, source_map_commands
-from dualdbg.known.gdb_commands import moves_target
+from dualdbg.known.gdb_commands import moves_target, moving_verb
 
 
 def test_settings_in_gdbs_words() -> None:
@@ -28,6 +28,17 @@ def test_what_moves_the_target() -> None:
     assert [word for word in moving.split() if not moves_target(word)] == []
     other = "print p info inf i frame f x break b bt set show handle source file directory d thread t list l"
     assert [word for word in other.split() if moves_target(word)] == []
+    behind = (
+        "thread apply all kill", "thread apply 1 2.3 -q -s next", "t a all kill", "frame apply all -q return", "taas detach",
+        "with print pretty on -- k", "w language c -- kill", "pipe kill | wc", "| -d x kill x wc", "faas return",
+        'interpreter-exec mi "-exec-continue"', "thread apply all with confirm off -- kill",
+    )  # fmt: skip
+    assert [line for line in behind if moving_verb(line) is None] == []
+    harmless = (
+        "thread apply all bt", "frame apply all p s", "with print pretty on -- p kill", "pipe info files | wc", "",
+        "info signals", "frame 2", "with", "thread", "print run", "faas p n",
+    )  # fmt: skip
+    assert [line for line in harmless if moving_verb(line) is not None] == []
 
 
 def test_what_mi_refuses() -> None:

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...known.gdb_commands import moves_target
+from ...known.gdb_commands import moving_verb
 from ...session.inspect.torch_commands import HelperWords
 from ..reports import TextReport
 from .registry import Command, all_commands, command, find_command
@@ -55,8 +55,9 @@ async def gdb(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("gdb wants a command", "for example: gdb info registers")
     verb = argument.split()[0].partition("/")[0]
-    unseen = verb in _INSTEAD or moves_target(verb)
-    if unseen and not _deletes_gdbs_own(console, verb, argument):
+    moving = moving_verb(argument)
+    verb = moving or verb
+    if (moving or verb in _INSTEAD) and not _deletes_gdbs_own(console, verb, argument):
         instead = _INSTEAD.get(verb, "")
         raise CommandError(
             f"gdb's {verb} would change the target behind the session's back",
