@@ -27,6 +27,13 @@ class NotAdmitted(CommandError):
     """The client has not shown that it may debug. The connection ends."""
 
 
+class ChildIsGone(NotAdmitted):
+    """The child process of a session has ended, or nobody waits with it any more. That is no mistake of the user."""
+
+    def __init__(self, why: str = "the child process that this session was for is gone") -> None:
+        super().__init__(why, "start its program again")
+
+
 class Gate:
     """Lets one client's messages through: few at first, all of them once the client has shown that it may debug.
 
@@ -68,9 +75,7 @@ class Gate:
 
     def _refusal(self, shown: Any, arguments: Any) -> NotAdmitted:
         if isinstance(arguments, dict) and CHILD in arguments:
-            return NotAdmitted(
-                "the child process that this session was for is gone", "start its program again"
-            )
+            return ChildIsGone()
         if self._secret is None:
             return NotAdmitted(
                 "only child processes of a program that is debugged are to be had here",

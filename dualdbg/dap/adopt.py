@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import EngineLost, WrongState
 from .adapter import Adapter
+from .admission import ChildIsGone
 from .configuration import Configuration
 from .subprocesses.child import Configure
 from .subprocesses.relay import Elsewhere
@@ -13,15 +13,15 @@ from .waits import first_of
 async def adopt(adapter: Adapter, configuration: Configuration, configure: Configure) -> None:
     """The client comes for a child; ``configure`` is awaited before the child runs, and the call returns then.
 
-    Raises WrongState when the child does not exist, Elsewhere when another adapter has it, EngineLost when it cannot
-    be debugged any more.
+    Raises ChildIsGone when the child does not exist or cannot be debugged any more, Elsewhere when another adapter has
+    it.
     """
     token = configuration.child or ""
     child = adapter.offer.children.pop(token, None)
     if child is None and configuration.connect is not None and not _is_here(adapter, configuration.connect):
         raise Elsewhere(configuration.connect)
     if child is None or child.given_up.is_set():
-        raise WrongState("the child process that this session was for is gone", "start its program again")
+        raise ChildIsGone()
     adapter.debuggee.name = child.process.title
     adapter.debuggee.start_method = "attachForSuspendedLaunch"
     adapter.connection.event("capabilities", {"capabilities": {"supportsRestartRequest": False}})
@@ -37,7 +37,7 @@ async def adopt(adapter: Adapter, configuration: Configuration, configure: Confi
     child.taken.set()
     await first_of(child.configured, child.given_up, child.session.ended)
     if not child.configured.is_set():
-        raise EngineLost(child.why or "the child process has ended")
+        raise ChildIsGone(child.why or "the child process has ended")
 
 
 def _is_here(adapter: Adapter, address: tuple[str, int]) -> bool:

@@ -13,7 +13,7 @@ from ..errors import DualdbgError, EngineLost, ProtocolError
 from ..patience import patient
 from ..protocol import dap
 from ..waiting import abandon, settled
-from .admission import Gate, NotAdmitted
+from .admission import ChildIsGone, Gate, NotAdmitted
 from .client.wording import for_an_editor
 
 _CHUNK = 1 << 16
@@ -153,7 +153,7 @@ class Connection:
         )
 
     def refuse(self, request: dap.Message, error: DualdbgError, *, show: bool = False) -> None:
-        """An error response. ``show``: the client may put it before the user's eyes.
+        """An error response. ``show``: the client may put it before the user's eyes, if it is a mistake of theirs.
 
         A message without a number cannot be answered. Then the client's mistake is told as output.
         """
@@ -174,7 +174,7 @@ class Connection:
                         # Clients replace {names} in the format; the text itself may hold braces.
                         "format": "{text}",
                         "variables": {"text": text},
-                        "showUser": show,
+                        "showUser": show and not isinstance(error, ChildIsGone),
                     }
                 },
             }

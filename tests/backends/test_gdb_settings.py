@@ -29,7 +29,8 @@ def test_what_moves_the_target() -> None:
     other = "print p info inf i frame f x break b bt set show handle source file directory d thread t list l"
     assert [word for word in other.split() if moves_target(word)] == []
     behind = (
-        "thread apply all kill", "thread apply 1 2.3 -q -s next", "t a all kill", "frame apply all -q return", "taas detach",
+        "thread apply all kill", "thread apply 1 2.3 -q -s next", "t a all kill", "frame apply all -q return",
+        "taas detach",
         "with print pretty on -- k", "w language c -- kill", "pipe kill | wc", "| -d x kill x wc", "faas return",
         'interpreter-exec mi "-exec-continue"', "thread apply all with confirm off -- kill",
     )  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 from tests import rows
 from tests.support import is_running, wait_until
 
-from .client import Client, Message, StdioAdapter, connect
+from .client import Client, Message, Refused, StdioAdapter, connect
 from .server import Server, gone, process_id
 
 Write = Callable[..., Path]
@@ -352,8 +352,9 @@ def test_only_children_are_to_be_had_at_their_port(client: Client, program: Writ
         child.initialize()
         launched = child.send("attach", configuration)
         if number:
-            with pytest.raises(Exception, match="is gone"):
+            with pytest.raises(Refused, match="is gone") as refused:
                 child.answer(launched)
+            assert not refused.value.message["body"]["error"]["showUser"], "nobody made a mistake"
         else:
             child.initialized(launched)
             child.close()  # type: ignore[attr-defined]  # it vanishes while the child waits to be configured
