@@ -139,3 +139,16 @@ def test_a_filter_that_does_not_exist(client: Client, program: Write) -> None:
     first, second, third = answer["breakpoints"]
     assert first["verified"] and third["verified"]
     assert not second["verified"] and "no exception filter 'rust_panic'" in second["message"]
+
+
+def test_the_frames_that_a_chained_exception_came_from(client: Client, program: Write) -> None:
+    """Behind those of the thread, as with debugpy, with their variables."""
+    path = program(
+        "def bad(key):\n    raise KeyError(key)\ntry:\n    bad(3)\n"
+        "except KeyError as e:\n    raise ValueError('outer') from e\n"
+    )
+    client.start({"program": str(path)}, exceptions=["uncaught"])
+    stack = client.stack(client.stopped(reason="exception")["threadId"])
+    places = [(one["name"], one["line"]) for one in stack]
+    assert places == [("<module>", 6), ("[Chained Exc: 3] <module>", 4), ("[Chained Exc: 3] bad", 2)]
+    assert client.scope(stack[2])["key"]["value"] == "3"

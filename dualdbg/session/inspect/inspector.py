@@ -356,8 +356,11 @@ class Inspector:
 
     async def _stack_at_python_stop(self, tid: int) -> Stack:
         """debugpy's frames, merged with the native ones from a short halt. Where no halt can be had, Python's alone."""
-        named = await self._debugpy_frames(tid)
+        named, chained = _without_chained(await self._debugpy_frames(tid))
+        stack = await self._merged_at_python_stop(tid, named)
+        return replace(stack, frames=(*stack.frames, *assign_roles(list(chained), self.reader.rules)))
 
+    async def _merged_at_python_stop(self, tid: int, named: list[PythonFrame]) -> Stack:
         try:
             stack: Stack = await self._halting.interrupted(lambda: self.stack_while_held(tid))
         except WrongState:
@@ -443,6 +446,17 @@ class Inspector:
                 "py repr(EXPRESSION) runs it, where that is sound",
             )
         return await self.values.represent_python(expression, frame)
+
+
+def _without_chained(named: list[PythonFrame]) -> tuple[list[PythonFrame], list[PythonFrame]]:
+    """The frames of a thread, and those that exceptions came from which led to the one that it stopped at.
+
+    pydevd puts them behind the others, and marks their names (pydevd_net_command_factory_xml.py).
+    """
+    first = next(
+        (at for at, frame in enumerate(named) if frame.function.startswith("[Chained Exc: ")), len(named)
+    )
+    return named[:first], named[first:]
 
 
 def _is_frame(frame: Frame, named: PythonFrame) -> bool:
