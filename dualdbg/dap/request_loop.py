@@ -9,7 +9,10 @@ from typing import Any
 from ..errors import DualdbgError, UsageError
 from ..protocol import dap
 from ..waiting import to_its_end
-from . import requests  # noqa: F401 (the modules in it fill the table of requests)
+from . import (
+    requests,  # noqa: F401 (the modules in it fill the table of requests)
+    stepping_alone,
+)
 from .adapter import Adapter
 from .client.arguments import Arguments
 from .connection import Connection
@@ -171,7 +174,9 @@ class RequestLoop:
         elif row.resumes:
             async with adapter.pump.quiet:
                 epoch = adapter.session.epoch + 1
-                adapter.pump.implied.add(epoch)
+                # An answer to continue tells that all threads run, one to a step that its thread does.
+                if row.command == "continue" or stepping_alone.is_wanted(adapter):
+                    adapter.pump.implied.add(epoch)
                 try:
                     self._connection.respond(message, await row.answer(adapter, arguments))
                 except BaseException:

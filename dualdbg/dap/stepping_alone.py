@@ -12,11 +12,15 @@ from .handles import FrameHandle
 from .presentation import bodies
 
 
+def is_wanted(adapter: Adapter) -> bool:
+    """Whether the other threads stand while one steps."""
+    started = adapter.started_from
+    return started is not None and started.configuration.debugpy.get("steppingResumesAllThreads") is False
+
+
 def steps_alone(adapter: Adapter) -> bool:
     """Whether a thread steps and others may be held meanwhile."""
-    started = adapter.started_from
-    alone = started is not None and started.configuration.debugpy.get("steppingResumesAllThreads") is False
-    return alone and adapter.session.state is State.RUNNING and adapter.session.steps
+    return is_wanted(adapter) and adapter.session.state is State.RUNNING and adapter.session.steps
 
 
 async def stack(adapter: Adapter, tid: int, start: int, levels: int) -> dap.StackTraceResponseBody:

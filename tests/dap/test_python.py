@@ -152,6 +152,11 @@ def test_steps(client: Client, program: Write) -> None:
     assert where() == ("<module>", 7)
     client.go("next", thread)
     assert where() == ("<module>", 6)
+    told = client.events("continued")
+    assert len(told) == 4 and all(one["allThreadsContinued"] for one in told), "one for each step"
+    client.go("continue", thread)
+    client.event("exited")
+    assert len(client.events("continued")) == 4, "the answer to continue tells it"
 
 
 def test_step_in_targets(client: Client, program: Write) -> None:
