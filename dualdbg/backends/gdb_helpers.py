@@ -31,8 +31,10 @@ from .native import (
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
+    StepResult,
     ThrownObject,
     Visit,
+    WantedResult,
 )
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
@@ -282,18 +284,25 @@ class GdbHelpers:
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
+        result: WantedResult | None = None,
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
 
         ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, the
         end of the frame that is to catch, and whether the unwinder may not say there that it does.
-        ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
+        ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it. ``result``:
+        the thread stands in a function whose result is to be read when it returns; :meth:`step_result` has it then.
         """
         at_return, at_catch = ([list(row) for row in kind] for kind in (returns, catches))
         at_pad = [list(row) for row in pads]
+        wanted = None if result is None else [result.pc, result.sp, result.kind, result.declared]
         return await self._helper(
-            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
+            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch, wanted
         )
+
+    async def step_result(self) -> StepResult | None:
+        """What the function that the last step was to leave has returned; None where it has not, or returns nothing."""
+        return await self._helper(shapes.step_result, "step-result")
 
     async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         """Where the function returns to at whose first instruction the thread stands."""

@@ -26,8 +26,10 @@ from ..backends.native import (
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
+    StepResult,
     ThrownObject,
     Visit,
+    WantedResult,
 )
 from ..backends.python import Answer, PythonRequest
 from ..model import NativeFrame
@@ -132,13 +134,18 @@ class NativeBreakpointEngine(Protocol):
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
+        result: WantedResult | None = ...,
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end.
 
         ``returns``: an address to which a call returns, and the caller's stack pointer. ``pads``: a landing pad, the
         end of the frame that is to catch, and whether the unwinder may not say there that it does.
-        ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
+        ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it. ``result``:
+        the thread stands in a function whose result is to be read when it returns.
         """
+
+    async def step_result(self) -> StepResult | None:
+        """That result; None where the function has not returned, or returns nothing."""
 
     async def insert_cue(self, address: int, register: str, value: int) -> int:
         """Set an internal breakpoint that stops only where the lower half of a register is ``value``, as a signed

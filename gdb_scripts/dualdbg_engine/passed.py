@@ -14,7 +14,7 @@ from . import helpers
 from .threads import WORD, find_frame
 from .values import keep
 
-_FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
+FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
 
 
 def passed_arguments(
@@ -60,7 +60,7 @@ def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", unknown: str
     try:
         data = _bytes(frame, kind, place)
         row["value"] = printable(passed.text_of(context.shared(), kind, data), host_encoding())
-    except _FAILURES as error:
+    except FAILURES as error:
         row["value"] = "<%s>" % (error.message if isinstance(error, HelperError) else error)
         return row
     address = int.from_bytes(data[:8], "little")
@@ -78,10 +78,11 @@ def _bytes(frame: gdb.Frame, kind: str, place: "passed.Place") -> bytes:
             raise HelperError("the caller is not known")
         start = (int(caller.read_register("rsp")) & WORD) + place.offset
         return bytes(gdb.selected_inferior().read_memory(start, passed.size_of(kind)).tobytes())
-    return b"".join(_register(frame, word) for word in place.words)
+    return b"".join(register_bytes(frame, word) for word in place.words)
 
 
-def _register(frame: gdb.Frame, word: "str | int") -> bytes:
+def register_bytes(frame: gdb.Frame, word: "str | int") -> bytes:
+    """The eight bytes of a general register by its name, or the lower ones of the xmm of this number."""
     if isinstance(word, str):
         return (int(frame.read_register(word)) & WORD).to_bytes(8, "little")
     low = frame.read_register("xmm%d" % word)["v2_int64"][0]

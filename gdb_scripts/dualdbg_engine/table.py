@@ -70,6 +70,7 @@ COMMANDS = {
     "signal-address": ("threads", "signal_address"),
     "signal-code": ("threads", "signal_code"),
     "take-pending": ("leaving", "take_pending"),
+    "step-result": ("returned", "step_result"),
     "threads": ("threads", "threads"),
     "select-frame": ("threads", "select_frame"),
     "set-environment": ("new_program", "set_environment"),
