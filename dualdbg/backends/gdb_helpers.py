@@ -23,6 +23,7 @@ from .native import (
     DecodedInstruction,
     FunctionAddress,
     HelperAnswer,
+    KeptArguments,
     MemoryRange,
     NativeVariable,
     ObjectPage,
@@ -390,16 +391,22 @@ class GdbHelpers:
         parameters: Sequence[tuple[str, str]],
         hidden: bool,
         member: bool,
+        kept: Mapping[str, tuple[str, int]],
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
         ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. Where a value is not known its text says so.
+        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
+        says so.
         """
         rows = shapes.rows(NativeVariable)
         pairs = [list(one) for one in parameters]
-        found = await self._helper(rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member)
-        return self._noted(found)
+        words = gdb_thread, level, entry, pairs, hidden, member, dict(kept)
+        return self._noted(await self._helper(rows, "passed-arguments", *words))
+
+    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
+        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
+        return await self._helper(shapes.kept_arguments, "kept-arguments", list(parts), pc)
 
     async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`."""

@@ -144,6 +144,18 @@ class WantedResult:
 
 
 @dataclass(frozen=True)
+class KeptArguments:
+    """Where arguments of a function still are, by the register in which each was passed: a register that calls
+    preserve, and how many bytes of the argument it holds.
+
+    ``outside``: addresses in code that was not looked at, to which the function jumps.
+    """
+
+    kept: Mapping[str, tuple[str, int]]
+    outside: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class StepResult:
     """What a function has returned: the type and the text, which says so where the value is not known."""
 

@@ -23,6 +23,7 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
 from .inspect.inspector import Inspector
+from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
 from .new_program import NewProgram
@@ -96,6 +97,7 @@ def furnish(
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     inspector.values.signature_at = partial(signature_at, image, operators)
+    inspector.values.kept = KeptReader(engine, image)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)

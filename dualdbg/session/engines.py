@@ -17,6 +17,7 @@ from ..backends.native import (
     DecodedInstruction,
     FunctionAddress,
     HelperAnswer,
+    KeptArguments,
     MemoryRange,
     Move,
     NativeVariable,
@@ -299,12 +300,17 @@ class Evaluating(Protocol):
         parameters: Sequence[tuple[str, str]],
         hidden: bool,
         member: bool,
+        kept: Mapping[str, tuple[str, int]],
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
         ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. Where a value is not known its text says so.
+        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
+        says so.
         """
+
+    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
+        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
 
     async def evaluate(self, gdb_thread: int, level: int, expression: str, style: str = "") -> NativeVariable:
         """The value of a C++ expression in a frame."""

@@ -44,6 +44,7 @@ COMMANDS = {
     "internal-hits": ("breakpoints", "internal_hits"),
     "interrupt-by": ("interrupting", "interrupt_by"),
     "is-in-front": ("threads", "is_in_front"),
+    "kept-arguments": ("passed", "kept_arguments"),
     "last-breakpoint": ("breakpoints", "last_breakpoint"),
     "leave": ("leaving", "leave"),
     "let-go": ("leaving", "let_go"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from ...backends import python as debugpy
 from ...backends.native import NativeVariable
 from ...backends.python import PythonRequest, PythonValue
-from ...errors import CommandError, EvaluationError, StaleHandle
+from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...symbols.torch.signatures import Signature
@@ -17,6 +17,7 @@ from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from . import deferred
+from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
 EVALUATION_DEADLINE = patient(3600.0)
@@ -45,6 +46,7 @@ class ValueReader:
         self._next_reference = 1
         # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
+        self.kept: KeptReader | None = None  # finds where arguments still are
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -202,8 +204,9 @@ class ValueReader:
         if found is not None:
             entry, signature = found
             parameters = [(one.name, one.type) for one in signature.parameters]
-            kinds = (signature.hidden, signature.member)
-            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *kinds)
+            kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
+            how = (signature.hidden, signature.member, kept)
+            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *how)
             return [self.native_value(row) for row in rows]
         if frame.level != 0:
             return []
@@ -212,6 +215,16 @@ class ValueReader:
             Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
             for name, content in registers.items()
         ]
+
+    async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
+        """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
+        if self.kept is None:
+            return {}
+        inner = await self._native.frames(number, frame.level) if frame.level else []
+        try:
+            return await self.kept.registers(entry, frame.pc, [one for one in inner if not one.inlined])
+        except SymbolError:
+            return {}  # it is not known what code is there
 
     async def _passed(self, number: int, frame: NativeFrame, name: str) -> Value | None:
         """The argument of this name, where the function has no debug info; None where it has none of the name."""
