@@ -353,6 +353,16 @@ class GdbHelpers:
             int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
         )
 
+    async def teach_arguments(
+        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
+
+        The rest is as for :meth:`passed_arguments`.
+        """
+        pairs = [list(one) for one in parameters]
+        await self._helper(shapes.nothing, "teach-arguments", address, entry, pairs, hidden, member)
+
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
         return await self._helper(bool, "condition-holds", gdb_thread, condition)

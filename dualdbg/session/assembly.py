@@ -96,7 +96,7 @@ def furnish(
     inspector.thread_list.frozen = freezer.frozen
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    inspector.values.signature_at = partial(signature_at, image, operators)
+    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
     inspector.values.kept = KeptReader(engine, image)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:

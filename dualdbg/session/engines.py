@@ -175,6 +175,15 @@ class NativeBreakpointEngine(Protocol):
         none.
         """
 
+    async def teach_arguments(
+        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
+
+        ``parameters``: name and C++ type of each; ``hidden``: a first argument says where the result is to be made;
+        ``member``: then comes ``this``.
+        """
+
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. A CommandError when it has no value."""
 

@@ -44,6 +44,22 @@ def passed_arguments(
     return rows
 
 
+def passed_text(
+    frame: gdb.Frame, entry: int, parameters: "list[tuple[str, str]]", hidden: bool, member: bool, name: str
+) -> "tuple[str, bytes]":
+    """The text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
+    helpers.load()
+    places = passed.places([kind for _, kind in parameters], hidden, member)
+    place, kind = next((place, kind) for place, (one, kind) in zip(places, parameters) if one == name)
+    if place is None or not _at_entry(frame, entry):
+        raise gdb.GdbError("the value of %s is not known here" % name)
+    try:
+        data = _bytes(frame, kind, place)
+        return passed.text_of(context.shared(), kind, data), data
+    except FAILURES as error:
+        raise gdb.GdbError("%s: %s" % (name, getattr(error, "message", error))) from None
+
+
 def _now(
     kind: str, place: "passed.Place | None", registers: "dict[str, list[Any]]"
 ) -> "passed.Registers | None":

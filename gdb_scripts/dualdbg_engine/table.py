@@ -76,6 +76,7 @@ COMMANDS = {
     "select-frame": ("threads", "select_frame"),
     "set-environment": ("new_program", "set_environment"),
     "set-internal": ("breakpoints", "set_internal"),
+    "teach-arguments": ("taught", "teach_arguments"),
     "thrown-object": ("exceptions", "thrown_object"),
     "unpark": ("parking", "unpark"),
     "variables": ("values", "variables"),

@@ -28,6 +28,7 @@ _BINDING = re.compile(r"torch::autograd::THPVariable_\w+")
 _BINDING_NAMES = ("self", "args", "kwargs")
 _OBJECT = "_object*"
 _KERNEL = re.compile(r"at::native::(?P<name>\w+)")
+_UFUNC = re.compile(r"ufunc_(?P<name>\w+)_[A-Z]+")
 _STRUCTURED = re.compile(r"at::native::structured_(?P<name>\w+)::impl")
 
 # C++ types of results that come back in registers, or not at all. All others that are known are made in memory.
@@ -77,7 +78,11 @@ def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature |
             return _dispatched(operators.by_unambiguous_name(match["name"]), types)
     match = _STRUCTURED.fullmatch(name)
     if match is not None:
-        found = _agreed(symbol, operators.with_kernel(match["name"]), types)
+        of = _UFUNC.fullmatch(match["name"])
+        kernels = operators.with_kernel(match["name"])
+        if of is not None:  # torchgen makes it, and names it in no table
+            kernels = [(entry, match["name"]) for entry in operators.lookup(of["name"])]
+        found = _agreed(symbol, kernels, types)
         return Signature(found.parameters, hidden=False, member=True) if found is not None else None
     match = _KERNEL.fullmatch(name)
     return _agreed(symbol, operators.with_kernel(match["name"]), types) if match is not None else None
