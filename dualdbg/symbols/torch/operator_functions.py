@@ -54,6 +54,8 @@ def result_at(image: AddressSpace, operators: OperatorTable | None, pc: int) -> 
     symbol = module.library.symbol_at(pc - module.bias) if module and module.library else None
     if symbol is None:
         return None, True
+    if symbol.language == "rust":
+        return None, True  # its names have dots of their own, and no types of results
     if symbol.clone is not None:
         return None, False
     known = result_of_function(symbol, operators)
