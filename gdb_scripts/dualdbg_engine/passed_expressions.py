@@ -128,7 +128,7 @@ class _Reader:
         if isinstance(node, ast.UnaryOp):
             return _UNARY[type(node.op)](self.value(node.operand))
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](self.value(node.left), self.value(node.right))
+            return _OPERATORS[type(node.op)](self._number(node.left), self._number(node.right))
         if isinstance(node, ast.Compare):
             left = self.value(node.left)
             for how, right in zip(node.ops, map(self.value, node.comparators)):
@@ -141,6 +141,12 @@ class _Reader:
         raise gdb.GdbError(
             "an argument can be compared and computed with, its elements and facts too; not this"
         )
+
+    def _number(self, node: ast.AST) -> Any:
+        value = self.value(node)
+        if not isinstance(value, (int, float)):  # a list times a number of the program could be of any length
+            raise gdb.GdbError("%s is no number" % _text(value))
+        return value
 
     def _argument(self, name: str) -> Any:
         known = self._known
