@@ -52,7 +52,6 @@ class NativeStopped:
     gdb_breakpoint: int | None = None
     signal: str | None = None
     signal_meaning: str | None = None
-    return_value: str | None = None
     watched: tuple[WatchedValue, ...] = ()
     words: str = ""
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from ..model import NativeFrame
-from .native import HelperAnswer, MemoryRange, ObjectPage, ObjectRow, StepEndNumbers, ThrownObject
+from .native import (
+    HelperAnswer,
+    KeptArguments,
+    MemoryRange,
+    ObjectPage,
+    ObjectRow,
+    StepEndNumbers,
+    StepResult,
+    ThrownObject,
+)
 
 OTHER_FORM = (
     OSError,
@@ -43,9 +52,19 @@ def numbers(rows: Any) -> list[int]:
 
 
 def step_end_numbers(rows: Any) -> StepEndNumbers:
-    """gdb's numbers of the breakpoints that end a step: returns, landing pads, ``catch`` clauses."""
-    returns, pads, catches = (tuple(int(number) for number in row) for row in rows)
-    return StepEndNumbers(returns, pads, catches)
+    """gdb's numbers of the breakpoints of a step: returns, landing pads, ``catch`` clauses, results."""
+    return StepEndNumbers(*(tuple(int(number) for number in row) for row in rows))
+
+
+def kept_arguments(answer: Any) -> KeptArguments:
+    """Where arguments of a function still are."""
+    kept = {str(name): (str(register), int(size)) for name, (register, size) in answer["kept"].items()}
+    return KeptArguments(kept, tuple(numbers(answer["outside"])))
+
+
+def step_result(answer: Any) -> StepResult | None:
+    """What a function has returned; None where it has not, or returns nothing."""
+    return None if answer is None else StepResult(str(answer["type"]), str(answer["value"]))
 
 
 def number_or_none(answer: Any) -> int | None:

@@ -75,7 +75,6 @@ def stop_event(
         gdb_breakpoint=payload.number("bkptno") or own,
         signal=signal,
         signal_meaning=payload.text("signal-meaning"),
-        return_value=payload.text("return-value"),
         watched=watched,
         words=reason,
     )

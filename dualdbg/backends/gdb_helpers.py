@@ -23,6 +23,7 @@ from .native import (
     DecodedInstruction,
     FunctionAddress,
     HelperAnswer,
+    KeptArguments,
     MemoryRange,
     NativeVariable,
     ObjectPage,
@@ -31,8 +32,10 @@ from .native import (
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
+    StepResult,
     ThrownObject,
     Visit,
+    WantedResult,
 )
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
@@ -282,18 +285,25 @@ class GdbHelpers:
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
+        result: WantedResult | None = None,
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end; gdb's own step passes the others' turns.
 
         ``returns``: the address to which a call returns, and the caller's stack pointer. ``pads``: landing pads, the
         end of the frame that is to catch, and whether the unwinder may not say there that it does.
-        ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
+        ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it. ``result``:
+        the thread stands in a function whose result is to be read when it returns; :meth:`step_result` has it then.
         """
         at_return, at_catch = ([list(row) for row in kind] for kind in (returns, catches))
         at_pad = [list(row) for row in pads]
+        wanted = None if result is None else [result.pc, result.sp, result.kind, result.declared]
         return await self._helper(
-            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch
+            shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch, wanted
         )
+
+    async def step_result(self) -> StepResult | None:
+        """What the function that the last step was to leave has returned; None where it has not, or returns nothing."""
+        return await self._helper(shapes.step_result, "step-result")
 
     async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         """Where the function returns to at whose first instruction the thread stands."""
@@ -343,6 +353,16 @@ class GdbHelpers:
             int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
         )
 
+    async def teach_arguments(
+        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
+
+        The rest is as for :meth:`passed_arguments`.
+        """
+        pairs = [list(one) for one in parameters]
+        await self._helper(shapes.nothing, "teach-arguments", address, entry, pairs, hidden, member)
+
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
         return await self._helper(bool, "condition-holds", gdb_thread, condition)
@@ -381,16 +401,22 @@ class GdbHelpers:
         parameters: Sequence[tuple[str, str]],
         hidden: bool,
         member: bool,
+        kept: Mapping[str, tuple[str, int]],
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
         ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. Where a value is not known its text says so.
+        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
+        says so.
         """
         rows = shapes.rows(NativeVariable)
         pairs = [list(one) for one in parameters]
-        found = await self._helper(rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member)
-        return self._noted(found)
+        words = gdb_thread, level, entry, pairs, hidden, member, dict(kept)
+        return self._noted(await self._helper(rows, "passed-arguments", *words))
+
+    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
+        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
+        return await self._helper(shapes.kept_arguments, "kept-arguments", list(parts), pc)
 
     async def evaluate(
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False

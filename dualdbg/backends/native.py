@@ -25,6 +25,10 @@ PROBE_FUNCTIONS = (
 """What a call of the probe needs: functions of the C API that every CPython exports, and errno."""
 
 
+PYTHON_OBJECT = "_object*"
+"""The C++ type of what the interpreter's evaluation loop returns."""
+
+
 class Move(Enum):
     """How the target is made to run: freely, or by a native step of one thread."""
 
@@ -114,11 +118,49 @@ class ReturnAddress:
 
 @dataclass(frozen=True)
 class StepEndNumbers:
-    """gdb's numbers of the breakpoints at which a step may end, in the order in which they were wanted."""
+    """gdb's numbers of the breakpoints at which a step may end, in the order in which they were wanted.
+
+    ``notes``: where a result is read and the step does not end.
+    """
 
     returns: tuple[int, ...] = ()
     pads: tuple[int, ...] = ()
     catches: tuple[int, ...] = ()
+    notes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class WantedResult:
+    """Where the function returns to that a step is to leave, as the address and the stack pointer there.
+
+    ``kind``: the C++ type of its result as its name or the schema of its operator tells, ``void`` for none; None where
+    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared.
+    """
+
+    pc: int
+    sp: int
+    kind: str | None = None
+    declared: bool = True
+
+
+@dataclass(frozen=True)
+class KeptArguments:
+    """Where arguments of a function still are, by the register in which each was passed: a register that calls
+    preserve, and how many bytes of the argument it holds.
+
+    ``outside``: addresses in code that was not looked at, to which the function jumps.
+    """
+
+    kept: Mapping[str, tuple[str, int]]
+    outside: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What a function has returned: the type and the text, which says so where the value is not known."""
+
+    type: str
+    value: str
 
 
 @dataclass(frozen=True)

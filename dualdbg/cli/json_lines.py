@@ -168,6 +168,7 @@ def _stopped(event: Stopped) -> Json:
         "seconds": stop.seconds,
         "epoch": stop.epoch,
         "description": stop.description,
+        "result": None if stop.result is None else _value(stop.result),
     }
 
 

@@ -129,6 +129,8 @@ class Printer:
         lines = ["", self.style.paint("stop", f"* {_why(stop)}: {language}, {thread}")]
         if stop.description:
             lines.append("  " + _indented(stop.description))
+        if stop.result is not None:
+            lines.append("  " + _indented(_returned(stop.result)))
         if stop.frame is not None:
             lines += self._frame_with_line(stop.frame)
         return "".join(f"{line}\n" for line in lines)
@@ -241,10 +243,7 @@ class Printer:
         type_name = (
             f"{self.style.paint('type', short_function(value.type, self.style.width))} " if value.type else ""
         )
-        text = value.value
-        if len(text) > _LONG_VALUE:
-            text = f"{text[:_LONG_VALUE]}… ({len(text)} characters; print {value.name} shows them)"
-        return f"{type_name}{value.name} = {text}"
+        return f"{type_name}{value.name} = {_bounded(value.value, f'print {value.name}')}"
 
     def _source(self, report: SourceReport) -> str:
         width = len(str(report.first + len(report.lines)))
@@ -289,6 +288,18 @@ def _why(stop: Stop) -> str:
         plural = "s" if len(stop.breakpoints) > 1 else ""
         return f"Breakpoint{plural} {', '.join(map(str, stop.breakpoints))}"
     return _REASONS[stop.reason]
+
+
+def _returned(result: Value) -> str:
+    kind = f"{result.type} " if result.type else ""
+    return f"Value returned: {kind}{_bounded(result.value, 'locals')}"
+
+
+def _bounded(text: str, command: str) -> str:
+    """A long text cut, with the command that shows all of it."""
+    if len(text) <= _LONG_VALUE:
+        return text
+    return f"{text[:_LONG_VALUE]}… ({len(text)} characters; {command} shows them)"
 
 
 def _kind(frame: Frame) -> tuple[str, str]:

@@ -29,9 +29,10 @@ from .stops import (
     Stopped,
     Thread,
 )
-from .values import Value
+from .values import RETURNED, Value
 
 __all__ = [
+    "RETURNED",
     "STEP_LAYERS",
     "SUFFIX_FIELDS",
     "Breakpoint",

@@ -9,6 +9,7 @@ from typing import Union
 
 from .breakpoints import Breakpoint
 from .frames import Frame, Language
+from .values import Value
 
 
 class State(str, Enum):
@@ -58,11 +59,13 @@ class Stop:
 
     ``epoch`` counts the stops of a session; handles made at this stop carry it.
     ``seconds`` counts from the start of dualdbg. ``description`` is for people:
-    a signal's name and meaning, an exception's type and text, a return value.
+    a signal's name and meaning, an exception's type and text.
 
     ``frame`` is the one that the user is to look at first, ``number`` its number among the visible ones of the stack.
     It is not the innermost one, 0, where that is only the C library's or the C++ library's way to say that something is
     wrong.
+
+    ``result``: what the function has returned that a step has just left, as far as it returns something.
     """
 
     epoch: int
@@ -74,6 +77,7 @@ class Stop:
     description: str | None = None
     seconds: float = 0.0
     number: int = 0
+    result: Value | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from typing import Any
 
 from .frames import Language
 
+RETURNED = "(return) "
+"""What the name of a result begins with, before that of the function, as debugpy has it."""
+
 
 @dataclass(frozen=True)
 class Value:

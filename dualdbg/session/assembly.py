@@ -14,7 +14,7 @@ from ..model import BreakpointKind, BreakpointSpec
 from ..symbols.address_space import AddressSpace
 from ..symbols.locspec.presets import expand, only_in_debug_builds
 from ..symbols.nearest_names import nearest_names
-from ..symbols.torch.operator_functions import behind_binding, signature_at
+from ..symbols.torch.operator_functions import behind_binding, result_at, signature_at
 from ..symbols.torch.operators import OperatorTable
 from ..target.launcher import BOOTSTRAP, Launch, debugpy_package
 from .breakpoints.native import Candidates, NativeBreakpoints
@@ -23,6 +23,7 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
 from .inspect.inspector import Inspector
+from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
 from .new_program import NewProgram
@@ -93,9 +94,11 @@ def furnish(
     breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
-    steps = _stepping(session, image)
+    steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    inspector.values.signature_at = partial(signature_at, image, operators)
+    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    inspector.values.kept = KeptReader(engine, image)
+    session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
@@ -112,7 +115,7 @@ def furnish(
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
 
 
-def _stepping(session: Session, image: AddressSpace) -> StepEnds:
+def _stepping(session: Session, image: AddressSpace, reads_results: bool) -> StepEnds:
     """The parts that steps need: some leave a stop, the returned one looks at the next stop."""
     loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
     code = session.code = CodeOfInterest(image, inspector.reader)
@@ -120,6 +123,7 @@ def _stepping(session: Session, image: AddressSpace) -> StepEnds:
     watch = LineWatch(loop, engine, inspector, code, probe.learn_mailbox)
     handlers = HandlerFinder(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
+    momentary.reads_results = reads_results
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
     session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)

@@ -17,6 +17,7 @@ from ..backends.native import (
     DecodedInstruction,
     FunctionAddress,
     HelperAnswer,
+    KeptArguments,
     MemoryRange,
     Move,
     NativeVariable,
@@ -26,8 +27,10 @@ from ..backends.native import (
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
+    StepResult,
     ThrownObject,
     Visit,
+    WantedResult,
 )
 from ..backends.python import Answer, PythonRequest
 from ..model import NativeFrame
@@ -132,13 +135,18 @@ class NativeBreakpointEngine(Protocol):
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int, bool]],
         catches: Sequence[tuple[int, int]],
+        result: WantedResult | None = ...,
     ) -> StepEndNumbers:
         """Set internal breakpoints at which a step of one thread may end.
 
         ``returns``: an address to which a call returns, and the caller's stack pointer. ``pads``: a landing pad, the
         end of the frame that is to catch, and whether the unwinder may not say there that it does.
-        ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it.
+        ``catches``: an address of ``__cxa_begin_catch``, and the stack pointer of the frame that calls it. ``result``:
+        the thread stands in a function whose result is to be read when it returns.
         """
+
+    async def step_result(self) -> StepResult | None:
+        """That result; None where the function has not returned, or returns nothing."""
 
     async def insert_cue(self, address: int, register: str, value: int) -> int:
         """Set an internal breakpoint that stops only where the lower half of a register is ``value``, as a signed
@@ -165,6 +173,15 @@ class NativeBreakpointEngine(Protocol):
     async def fault_address(self) -> int | None:
         """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use; None where the kernel names
         none.
+        """
+
+    async def teach_arguments(
+        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
+
+        ``parameters``: name and C++ type of each; ``hidden``: a first argument says where the result is to be made;
+        ``member``: then comes ``this``.
         """
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
@@ -292,12 +309,17 @@ class Evaluating(Protocol):
         parameters: Sequence[tuple[str, str]],
         hidden: bool,
         member: bool,
+        kept: Mapping[str, tuple[str, int]],
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
         ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. Where a value is not known its text says so.
+        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
+        says so.
         """
+
+    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
+        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
 
     async def evaluate(
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False

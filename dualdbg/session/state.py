@@ -265,6 +265,7 @@ class TargetState:
             show.description,
             self.seconds(),
             picture.number,
+            picture.result,
         )
 
     def enter(self, phase: State, stop: Stop, message: str | None = None) -> Effects:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Sequence
 import gdb
 from dualdbg_helpers import cython_frames, language
 
-from . import function_locations, values
+from . import function_locations, taught, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
 _WATCHPOINTS = (
@@ -196,9 +196,15 @@ def _holds(condition: str | None) -> bool:
     if not condition:
         return True
     try:
-        return bool(language.evaluate_for_user(condition))
-    except gdb.error:
+        return _truth(condition)
+    except (gdb.error, gdb.GdbError):
         return True
+
+
+def _truth(condition: str) -> bool:
+    """Whether a condition is true in the selected frame. Raises gdb.error or GdbError where it has no value."""
+    found = taught.value_of(condition, gdb.selected_frame())
+    return bool(language.evaluate_for_user(condition) if found is None else found[0])
 
 
 def _inlined(address: int, name: str | None) -> gdb.Block | None:
@@ -283,9 +289,9 @@ class LogPoint(gdb.Breakpoint):
         # Calls and assignments were refused when it was set: may-call-functions would print a message each time.
         if self._condition is not None:
             try:
-                if not bool(language.evaluate_for_user(self._condition)):
+                if not _truth(self._condition):
                     return False
-            except gdb.error:
+            except (gdb.error, gdb.GdbError):
                 return True
         line = json.dumps([self.number, _text(self._texts, self._expressions)])
         gdb.write("%s%s\n" % (_LOG_MARK, line), gdb.STDLOG)
@@ -321,11 +327,15 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
     parts = [texts[0]]
     for expression, text in zip(expressions, texts[1:]):
         try:
+            found = taught.value_of(expression, gdb.selected_frame())
+            if found is not None:
+                parts += [found[1], text]
+                continue
             value = language.evaluate_for_user(expression)
             if value.type.strip_typedefs().code in _COMPOUND:
                 values.load_printers()
             parts.append(value.format_string(max_elements=20))
-        except (gdb.error, RuntimeError, UnicodeError) as error:
+        except (gdb.error, gdb.GdbError, RuntimeError, UnicodeError) as error:
             parts.append("<%s>" % error)
         parts.append(text)
     return "".join(parts)
@@ -335,4 +345,4 @@ def condition_holds(number: int, condition: str) -> bool:
     """Whether a condition is true in the innermost frame of thread ``number``; an error says why it has no value."""
     select_innermost(number)
     with _NoCalls():
-        return bool(language.evaluate_for_user(condition))
+        return _truth(condition)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import gdb
 from dualdbg_helpers import language
 
-from . import parking
+from . import parking, taught
 from .memory import read
 from .threads import WORD
 
@@ -30,6 +30,7 @@ def forget_program() -> None:
     What the user has set by name with gdb's own commands stays, and what gdb catches.
     """
     parking.forget()
+    taught.forget_arguments()
     for point in gdb.breakpoints():
         by_address = (point.location or "").startswith("*") or (point.expression or "").startswith(
             "*$dualdbg_"

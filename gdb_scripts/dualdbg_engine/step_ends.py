@@ -6,10 +6,12 @@ expressions: those depend on the language of the code.
 
 from __future__ import annotations
 
+from typing import Any
+
 import gdb
 from dualdbg_helpers import language
 
-from . import memory
+from . import memory, returned
 from .threads import WORD, find_thread
 
 _X86 = "i386:x86-64"
@@ -20,29 +22,37 @@ _SELECTOR = {"i386:x86-64": "rdx", "aarch64": "x1"}
 # what finds handlers for Rust says of none which it is.
 _EXCEPTION = {"i386:x86-64": "rax", "aarch64": "x0"}
 _RUST = b"MOZ\0RUST"
+_LANDINGS = 2  # returns that are watched by the processor, which has four such watches for everybody
 _FRAME = 16  # bytes; a stack frame is aligned to them, on x86-64 and AArch64
 
 
 class _Landing(gdb.Breakpoint):
     """Stops when the call has returned to ``address``, with at least ``lowest`` in the stack pointer.
 
-    A deeper call may return through the same place, and the unwinder reads and writes return addresses too.
+    A deeper call may return through the same place, and the unwinder reads and writes return addresses too. The first
+    time that it would stop it notes the result, where ``reading`` says how. It does not stop where it only notes that.
     """
 
-    def wait_for(self, number: int, address: int, lowest: int) -> None:
+    def wait_for(
+        self, number: int, address: int, lowest: int, reading: "returned.Reading | None", notes_only: bool
+    ) -> None:
         self._thread = number
         self._address = address
         self._lowest = lowest
+        self._reading = reading
+        self._notes_only = notes_only
 
     def stop(self) -> bool:
         thread = gdb.selected_thread()
         frame = gdb.newest_frame()
-        return (
-            thread is not None
-            and thread.num == self._thread
-            and frame.pc() == self._address
-            and _register(frame, "sp") >= self._lowest
-        )
+        if thread is None or thread.num != self._thread or frame.pc() != self._address:
+            return False
+        if _register(frame, "sp") < self._lowest:
+            return False
+        reading, self._reading = self._reading, None
+        if reading is not None:
+            reading.note(frame)
+        return not self._notes_only
 
 
 class _Pad(gdb.Breakpoint):
@@ -76,33 +86,54 @@ class _Catch(gdb.Breakpoint):
 
 
 def insert_step_ends(
-    number: int, returns: list[list[int]], pads: list[list[int]], catches: list[list[int]]
+    number: int,
+    returns: list[list[int]],
+    pads: list[list[int]],
+    catches: list[list[int]],
+    result: "list[Any] | None",
 ) -> list[list[int]]:
-    """Set breakpoints for thread ``number``; returns gdb's numbers, in three lists.
+    """Set breakpoints for thread ``number``; returns gdb's numbers, in four lists.
 
     ``returns``: where a call returns to, and the lowest stack pointer then. ``pads``: landing pads, the end of the
     frame, and whether they may be mute. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the
-    frame that calls it.
+    frame that calls it. ``result``: one more return, at which the step does not end but what the function has returned
+    is read (:class:`returned.Reading`); where it is among ``returns`` too, it is one breakpoint.
     """
+    place = list(result[:2]) if result is not None else None
+    reading = returned.Reading(number, *result[2:]) if result is not None else None
     with language.ours():
-        landings = [_landing(number, address, lowest) for address, lowest in returns]
+        landings = [
+            _landing(number, address, lowest, reading if [address, lowest] == place else None)
+            for address, lowest in returns
+        ]
+        notes = []
+        if place is not None and place not in returns:
+            may_watch = len(returns) < _LANDINGS and not _watches()
+            notes = [_landing(number, place[0], place[1], reading, True, may_watch)]
         numbers = []
         for kind, rows in ((_Pad, pads), (_Catch, catches)):
             points = [kind("*%d" % row[0], internal=True) for row in rows]
             for point, (_, *where) in zip(points, rows):
                 point.wait_for(number, *where)
             numbers.append([point.number for point in points])
-    return [landings, *numbers]
+    return [landings, *numbers, notes]
 
 
-def _landing(number: int, address: int, lowest: int) -> int:
+def _landing(
+    number: int,
+    address: int,
+    lowest: int,
+    reading: "returned.Reading | None" = None,
+    notes_only: bool = False,
+    may_watch: bool = True,
+) -> int:
     """A return address is read when it is returned to, and hardly ever before.
 
     So a hardware watchpoint on its slot, just below the caller's stack pointer, costs nothing while deeper calls come
     and go. Where no watchpoint is free, or calls do not return by the stack, a breakpoint does it.
     """
     point = None
-    if lowest and gdb.selected_inferior().architecture().name().startswith(_X86):
+    if lowest and may_watch and gdb.selected_inferior().architecture().name().startswith(_X86):
         try:
             slot = "*(unsigned long *)%d" % (lowest - 8)
             point = _Landing(slot, gdb.BP_WATCHPOINT, gdb.WP_ACCESS, internal=True)
@@ -111,8 +142,14 @@ def _landing(number: int, address: int, lowest: int) -> int:
     if point is None:
         point = _Landing("*%d" % address, internal=True)
         point.thread = number
-    point.wait_for(number, address, lowest)
+    point.wait_for(number, address, lowest, reading, notes_only)
     return int(point.number)
+
+
+def _watches() -> bool:
+    """Whether the user has watchpoints: then the processor may have no watch to spare."""
+    kinds = (gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT)
+    return any(point.type in kinds for point in gdb.breakpoints())
 
 
 def caller_at_entry(number: int) -> dict[str, int]:

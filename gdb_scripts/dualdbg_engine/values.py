@@ -197,20 +197,10 @@ def _value_row(
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     if value.is_optimized_out:  # printers would read memory that holds no value
-        text, type_ = "<optimized out>", _type_name(value.type)
+        text, type_ = "<optimized out>", type_name(value.type)
         return {"name": name, "type": type_, "value": text, "handle": None, "address": None}
-    load_printers()
-    from dualdbg_helpers.actual import actual
-
-    note, declared = None, value.type
-    try:
-        if not is_part:
-            value, note = actual(value)
-        text = value.format_string(**_TEXT, **({"format": style} if style else {}))
-    except (gdb.error, RuntimeError, UnicodeError) as error:
-        text = "<%s>" % error
-    if note is not None:
-        text = "<%s> %s" % (note, text)
+    declared = value.type
+    value, text = _shown(value, is_part, style)
     try:
         address = int(value.address) if value.address is not None else None
     except (gdb.error, RuntimeError):
@@ -221,9 +211,29 @@ def _value_row(
             handle = keep(int(value) if _is_python_object(value.type) else value, style, expression)
     except (gdb.error, RuntimeError):
         pass  # what it leads to cannot be read: the text says so
-    type_ = _type_name(value.type) + _reference_to(value.type, declared)
+    type_ = type_name(value.type) + _reference_to(value.type, declared)
     row = {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
     return {**row, "expression": expression}
+
+
+def shown_text(value: gdb.Value) -> str:
+    """The text of a value, as that of a variable."""
+    return _shown(value, False, "")[1]
+
+
+def _shown(value: gdb.Value, is_part: bool, style: str) -> Tuple[gdb.Value, str]:
+    """The value as the object that it really is, and its text."""
+    load_printers()
+    from dualdbg_helpers.actual import actual
+
+    note = None
+    try:
+        if not is_part:
+            value, note = actual(value)
+        text = value.format_string(**_TEXT, **({"format": style} if style else {}))
+    except (gdb.error, RuntimeError, UnicodeError) as error:
+        text = "<%s>" % error
+    return value, text if note is None else "<%s> %s" % (note, text)
 
 
 def _reference_to(shown: gdb.Type, declared: gdb.Type) -> str:
@@ -233,7 +243,8 @@ def _reference_to(shown: gdb.Type, declared: gdb.Type) -> str:
     return _REFERENCES.get(declared.strip_typedefs().code, "")
 
 
-def _type_name(type_: gdb.Type) -> str:
+def type_name(type_: gdb.Type) -> str:
+    """A type as it is shown."""
     from . import helpers
 
     return helpers.type_name(type_)

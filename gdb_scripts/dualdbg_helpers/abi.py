@@ -77,7 +77,7 @@ def split_function(demangled):
             break
     else:
         return None
-    return _without_result(bare[:i]), _split(bare[i + 1 : -1]), text[len(bare) :] + clone
+    return _without_result(bare[:i]), split_list(bare[i + 1 : -1]), text[len(bare) :] + clone
 
 
 def _without_result(name):
@@ -90,7 +90,8 @@ def _without_result(name):
     return name
 
 
-def _split(text):
+def split_list(text):
+    """The parts of a list of types, between the commas outside of brackets."""
     parts, depth, start = [], 0, 0
     for i, char in enumerate(text):
         depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(char, 0)

@@ -109,3 +109,16 @@ def test_what_is_an_assignment() -> None:
         assert _is_assignment(text), text
     for text in ("a == b", "a <= b", "f(a=3)", "x", "= 3", "x =", "'a = b'", "a->b"):
         assert not _is_assignment(text), text
+
+
+def test_finish_tells_the_value_returned(folder: Path) -> None:
+    done = batch(folder, "helper if n == 3", "finish", "locals", "args", "next")
+    results = [event["result"] for event in done.of("stopped")]
+    assert [result and (result["name"], result["type"], result["value"]) for result in results] == [
+        None, ("(return) helper", "int", "3"), None,
+    ]  # fmt: skip
+    shown, arguments = ([row["name"] for row in event["variables"]] for event in done.of("variables"))
+    assert shown[0] == "(return) helper" and "(return) helper" not in arguments
+    words = ["-x", "finish", "program.py"]
+    text = dualdbg("run", "--batch", "-b", "helper if n == 3", *words, cwd=folder).stdout
+    assert "\n* Step: native" in text and "\n  Value returned: int 3\n" in text

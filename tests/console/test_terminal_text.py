@@ -65,6 +65,9 @@ def of(kind: Any) -> st.SearchStrategy[Any]:
         return st.tuples(*map(of, arguments))
     if origin is not None and arguments:  # a mapping
         return st.dictionaries(of(arguments[0]), of(arguments[1]), max_size=2)
+    if kind is printer.Value:  # it contains itself
+        language = of(printer.Language)
+        return st.builds(kind, NASTY, NASTY, NASTY, language, data=st.none(), children=st.none())
     hints = get_type_hints(kind)
     return st.builds(kind, **{field.name: of(hints[field.name]) for field in dataclasses.fields(kind)})
 
@@ -75,9 +78,7 @@ def shallow(kind: Any) -> st.SearchStrategy[Any]:
         return st.builds(reports.OfProcess, st.integers(1, 3), st.booleans(), shallow(Notice))
     hints = get_type_hints(kind)
     if "children" in hints or kind in (reports.ValueReport, reports.VariablesReport):
-        value = st.builds(
-            printer.Value, NASTY, NASTY, NASTY, of(printer.Language), data=st.none(), children=st.none()
-        )
+        value = of(printer.Value)
         rest = {name: value if name == "value" else NASTY for name in hints if name != "values"}
         more = {"values": st.lists(value, max_size=2).map(tuple)} if "values" in hints else {}
         return st.builds(kind, **rest, **more)

@@ -342,3 +342,33 @@ def test_commands_of_gdb_and_of_mi(client: Client, thread: int, frame: Message) 
     assert told("info breakpoints") == "No breakpoints.", "the prompt's own, not gdb's"
     assert "behind the session's back" in told("-exec-continue")
     assert client.evaluate("`disassemble leaf", frame)["result"].startswith("dualdbg: there is no command")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_what_a_function_has_returned_is_a_variable(
+    client: Client, built: tuple[Path, Path], program: Write, wanted: bool
+) -> None:
+    source, library = built
+    path = program(f"import ctypes\nrun = ctypes.CDLL({str(library)!r}).run\nprint(run(3))\n")
+    options = {} if wanted else {"showReturnValue": False}
+    client.start(
+        {"program": str(path), **options},
+        lines={source: [line_of(source, "return local"), line_of(source, "return total")]},
+    )
+    thread = int(client.stopped(reason="breakpoint")["threadId"])
+    client.go("stepOut", thread)
+    client.stopped(reason="step")
+    found = client.scope(client.stack(thread)[0])
+    assert ("(return) leaf" in found) == wanted
+    if wanted:
+        row = found["(return) leaf"]
+        assert (row["type"], row["value"]) == ("int", "1")
+        assert row["presentationHint"]["attributes"] == ["readOnly"]
+    client.set_lines(source, [line_of(source, "return total")])
+    client.go("continue", thread)
+    client.stopped(reason="breakpoint")
+    assert not any(name.startswith("(return)") for name in client.scope(client.stack(thread)[0]))
+    client.go("stepOut", thread)  # to the line of Python, whose variables gdb reads
+    client.stopped(reason="step")
+    found = client.scope(client.stack(thread)[0])
+    assert (found.get("(return) run") or {}).get("value") == ("263" if wanted else None)

@@ -1,8 +1,8 @@
 """The target: calls each of the given one-liners after a stop at getsid, and writes what it passes.
 
-Arguments: a file with JSON, a list of ``[OPERATOR, CALL]``; and a file for a line of JSON for each, which has by the
-name of the parameter: ``[KIND, VALUE]``. KIND is the schema's type; what the call leaves to a default is left out, for
-a binding may have another default than the schema.
+Arguments: a file with JSON, a list of ``[OPERATOR, CALL]``; and a file for two lines of JSON for each. The first has by
+the name of the parameter: ``[KIND, VALUE]``. KIND is the schema's type; what the call leaves to a default is left out,
+for a binding may have another default than the schema. The second is a list with what the call returned.
 """
 
 import json
@@ -20,6 +20,8 @@ torch.set_grad_enabled(False)
 def plain(value):
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).replace("torch.", "")
+        if value.is_nested:
+            return dtype  # it has no shape
         return f"{dtype} [{', '.join(map(str, value.shape))}]"
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
@@ -61,5 +63,5 @@ with open(sys.argv[2], "w", buffering=1) as out:
         run = eval(function, {"torch": torch})
         out.write(json.dumps(passed(schemas[operator], args, kwargs)) + "\n")
         os.getsid(0)
-        run(*args, **kwargs)
+        out.write(json.dumps([plain(run(*args, **kwargs))]) + "\n")
 os.getsid(0)

@@ -1,13 +1,17 @@
-"""Arguments of operators' functions in the stock wheel, without debug info: as Python has passed them."""
+"""Arguments and results of operators' functions in the stock wheel, without debug info: as Python has passed and got
+them.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import random
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from tests.session.driver import Driver, run_session
 HERE = Path(__file__).parent
 SEED = 20260801
 KNOWN = 0.95  # of the arguments
+KNOWN_RESULTS = 0.7
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -89,7 +94,7 @@ def test_arguments_are_as_they_were_passed(
 
     options = {"args": (str(tmp_path / "calls"), str(answers))}
     found = run_session(work, HERE / "passed_program.py", "::getsid", operators=table, launch_options=options)
-    lines = [json.loads(line) for line in answers.read_text().splitlines()]
+    lines = [json.loads(line) for line in answers.read_text().splitlines()][::2]
     reached = shown = known = 0
     wrong = []
     for (operator, values), passed, (_, call) in zip(found, lines, calls, strict=False):
@@ -114,6 +119,130 @@ def test_arguments_are_as_they_were_passed(
     assert wrong == []
     assert shown >= 0.7 * reached and reached >= 0.6 * len(calls)
     assert known >= KNOWN * total
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
+def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: Path, count: int) -> None:
+    calls = [(row["operator"], row["bound"]) for row in drawn(table, count) if row["bound"]]
+    (tmp_path / "calls").write_text(json.dumps(calls))
+    answers = tmp_path / "answers"
+
+    async def work(driver: Driver) -> list[list[tuple[str, list[Value]]]]:
+        table_, found = driver.session.breakpoints, []
+        await driver.stop()
+        for operator, _ in calls:
+            rows = []
+            with contextlib.suppress(CommandError):
+                rows = await table_.add(
+                    f"aten::{operator if '.' in operator else operator + '.default'}@kernel"
+                )
+            stop = await driver.resume()
+            outer = []
+            ours = bool(stop.breakpoints) and stop.breakpoints[0] in [row.id for row in rows]
+            for row in rows:
+                await table_.remove(row.id)
+            if ours:
+                for frame in (await driver.stack()).frames[1:12]:
+                    if isinstance(frame, NativeFrame) and "::" in (frame.function or ""):
+                        values = await driver.session.inspector.variables(stop.thread.tid, frame)
+                        outer.append((frame.function or "", values))
+                await driver.resume()
+            found.append(outer)
+        return found
+
+    options = {"args": (str(tmp_path / "calls"), str(answers))}
+    found = run_session(work, HERE / "passed_program.py", "::getsid", operators=table, launch_options=options)
+    lines = [json.loads(line) for line in answers.read_text().splitlines()][::2]
+    known, total, wrong = 0, 0, []
+    for outer, passed, (operator, call) in zip(found, lines, calls, strict=False):
+        for function, values in outer:
+            total += len(values)
+            for value in values:
+                known += value.value not in _NOT_KNOWN
+                expected = passed.get(value.name)
+                if expected is None or value.value in _NOT_KNOWN or "THPVariable" in function:
+                    continue
+                if (expected[1] is None and value.name in _OPTIONS) or value.name in _RESIZED:
+                    continue
+                if not agrees(expected[0], expected[1], value.value):
+                    wrong.append(
+                        f"{operator} {function} {value.name}: {value.value}, not {expected} in {call}"
+                    )
+    print(f"{len(calls)} calls, {known} of {total} known, {wrong}")
+    assert wrong == []
+    assert known > 0.1 * total > 0
+
+
+@pytest.mark.parametrize("layer", ["dispatch", "kernel"])
+@pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
+def test_results_are_as_python_got_them(table: OperatorTable, tmp_path: Path, count: int, layer: str) -> None:
+    key = "call" if layer == "kernel" else "bound"
+    calls = [(row["operator"], row[key]) for row in drawn(table, count) if row[key]]
+    (tmp_path / "calls").write_text(json.dumps(calls))
+    answers = tmp_path / "answers"
+
+    async def work(driver: Driver) -> list[tuple[str, Value | None] | None]:
+        table_, found = driver.session.breakpoints, []
+        await driver.stop()
+        for operator, _ in calls:
+            rows = []
+            with contextlib.suppress(CommandError):
+                rows = await table_.add(
+                    f"aten::{operator if '.' in operator else operator + '.default'}@{layer}"
+                )
+            stop = await driver.resume()
+            ours = bool(stop.breakpoints) and stop.breakpoints[0] in [row.id for row in rows]
+            for row in rows:
+                await table_.remove(row.id)
+            if ours:
+                function = stop.frame.function if stop.frame is not None else None
+                stop = await driver.step("finish")
+                found.append((function or "?", stop.result))
+                await driver.resume()
+            else:
+                found.append(None)
+        return found
+
+    options = {"args": (str(tmp_path / "calls"), str(answers))}
+    found = run_session(work, HERE / "passed_program.py", "::getsid", operators=table, launch_options=options)
+    lines = [json.loads(line)[0] for line in answers.read_text().splitlines()[1::2]]
+    reached, told, wrong, unknown = 0, 0, [], []
+    for one, expected, (operator, call) in zip(found, lines, calls, strict=False):
+        if one is None:
+            continue
+        reached += 1
+        function, result = one
+        if result is not None and result.value.startswith("<not known: "):
+            unknown.append(function)
+            continue
+        told += 1
+        if not returned_agrees(expected, result):
+            wrong.append(f"{operator} {function}: {result}, not {expected} of {call}")
+    print(f"{layer}: {len(calls)} calls, {reached} reached, {told} told, not known: {unknown}, {wrong}")
+    assert wrong == []
+    assert told >= KNOWN_RESULTS * reached and reached >= 0.6 * len(calls)
+
+
+def returned_agrees(expected: Any, result: Value | None) -> bool:
+    if result is None:  # the function returns nothing: Python has what was written
+        return True
+    if isinstance(expected, list) and result.value[:1] in ("(", "["):
+        parts = elements(result.value)
+        inner = [replace(result, value=part) for part in parts]
+        return len(parts) == len(expected) and all(map(returned_agrees, expected, inner))
+    return agrees("", expected, result.value)
+
+
+def elements(text: str) -> list[str]:
+    """The parts of ``(a, [b, c])``."""
+    parts, depth = [""], 0
+    for letter in text[1:-1]:
+        depth += (letter in "[(") - (letter in "])")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part]
 
 
 def agrees(kind: str, expected: Any, text: str) -> bool:

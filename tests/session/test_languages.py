@@ -120,6 +120,26 @@ def test_a_function_of_rust_stops_by_its_name_and_is_left_by_steps(
     run_session(work, program(tmp_path, RUST), "sample_rust::tally", env=env(rust_samples, level))
 
 
+def test_what_a_function_of_rust_returns(tmp_path: Path, rust_samples: Path) -> None:
+    async def work(driver: Driver) -> list[tuple[str, str]]:
+        found = []
+        await driver.stop()
+        for _ in range(2):
+            result = (await driver.step("finish")).result
+            assert result is not None
+            found.append((result.type, result.value.partition(";")[0]))
+            if len(found) == 1:
+                await driver.resume()
+        await driver.finish_run()
+        return found
+
+    text = "import sample_rust\nsample_rust.area(4)\n"
+    found = run_session(work, program(tmp_path, text), "grown", "area", env=env(rust_samples, "O0"))
+    # Rust has no rules for how a structure comes back.
+    unknown = "<not known: where such a value is returned"
+    assert found == [("sample_rust::shapes::Square", unknown), ("i64", "25")]
+
+
 def test_steps_variables_and_expressions_are_rusts_own(tmp_path: Path, rust_samples: Path) -> None:
     async def work(driver: Driver) -> None:
         stop = await driver.stop()

@@ -36,7 +36,7 @@ from dualdbg.session.stepping.plan import (
     plan_python_step,
 )
 from dualdbg.session.stepping.step import CONTINUE, Step
-from dualdbg.session.stepping.stop_points import FunctionCalls, Momentary, Pad, StopPoints
+from dualdbg.session.stepping.stop_points import FunctionCalls, Left, Momentary, Pad, StopPoints
 from dualdbg.session.stops.facts import PythonHold
 
 TID, THREAD = 10, 1
@@ -46,6 +46,7 @@ CALLER = NativeFrame(1, 0x180, "g", file="/x.c", line=9, sp=64)
 LOOP = NativeFrame(2, 0x900, "_PyEval_EvalFrameDefault", sp=128, role=Role.PLUMBING)
 PYTHON = PythonFrame("p", "/x.py", 3)
 STOP = Stop(1, Language.NATIVE, Reason.BREAKPOINT, Thread(TID, "python"), LINE)
+LEFT = Left(LINE, CALLER, "f")
 CALLS = FunctionCalls(0x100, 0x140, callees=(0x300,), sites=(0x110,))
 
 
@@ -104,7 +105,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=IN_C, exit=None, pads=(PAD, OUTER_PAD)),
         NativePlan(
             THREAD,
-            places=StopPoints(returns=(CALLER,), pads=(OUTER_PAD,)),
+            places=StopPoints(returns=(CALLER,), pads=(OUTER_PAD,), left=LEFT),
             step=replace(BELOW, kind="finish"),
         ),
     ),
@@ -167,7 +168,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(NO_LINE, CALLER), may_call_python=False, exit=None, calls=CALLS, pads=()),
         NativePlan(
             THREAD,
-            places=StopPoints(returns=(CALLER,), calls=CALLS),
+            places=StopPoints(returns=(CALLER,), calls=CALLS, left=replace(LEFT, frame=NO_LINE)),
             step=replace(BELOW, kind="step", top=NO_LINE),
         ),
     ),
@@ -177,7 +178,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         ground(stack=stack(NO_LINE, CALLER), exit=None, pads=()),
         NativePlan(
             THREAD,
-            places=StopPoints(returns=(CALLER,)),
+            places=StopPoints(returns=(CALLER,), left=replace(LEFT, frame=NO_LINE)),
             step=replace(BELOW, top=NO_LINE),
         ),
     ),
@@ -185,14 +186,18 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "finish",
         None,
         ground(stack=IN_C, exit=LOOP, pads=()),
-        NativePlan(THREAD, places=StopPoints(returns=(LOOP, CALLER)), step=replace(BELOW, kind="finish")),
+        NativePlan(
+            THREAD, places=StopPoints(returns=(LOOP, CALLER), left=LEFT), step=replace(BELOW, kind="finish")
+        ),
     ),
     "finish to Python alone": (
         "finish",
         None,
         ground(stack=OUTERMOST_C, exit=LOOP, pads=()),
         NativePlan(
-            THREAD, places=StopPoints(returns=(LOOP,)), step=replace(BELOW, kind="finish", end=LOOP.sp)
+            THREAD,
+            places=StopPoints(returns=(LOOP,), left=replace(LEFT, caller=LOOP)),
+            step=replace(BELOW, kind="finish", end=LOOP.sp),
         ),
     ),
     "finish is gdb's own where no frame of the user is below": (

@@ -144,6 +144,7 @@ def test_steps_cross_the_boundary_and_come_back(tmp_path: Path, native_samples: 
         assert "stopped natively" in screen.text()
         await screen.go_on("shift+f11")
         assert "native_demo.py" in screen.text()
+        assert any("(return) " in line for line in screen.lines(screen.app.views.variables))
 
     on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["native_demo.py:23"])
 

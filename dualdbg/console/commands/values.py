@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, EvaluationError
-from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
 from ...source_files import source_text
@@ -42,6 +42,7 @@ async def args(console: Console, argument: str) -> None:
     no_argument("args", argument)
     frame = await console.frame()
     values = await _variables(console, frame)
+    values = [value for value in values if not value.name.startswith(RETURNED)]
     if _has_debug_info(frame):  # without it the values are arguments already, or their registers
         names = await _argument_names(console, frame)
         known = {value.name: value for value in values}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ...errors import CommandError, EvaluationError
-from ...model import Language, NativeFrame, PythonFrame, State, Value
+from ...model import RETURNED, Language, NativeFrame, PythonFrame, State, Value
 from ...protocol.dap_types import EvaluateResponseBody, Scope, SetVariableResponseBody, Variable
 from ...session.inspect import deferred
 from ...session.inspect.disassembly import REGISTER_GROUPS
@@ -98,6 +98,8 @@ class Values:
             body["type"] = value.type
         if value.expression:
             body["evaluateName"] = value.expression
+        if value.name.startswith(RETURNED):
+            body["presentationHint"] = {"attributes": ["readOnly"]}
         if value.address is not None:
             body["memoryReference"] = f"{value.address:#x}"
         return body

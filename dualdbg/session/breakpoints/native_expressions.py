@@ -9,7 +9,16 @@ from ...errors import SpecError
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ASSIGNS = re.compile(r"<<=|>>=|\+\+|--|(?<![=!<>])=(?!=)")
 _CALLS = re.compile(r"(?<![\w$])([A-Za-z_][\w:]*)\s*\(")
+_NAMES = re.compile(r"(?<![\w$.>])[A-Za-z_]\w*")
+_WORDS = {
+    "and", "or", "not", "in", "is", "true", "false", "True", "False", "None", "null", "nullptr", "nullopt", "NULL"
+}  # fmt: skip
 _NO_CALLS = {"sizeof", "alignof", "decltype", "typeof", "if", "and", "or", "not"}
+
+
+def names_in(expression: str) -> set[str]:
+    """The names in an expression, without those of members and of gdb's own variables."""
+    return set(_NAMES.findall(_QUOTED.sub('""', expression))) - _WORDS
 
 
 def check_expression(expression: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...backends.native import Access
@@ -12,8 +12,10 @@ from ...model import BreakpointSpec, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.torch.operators import Candidate
+from ...symbols.torch.signatures import Signature
 from ..engines import NativeEngine
 from ..log_text import split_log
+from .native_expressions import names_in
 from .native_suffixes import is_counted_by_gdb, prints_itself
 
 
@@ -33,12 +35,14 @@ class _Point:
 class _Kind:
     """How gdb is to treat a breakpoint: see :meth:`Points.insert`.
 
-    ``is_looked_at``: gdb neither counts nor prints by itself, for an arrival may be the debugger's own.
+    ``is_looked_at``: gdb neither counts nor prints by itself. An arrival may be the debugger's own, or the condition
+    ``is_about_arguments`` for which gdb has no names.
     """
 
     at_function: bool
     inlined: str | None  # the function's name where it was inlined
     is_looked_at: bool
+    is_about_arguments: bool
 
     def is_counted(self, spec: BreakpointSpec) -> bool:
         """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
@@ -76,6 +80,8 @@ class Points:
         self._wanted = wanted
         self._points: dict[str, _Point] = {}
         self._held_back = False
+        # Where a function without debug info begins, and what is passed to it, by an address in it.
+        self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
 
     def hold_back(self) -> None:
         """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
@@ -151,7 +157,8 @@ class Points:
     ) -> None:
         spec = wanted.spec
         inlined = location.function if location.inlined_in is not None else shown
-        kind = _Kind(at_function, inlined, self._may_be_our_call(location))
+        about = await self._teach(spec, address) and location.file is None
+        kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
@@ -290,7 +297,8 @@ class Points:
         else:
             number = await self._native.insert_breakpoint(address)
         gdb_thread = await self._gdb_thread(spec)
-        condition = spec.condition
+        # gdb might find something else of an argument's name.
+        condition = None if kind.is_about_arguments else spec.condition
         if condition is not None and not kind.at_function and self._image.language_at(address) == "cython":
             condition = await self._native.condition_text(address, condition)
         if condition is not None or gdb_thread is not None:
@@ -299,6 +307,21 @@ class Points:
         if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)
         return point
+
+    async def _teach(self, spec: BreakpointSpec, address: int) -> bool:
+        """Tell gdb's side what is passed there, for the condition or the log text. Returns whether the condition is
+        about that: gdb itself has no names then, and each arrival is looked at.
+        """
+        if spec.condition is None and spec.log is None:
+            return False
+        found = self.signature_at(address, False)
+        if found is None:
+            return False
+        entry, signature = found
+        pairs = [(one.name, one.type) for one in signature.parameters]
+        await self._native.teach_arguments(address, entry, pairs, signature.hidden, signature.member)
+        names = names_in(spec.condition or "")
+        return bool(names) and names <= {name for name, _ in pairs}
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
         """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from ...backends import python as debugpy
 from ...backends.native import NativeVariable
 from ...backends.python import PythonRequest, PythonValue
-from ...errors import CommandError, EvaluationError, StaleHandle
-from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
+from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
+from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...symbols.torch.signatures import Signature
 from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from . import deferred
+from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
 EVALUATION_DEADLINE = patient(3600.0)
+# In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
+_RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
 _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
@@ -42,6 +46,7 @@ class ValueReader:
         self._next_reference = 1
         # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
+        self.kept: KeptReader | None = None  # finds where arguments still are
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -52,12 +57,19 @@ class ValueReader:
         self._native.forget_values()
 
     async def variables(self, tid: int, frame: Frame) -> list[Value]:
-        """Arguments and locals of a frame."""
+        """Arguments and locals of a frame, and what the function has returned that a step has left for it."""
         if isinstance(frame, NativeFrame):
             return await self.native_variables(tid, frame)
         if self._loop.state.phase is State.PYTHON_STOPPED and frame.engine_id is not None:
-            return await self._python_variables(frame)
-        return await self._halting.interrupted(lambda: self.memory.variables(tid, frame))
+            return await self._python_variables(frame)  # debugpy has what was returned among them
+        values = await self._halting.interrupted(lambda: self.memory.variables(tid, frame))
+        return [*self._result(tid, frame), *values]
+
+    def _result(self, tid: int, frame: Frame) -> list[Value]:
+        stop = self._loop.state.stop
+        if stop is None or stop.result is None or (tid, frame) != (stop.thread.tid, stop.frame):
+            return []
+        return [stop.result]
 
     async def children(self, reference: int) -> list[Value]:
         """The children of a value. Raises StaleHandle for a reference of an earlier stop."""
@@ -149,6 +161,17 @@ class ValueReader:
             raise EvaluationError(rows[0].text)
         return Value(expression, value.type, rows[0].text, Language.PYTHON)
 
+    async def returned_in_python(self, frame: int, function: str) -> Value | None:
+        """What a function has returned that debugpy's step out has left for its frame of this number; None for nothing.
+
+        Raises WrongState when a native stop comes first.
+        """
+        try:
+            value = await self._evaluated(debugpy.evaluate(_RETURNED_NOW, frame))
+        except EvaluationError:
+            return None
+        return replace(self._python_value(value), name=f"{RETURNED}{function}", expression=None)
+
     async def _evaluated(self, question: PythonRequest[PythonValue]) -> PythonValue:
         try:
             return await self._reads.ask(question, EVALUATION_DEADLINE, lambda value: value.text)
@@ -165,7 +188,8 @@ class ValueReader:
 
     async def native_variables(self, tid: int, frame: NativeFrame, style: str = "") -> list[Value]:
         """Arguments and locals of a native frame. ``style``: gdb's letter of a format; empty for the usual one."""
-        return await self._halting.interrupted(lambda: self._native_variables(tid, frame, style))
+        values = await self._halting.interrupted(lambda: self._native_variables(tid, frame, style))
+        return [*self._result(tid, frame), *values]
 
     async def _native_variables(self, tid: int, frame: NativeFrame, style: str) -> list[Value]:
         number = await self._reads.gdb_thread(tid)
@@ -180,8 +204,9 @@ class ValueReader:
         if found is not None:
             entry, signature = found
             parameters = [(one.name, one.type) for one in signature.parameters]
-            kinds = (signature.hidden, signature.member)
-            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *kinds)
+            kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
+            how = (signature.hidden, signature.member, kept)
+            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *how)
             return [self.native_value(row) for row in rows]
         if frame.level != 0:
             return []
@@ -190,6 +215,16 @@ class ValueReader:
             Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
             for name, content in registers.items()
         ]
+
+    async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
+        """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
+        if self.kept is None:
+            return {}
+        inner = await self._native.frames(number, frame.level) if frame.level else []
+        try:
+            return await self.kept.registers(entry, frame.pc, [one for one in inner if not one.inlined])
+        except SymbolError:
+            return {}  # it is not known what code is there
 
     async def _passed(self, number: int, frame: NativeFrame, name: str) -> Value | None:
         """The argument of this name, where the function has no debug info; None where it has none of the name."""

@@ -31,6 +31,10 @@ _MANY_CALLS = 2000  # calls of one function; the same
 Behind = Callable[[int, Layer], tuple[int, ...]]
 """The entries, in a layer of PyTorch, of the operator whose Python binding begins at an address."""
 
+ResultAt = Callable[[int], "tuple[str | None, bool]"]
+"""The C++ type of what the function at an address returns, where its name tells; and whether that is what comes back.
+"""
+
 
 class CodeOfInterest:
     """The extensions and the libraries that they bring along; neither the interpreter nor the system.
@@ -43,6 +47,7 @@ class CodeOfInterest:
         self._reader = reader  # it knows which files are the interpreter's and ours
         self.step_into = Layer.BINDING  # of an operator of PyTorch
         self.behind_binding: Behind = lambda address, layer: ()
+        self.result_at: ResultAt = lambda pc: (None, True)
         self._bodies: dict[tuple[str, int], int] = {}  # by file and entry: the user's code behind a wrapper
         self._functions: dict[str, list[int]] = {}  # by the identity of a file, as the file has them
         self._modules: list[Module] = []

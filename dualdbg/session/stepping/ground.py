@@ -13,7 +13,7 @@ from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
 from .line_watch import LineWatch
-from .plan import GroundFact, NativeGround, PythonGround
+from .plan import GroundFact, NativeGround, PythonGround, python_left
 from .step_frames import caller_of_python, exit_to_python, innermost_native
 from .stop_points import FunctionCalls
 
@@ -153,7 +153,9 @@ class GroundReader:
         ground.unseen = self._inspector.unseen_frames(ground.hold) if ground.called else 0
 
     async def _caller(self, ground: PythonGround) -> None:
-        ground.caller = self._caller_in(await self._inspector.stack(ground.tid))
+        stack = await self._inspector.stack(ground.tid)
+        ground.caller = self._caller_in(stack)
+        ground.left = python_left(stack) if ground.caller is not None else None
 
     def _caller_in(self, stack: Stack) -> NativeFrame | None:
         caller = caller_of_python(stack)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
+from ...backends.native import PYTHON_OBJECT, WantedResult
 from ...shared.libraries import is_c_library
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
@@ -13,7 +14,7 @@ from ..inspect.stack_reader import StackReader
 from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
-from .stop_points import Momentary, StopPoints
+from .stop_points import Left, Momentary, StopPoints
 
 _FEW = 200  # functions; gdb takes half a millisecond for each
 _SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
@@ -39,6 +40,7 @@ class MomentaryBreakpoints:
         self._code = code
         self._handlers = handlers
         self.now = Momentary()
+        self.reads_results = True  # of functions that a step leaves
         self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
     async def set(
@@ -50,7 +52,8 @@ class MomentaryBreakpoints:
         ``is_held``: gdb holds the target for the decision about a stop.
         """
         code = self._code
-        if places.returns or places.pads or places.catch is not None:
+        left = places.left if self.reads_results else None
+        if places.returns or places.pads or places.catch is not None or left is not None:
             work = partial(self._set_ends, places, gdb_thread, momentary)
             await (work() if is_held else self._halting.interrupted(work))
         if places.detour is not None:
@@ -149,10 +152,21 @@ class MomentaryBreakpoints:
         if places.catch is not None:
             module = self._code.module_at(places.catch.pc)
             catches = [(address, places.catch.sp or 0) for address in self._handlers.begin_catch(module)]
-        numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches)
+        result = None
+        if places.left is not None and self.reads_results:
+            result, momentary.left = self._wanted_result(places.left), places.left.name
+        numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches, result)
+        momentary.notes.update(numbers.notes)
         momentary.landings.update(numbers.returns)
         momentary.pads.update(zip(numbers.pads, places.pads, strict=True))
         momentary.catches.update(numbers.catches)
+
+    def _wanted_result(self, left: Left) -> WantedResult:
+        caller, frame = left.caller, left.frame
+        if frame is None:
+            return WantedResult(caller.pc, caller.sp or 0, PYTHON_OBJECT)
+        kind, declared = self._code.result_at(frame.pc)
+        return WantedResult(caller.pc, caller.sp or 0, kind if frame.line is None else None, declared)
 
     async def _entry(self, address: int) -> int:
         """The user's function behind an entry. gdb gets its debug info first, where that is worth having."""

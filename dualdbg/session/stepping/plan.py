@@ -21,7 +21,7 @@ from .step_frames import (
     is_inlined_in,
     native_caller,
 )
-from .stop_points import NOWHERE, FunctionCalls, Pad, StopPoints
+from .stop_points import NOWHERE, FunctionCalls, Left, Pad, StopPoints
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
@@ -81,7 +81,8 @@ class PythonGround:
 
     ``called``: C code may have called the function, or one below it. ``unseen``: the number of Python functions on the
     stack, where debugpy may not stop before one of them goes back to the native code that called it; else 0.
-    ``caller``: the native frame that called the function, where a step may end in it.
+    ``caller``: the native frame that called the function, where a step may end in it; ``left``: the function itself,
+    where it returns to native code.
     """
 
     tid: int
@@ -91,6 +92,7 @@ class PythonGround:
     called: bool | Unread = UNREAD
     unseen: int = 0
     caller: NativeFrame | Unread | None = UNREAD
+    left: Left | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +231,7 @@ def _from_python_line(
         entries=ground.watched if enters else (),
         operators=enters and ground.calls_operator,
         chosen=chosen,
+        left=python_left(stack) if step.kind == "finish" and ground.caller is not None else None,
     )
     command = "next" if step.kind == "until" else step.kind
     return NativePlan(step.gdb_thread, arm=command, must_arm=True, places=places, step=step)
@@ -263,14 +266,27 @@ def _from_native_code(
         move = Move.CONTINUE if returns and not inlined else Move.FINISH
     innermost = step.top.level if step.top is not None else 0
     pads = tuple(pad for pad in ground.pads if not leaves or pad.last > innermost)
+    left = None
+    if leaves and step.top is not None and not step.top.inlined and direct is not None:
+        left = Left(step.top, direct, step.top.function or f"{step.top.pc:#x}")
     return NativePlan(
         step.gdb_thread,
         arm="step" if enters and ground.may_call_python else None,
-        places=StopPoints(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen),
+        places=StopPoints(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen, left=left),
         move=move,
         level=caller.level - 1 if leaves and inlined and caller is not None else 0,
         step=replace(step, end=direct.sp if direct is not None else None),
     )
+
+
+def python_left(stack: Stack) -> Left | None:
+    """The innermost function that the user sees, where it is Python's and native code has called it."""
+    function = next(iter(stack.visible()), None)
+    if not isinstance(function, PythonFrame) or not function.entry:
+        return None
+    outer = stack.frames[stack.frames.index(function) + 1 :]
+    caller = outer[0] if outer else None
+    return Left(None, caller, function.function or "?") if isinstance(caller, NativeFrame) else None
 
 
 def _shown(stack: Stack) -> NativeFrame | PythonFrame | None:
@@ -307,7 +323,11 @@ def plan_python_step(kind: str, target: int | None, ground: PythonGround) -> Pyt
         depth=hold.depth,
     )
     return PythonPlan(
-        places=StopPoints(returns=(caller,) if caller is not None else (), catches=ground.unseen),
+        places=StopPoints(
+            returns=(caller,) if caller is not None else (),
+            catches=ground.unseen,
+            left=ground.left if kind == "finish" else None,
+        ),
         watch=Watch.BEGIN if kind == "step" else Watch.END,
         hold=hold,
         request=step.request,

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
-from ...model import NativeFrame, Reason
-from ..engines import CodeReading, Reading
+from ...model import RETURNED, Language, NativeFrame, Reason, Value
+from ..engines import CodeReading, NativeBreakpointEngine, Reading
 from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Decision = TypeVar("Decision")
 
 
-class Engine(CodeReading, Reading, Protocol):
+class Engine(CodeReading, Reading, NativeBreakpointEngine, Protocol):
     """What is read of gdb."""
 
 
@@ -77,6 +77,13 @@ class ArrivalReader:
         )
         returns = (caller,) if below is None else (below, caller)
         return StopPoints(returns=returns, catches=frames_with_native_callers(stack))
+
+    async def result(self, left: str | None) -> Value | None:
+        """What the function of this name has returned, which the step was to leave; None where it has not."""
+        found = await self._native.step_result() if left is not None else None
+        if found is None:
+            return None
+        return Value(f"{RETURNED}{left}", found.type, found.value, Language.NATIVE)
 
     async def _announced(self, arrival: Arrival) -> None:
         arrival.announced = await self._watch.announced(arrival.stop.gdb_thread or 1)
@@ -145,16 +152,21 @@ class StepEnds:
                 await self._hear(step)
         return found
 
-    async def stopped_natively(self, step: Step | None, reason: Reason, stop: engine.NativeStopped) -> bool:
+    async def stopped_natively(
+        self, step: Step | None, reason: Reason, stop: engine.NativeStopped
+    ) -> tuple[bool, Value | None]:
         """A native stop is about to be shown: take back what the step had set.
 
-        Returns whether the step would have ended here too, where another stop came first.
+        Returns whether the step would have ended here too, where another stop came first; and what the function has
+        returned that the step has left.
         """
-        done = False
-        if not reason.ends_step:
+        done, result = False, None
+        if reason.ends_step:
+            result = await self._reader.result(self._breakpoints.now.left)
+        else:
             done = await self._decided(is_done_too, Arrival(stop, step, self._breakpoints.now))
         await self._breakpoints.take_back()
-        return done
+        return done, result
 
     def program_replaced(self) -> None:
         """The process runs another program: what the step had set is gone."""

@@ -40,6 +40,18 @@ class Pad:
 
 
 @dataclass(frozen=True)
+class Left:
+    """A function that a step leaves: its frame, and that to which it returns. ``name`` is for people.
+
+    Without a frame it is a Python function, the outermost one that an evaluation loop runs: the loop returns.
+    """
+
+    frame: NativeFrame | None
+    caller: NativeFrame
+    name: str
+
+
+@dataclass(frozen=True)
 class StopPoints:
     """Where gdb is to stop for a step.
 
@@ -51,7 +63,8 @@ class StopPoints:
     breakpoint goes to this very address. ``bodies``: all functions of the extension that has this address. ``detour``:
     the user's frame to which code of a library returns; the rest of its line is stepped. ``operators``: all functions
     of PyTorch's extensions. ``calls``: what a function without debug info calls. ``chosen``: the function that the user
-    chose to step into. ``moved_to``: the very address to which the user moves the thread.
+    chose to step into. ``moved_to``: the very address to which the user moves the thread. ``left``: the function whose
+    result is read when it returns.
     """
 
     returns: tuple[NativeFrame, ...] = ()
@@ -66,6 +79,7 @@ class StopPoints:
     calls: FunctionCalls | None = None
     chosen: int | None = None
     moved_to: int | None = None
+    left: Left | None = None
 
 
 NOWHERE = StopPoints()
@@ -81,7 +95,8 @@ class Momentary:
 
     ``entries``: native code that the Python line may enter, with its address; ``has_bodies``: all functions of the
     extension are among them. ``calls`` is the calling function; ``callees`` and ``sites`` are set at what it calls.
-    ``chosen``: the function that the user chose.
+    ``chosen``: the function that the user chose. ``left``: the name of the function whose result is read when it
+    returns; ``notes``: where that is done and the step does not end.
     """
 
     landings: set[int] = field(default_factory=set)
@@ -95,9 +110,11 @@ class Momentary:
     callees: set[int] = field(default_factory=set)
     sites: set[int] = field(default_factory=set)
     chosen: set[int] = field(default_factory=set)
+    left: str | None = None
+    notes: set[int] = field(default_factory=set)
 
     @property
     def numbers(self) -> list[int]:
         """gdb's numbers of them all."""
         ends = [*self.landings, *self.detours, *self.pads, *self.catches, *self.all_catches]
-        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites]
+        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites, *self.notes]

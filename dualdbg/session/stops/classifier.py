@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...backends import events as engine
 from ...backends.events import PythonCause, StopCause
 from ...model import Reason
 from ..stepping.step import Step
@@ -103,13 +102,13 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     if facts.ends_step is not None:
         moved = now.step is not None and now.step.kind == "goto"
         reason = Reason.GOTO if moved else Reason.STEP
-        return Show(reason, (), _returned(stop)) if facts.ends_step else PassOver()
+        return Show(reason) if facts.ends_step else PassOver()
     if stop.cause in _HIT_CAUSES:
         if facts.met is UNREAD:
             return Need.BREAKPOINTS
         return _show_met(Reason.BREAKPOINT, facts)
     if stop.cause in _STEP_CAUSES:
-        return Show(Reason.STEP, (), _returned(stop))
+        return Show(Reason.STEP)
     if stop.cause is StopCause.SIGNAL and stop.signal != "0":
         if facts.met is UNREAD:
             return Need.SIGNAL
@@ -152,10 +151,6 @@ def _pauses_in_python(can_pause: bool, now: Situation) -> bool:
     if now.python_holds:
         return now.paused_in_python
     return can_pause and now.looks < PYTHON_PAUSE_LOOKS
-
-
-def _returned(stop: engine.NativeStopped) -> str | None:
-    return f"returned {stop.return_value}" if stop.return_value is not None else None
 
 
 # -- Python stops ---------------------------------------------------------------------------------

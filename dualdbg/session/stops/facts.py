@@ -9,7 +9,7 @@ from typing import Union
 from ...backends import events as engine
 from ...backends.native import Move
 from ...backends.python import StackFrame
-from ...model import Frame, PythonFrame, Reason, Thread
+from ...model import Frame, PythonFrame, Reason, Thread, Value
 from ..stepping.step import Step
 
 Met = tuple[tuple[int, ...], Union[str, None]]
@@ -171,9 +171,14 @@ PythonVerdict = Union[Show, GoOn]
 
 @dataclass(frozen=True)
 class Picture:
-    """What is shown of a stop. It is read after the decision, before the stop is told."""
+    """What is shown of a stop. It is read after the decision, before the stop is told.
+
+    ``step_done``: the step under way would have ended here too. ``number``: that of the frame. ``result``: what the
+    function has returned that the step has left.
+    """
 
     thread: Thread
     frame: Frame | None
-    step_done: bool = False  # the step under way would have ended here too
-    number: int = 0  # of the frame
+    step_done: bool = False
+    number: int = 0
+    result: Value | None = None

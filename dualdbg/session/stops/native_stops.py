@@ -90,10 +90,12 @@ class NativeStops:
 
     async def _prepare(self, effect: PrepareNative) -> None:
         await self.scene.release()
-        done = await self.steps.stopped_natively(effect.step, effect.verdict.reason, effect.facts.stop)
-        picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(effect.verdict))
+        step, verdict = effect.step, effect.verdict
+        done, result = await self.steps.stopped_natively(step, verdict.reason, effect.facts.stop)
+        picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(verdict))
+        picture = replace(picture, result=result)
         for work in self.before_shown:
-            await work(effect.verdict)
+            await work(verdict)
         self.loop.put(native_ready, effect, picture)
 
     def _is_about_caller(self, verdict: Show) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
 from ...errors import CommandError, ThreadGone, WrongState
-from ...model import Location, Notice, PythonFrame
+from ...model import Location, Notice, PythonFrame, Value
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
 from ..transitions.python import (
@@ -59,8 +60,19 @@ class PythonStops:
         hold = effect.hold
         if not hold.shown:
             await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
-        thread = self.inspector.plain_thread(hold.tid)
-        self.loop.put(python_ready, hold, Picture(thread, hold.top))
+        thread, result = self.inspector.plain_thread(hold.tid), None
+        with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
+            result = await self._result(hold)
+        self.loop.put(python_ready, hold, Picture(thread, hold.top, result=result))
+
+    async def _result(self, hold: PythonHold) -> Value | None:
+        """What the Python function has returned that the step under way has left."""
+        step, verdict = self.loop.state.step, hold.verdict
+        if step is None or step.origin is None or step.kind != "finish" or verdict is None:
+            return None
+        if hold.tid != step.tid or not verdict.reason.ends_step or hold.shown or not hold.frames:
+            return None
+        return await self.inspector.values.returned_in_python(hold.frames[0].id, step.origin.function)
 
     async def _place(self, hold: PythonHold) -> PythonPosition:
         place = await self.inspector.python_place(hold.event.debugpy_thread)

@@ -114,6 +114,34 @@ def matching(functions: Sequence[AnyNamed], wanted: Sequence[tuple[str, ...]]) -
     return found or list(functions)
 
 
+def result_of(schema: str, symbolic: bool) -> str | None:
+    """The C++ type of what a function with this schema returns, ``void`` for nothing; None where it is not known.
+
+    ``symbolic``: the function has SymInt where the schema has; else a few have it all the same.
+    """
+    kinds = [_result(kind, written, symbolic) for kind, written in returns(schema)]
+    if None in kinds:
+        return None
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) == 1:
+        return known[0]
+    return f"std::tuple<{', '.join(known)}>" if known else "void"
+
+
+def _result(kind: str, written: bool, symbolic: bool) -> str | None:
+    if written:
+        return "at::Tensor&" if kind == "Tensor" else None
+    if kind.endswith("[]"):
+        inner = _result(kind[:-2], False, symbolic)
+        return f"std::vector<{inner}, std::allocator<{inner}> >" if inner == "at::Tensor" else None
+    if kind in ("Tensor", "Scalar", "Storage", "Generator", "bool", "float", "int", *_BY_ITSELF):
+        return _type(kind, symbolic)
+    return "c10::SymInt" if kind == "SymInt" and symbolic else None
+
+
+_BY_ITSELF = ("ScalarType", "Layout", "Device", "MemoryFormat")
+
+
 def parameter_types(demangled: str) -> list[str]:
     """The types of the parameters of a demangled function name, as they are written there."""
     text = cxx_names.parse(demangled).parameters or "()"

@@ -7,8 +7,10 @@ import re
 from ...errors import SpecError
 from ...model import Layer
 from ..address_space import AddressSpace, LoadedFunction, Module
+from ..names.demangle import demangle
+from ..names.result_types import result_type
 from .operators import Candidate, OperatorTable
-from .signatures import Signature, signature_of
+from .signatures import Signature, result_of_function, signature_of
 
 # Made by PyTorch's tools/autograd/gen_python_functions.py.
 _BINDING = re.compile(r"torch::autograd::(?:.*::)?THPVariable_(\w+)")
@@ -40,6 +42,27 @@ def signature_at(
     symbol = module.library.symbol_at(address - module.bias) if module and module.library else None
     signature = signature_of(symbol, operators) if symbol is not None else None
     return (symbol.address + module.bias, signature) if module and symbol and signature else None
+
+
+def result_at(image: AddressSpace, operators: OperatorTable | None, pc: int) -> tuple[str | None, bool]:
+    """The C++ type of what the function at an address returns, ``void`` for none, None where no name tells it; and
+    whether what comes back is of the type that is declared.
+
+    A compiler's clone of a function may have lost its result (GCC's ``-fipa-sra``).
+    """
+    module = image.module_at(pc)
+    symbol = module.library.symbol_at(pc - module.bias) if module and module.library else None
+    if symbol is None:
+        return None, True
+    if symbol.language == "rust":
+        return None, True  # its names have dots of their own, and no types of results
+    if symbol.clone is not None:
+        return None, False
+    known = result_of_function(symbol, operators)
+    if known is not None:
+        return known, True
+    kinds = {result_type(name) for name in (symbol.name, *map(demangle, symbol.aliases))}
+    return kinds.pop() if len(kinds) == 1 else None, True
 
 
 def behind_binding(

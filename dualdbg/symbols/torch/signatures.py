@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..names import cxx_names
 from ..names.symbol import Symbol
 from .native_functions import NativeFunction
-from .native_signature import arguments, kernel_parameters, parameter_types, parameters_of, returns
+from .native_signature import arguments, kernel_parameters, parameter_types, parameters_of, result_of, returns
 from .operators import OperatorTable
 
 _KEYS = "c10::DispatchKeySet"
@@ -28,6 +28,7 @@ _BINDING = re.compile(r"torch::autograd::THPVariable_\w+")
 _BINDING_NAMES = ("self", "args", "kwargs")
 _OBJECT = "_object*"
 _KERNEL = re.compile(r"at::native::(?P<name>\w+)")
+_UFUNC = re.compile(r"ufunc_(?P<name>\w+)_[A-Z]+")
 _STRUCTURED = re.compile(r"at::native::structured_(?P<name>\w+)::impl")
 
 # C++ types of results that come back in registers, or not at all. All others that are known are made in memory.
@@ -47,12 +48,14 @@ class Parameter:
 class Signature:
     """The parameters of a function, in order; ``member``: ``this`` comes before them.
 
-    ``hidden``: a first argument says where the result is to be made.
+    ``hidden``: a first argument says where the result is to be made. ``result``: its C++ type, ``void`` for none; None
+    where that is not known.
     """
 
     parameters: tuple[Parameter, ...]
     hidden: bool
     member: bool = False
+    result: str | None = None
 
 
 def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature | None:
@@ -66,7 +69,7 @@ def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature |
     types = parameter_types(symbol.name)
     if _BINDING.fullmatch(name) and all(kind == _OBJECT for kind in types) and 1 <= len(types) <= 3:
         named = (Parameter(name, kind) for name, kind in zip(_BINDING_NAMES, types, strict=False))
-        return Signature(tuple(named), hidden=False)
+        return Signature(tuple(named), hidden=False, result=_OBJECT)
     if operators is None:
         return None
     for pattern in _DISPATCHED:
@@ -75,10 +78,24 @@ def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature |
             return _dispatched(operators.by_unambiguous_name(match["name"]), types)
     match = _STRUCTURED.fullmatch(name)
     if match is not None:
-        found = _agreed(symbol, operators.with_kernel(match["name"]), types)
+        of = _UFUNC.fullmatch(match["name"])
+        kernels = operators.with_kernel(match["name"])
+        if of is not None:  # torchgen makes it, and names it in no table
+            kernels = [(entry, match["name"]) for entry in operators.lookup(of["name"])]
+        found = _agreed(symbol, kernels, types)
         return Signature(found.parameters, hidden=False, member=True) if found is not None else None
     match = _KERNEL.fullmatch(name)
     return _agreed(symbol, operators.with_kernel(match["name"]), types) if match is not None else None
+
+
+def result_of_function(symbol: Symbol, operators: OperatorTable | None) -> str | None:
+    """The C++ type of what a function of an operator returns, ``void`` for none; None of any other, and where the
+    overload is not certain.
+    """
+    if _STRUCTURED.fullmatch(cxx_names.parse(symbol.name).short):
+        return "void"
+    signature = signature_of(symbol, operators)
+    return signature.result if signature is not None else None
 
 
 def _dispatched(entry: NativeFunction | None, types: list[str]) -> Signature | None:
@@ -90,7 +107,7 @@ def _dispatched(entry: NativeFunction | None, types: list[str]) -> Signature | N
     hidden = result_is_hidden(entry.schema, symbolic=True)
     if len(names) != len(types) or hidden is None:
         return None
-    return Signature(tuple(map(Parameter, names, types)), hidden)
+    return Signature(tuple(map(Parameter, names, types)), hidden, result=result_of(entry.schema, True))
 
 
 def _agreed(
@@ -102,11 +119,13 @@ def _agreed(
     for entry, kernel in kernels:
         if not entry.schema or tuple(normal_parameters(entry.schema, kernel)) != given:
             continue
-        hidden = result_is_hidden(entry.schema, symbolic="_symint" in kernel)
+        symbolic = "_symint" in kernel
+        hidden = result_is_hidden(entry.schema, symbolic)
         if hidden is None:
             return None
         names = [argument.name for argument in arguments(entry.schema)]
-        found.add(Signature(tuple(map(Parameter, names, types)), hidden))
+        result = result_of(entry.schema, symbolic)
+        found.add(Signature(tuple(map(Parameter, names, types)), hidden, result=result))
     return found.pop() if len(found) == 1 else None
 
 

@@ -10,6 +10,7 @@ A step into a generator that goes on ends there: from 3.12 on pydevd looks at fu
 
 from __future__ import annotations
 
+import opcode
 import sys
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any, Optional, Set
 
 _PAUSES = 0xA0  # CO_GENERATOR, CO_COROUTINE (inspect.py)
+_OUT = (109, 160)  # CMD_STEP_RETURN and CMD_STEP_RETURN_MY_CODE (pydevd_comm_constants.py)
+_RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned to a frame
 _TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
 
 
@@ -27,12 +30,38 @@ def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
     info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
     if info is None or info.pydev_step_cmd == -1:
         return
+    if info.pydev_step_cmd in _OUT and left.f_back is not None:
+        earlier = left.f_back.f_locals.get(_RETURNED)
+        if earlier:
+            earlier.clear()  # what is there when the step has ended, the function has just returned
     if sys.version_info >= (3, 12):
         monitored.watch(debugger, pydevd, thread)
     elif info.pydev_step_stop is left and left.f_code.co_flags & _PAUSES:
         caller = visible_caller(debugger, left)
         if caller is not None and caller.f_trace is not None:
             caller.f_trace = Caller(debugger, thread, caller.f_trace)
+
+
+def returned() -> Any:
+    """What the function has returned that the step out has left for the frame in which this is evaluated.
+
+    Raises LookupError where it has returned nothing to that frame.
+    """
+    found = list(sys._getframe(1).f_locals.get(_RETURNED, {}).values())
+    if len(found) == 1 and (found[0] is not None or _is_at_return(sys._getframe(1))):
+        return found[0]
+    raise LookupError("nothing was returned")
+
+
+def _is_at_return(frame: FrameType) -> bool:
+    """Whether the function returns that is about to be left. Up to 3.11 pydevd is told None of one that raises, too.
+
+    ``frame`` is a debugger's that the function has called.
+    """
+    if sys.version_info >= (3, 12):
+        return True
+    left = sys.modules["pydevd"].dualdbg_presentation.beside("dualdbg_probe").users_frame(frame)
+    return left is not None and opcode.opname[left.f_code.co_code[left.f_lasti]] == "RETURN_VALUE"
 
 
 def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dualdbg.backends.events import StopCause
-from dualdbg.backends.native import Access, Move, ReturnAddress, StepEndNumbers
+from dualdbg.backends.native import (
+    Access,
+    Move,
+    ReturnAddress,
+    StepEndNumbers,
+    StepResult,
+    WantedResult,
+)
 from dualdbg.errors import CommandError, EngineLost
 
 from .world import Point, World
@@ -222,6 +229,7 @@ class FakeGdb:
         returns: Sequence[tuple[int, int]],
         pads: Sequence[tuple[int, int]],
         catches: Sequence[tuple[int, int]],
+        result: WantedResult | None = None,
     ) -> StepEndNumbers:
         def set_them() -> StepEndNumbers:
             if self._world.chance.random() < 0.2:
@@ -233,6 +241,9 @@ class FakeGdb:
             )
 
         return await self._command(set_them)
+
+    async def step_result(self) -> StepResult | None:
+        return await self._command(lambda: None)
 
     async def registers(self, gdb_thread: int, names: Sequence[str]) -> dict[str, int]:
         return await self._command(lambda: dict.fromkeys(names, 256))

@@ -250,3 +250,6 @@ class FakeCode:
 
     def function_at(self, pc: int) -> None:
         return None
+
+    def result_at(self, pc: int) -> tuple[None, bool]:
+        return None, True

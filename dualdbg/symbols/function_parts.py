@@ -1,0 +1,57 @@
+"""Where all the code of a function is: compilers put aside what is seldom run, and handlers of exceptions."""
+
+from __future__ import annotations
+
+from ..errors import SymbolError
+from .address_space import AddressSpace, Module
+from .elf.landing_pads import handlers_of
+
+_COLD = ".cold"  # what GCC and Clang add to the name of a part that is seldom run
+
+Part = tuple[int, int]
+"""Start and end of machine code, as addresses in the target."""
+
+
+def part_at(image: AddressSpace, address: int) -> Part | None:
+    """The part of a function at an address, from the unwind table; None where that does not have it."""
+    module = image.module_at(address)
+    if module is None or module.library is None:
+        return None
+    fde = module.library.frames.find(address - module.bias)
+    return (fde.start + module.bias, fde.end + module.bias) if fde is not None else None
+
+
+def first_parts(image: AddressSpace, entry: int) -> list[Part]:
+    """The part with the entry of a function, and those in which it catches exceptions. Empty where they are not known.
+
+    Other parts are found by the jumps to them: :func:`further_part`.
+    """
+    module = image.module_at(entry)
+    first = part_at(image, entry)
+    if module is None or module.library is None or first is None or first[0] != entry:
+        return []
+    found = [first, *(part_at(image, pad) for pad in _pads(module, entry))]
+    parts = [part for part in found if part is not None]
+    return list(dict.fromkeys(parts)) if len(parts) == len(found) else []
+
+
+def further_part(image: AddressSpace, target: int) -> Part | None:
+    """The part of a function to which it jumps outside of its others; None where that is another function.
+
+    Raises SymbolError where it is not known what is there.
+    """
+    module, part = image.module_at(target), part_at(image, target)
+    if module is None or module.library is None or part is None:
+        raise SymbolError(f"the code at {target:#x} is not known")
+    symbol = module.library.symbol_at(target - module.bias)
+    begins = symbol is not None and symbol.address + module.bias == target
+    if begins and symbol is not None and not symbol.linkage_name.endswith(_COLD):
+        return None
+    return part
+
+
+def _pads(module: Module, entry: int) -> list[int]:
+    assert module.library is not None
+    fde = module.library.frames.find(entry - module.bias)
+    pads = handlers_of(module.library.elf, fde).pads if fde is not None else ()
+    return [pad + module.bias for pad in pads]

@@ -1,0 +1,49 @@
+"""What the session knows of functions without debug info at which breakpoints stop: for conditions and log texts.
+
+What reads arguments is loaded when there is such a breakpoint: that takes a while.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import gdb
+
+
+class Known(NamedTuple):
+    """What is known of the function that begins at ``entry``: its parameters, by name and C++ type, and the rest as in
+    :func:`passed.passed_arguments`.
+    """
+
+    entry: int
+    parameters: List[Tuple[str, str]]
+    hidden: bool
+    member: bool
+
+
+_known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
+
+
+def teach_arguments(
+    address: int, entry: int, parameters: List[List[str]], hidden: bool, member: bool
+) -> None:
+    """What is passed to the function at whose entry a breakpoint stops, at this address."""
+    _known[address] = Known(entry, [(name, kind) for name, kind in parameters], hidden, member)
+
+
+def forget_arguments() -> None:
+    """The process runs another program: nothing that was known is true of it."""
+    _known.clear()
+
+
+def value_of(expression: str, frame: gdb.Frame) -> "Optional[Tuple[Any, str]]":
+    """The value of an expression about arguments, and its text; None where it is none, or gdb has names here.
+
+    Raises GdbError where it has no value.
+    """
+    known = _known.get(frame.pc())
+    if known is None or frame.function() is not None:
+        return None
+    from . import passed_expressions
+
+    return passed_expressions.evaluate(expression, known, frame)

@@ -1,0 +1,146 @@
+"""The result of a function without debug info, by its type: where it is just behind the return, and its text.
+
+Sources: System V ABI for AMD64, 3.2.3 ("Returning of Values"): words in ``rax`` and ``rdx``, ``xmm0`` and ``xmm1``;
+what is made in memory has its address in ``rax``. Itanium C++ ABI, 3.1.3.1: so has an object whose copy or destructor
+is not trivial, whatever its size. A ``std::tuple`` of libstdc++ is one (its move constructor is written out), and has
+its elements from the last to the first.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
+
+from .abi import split_list
+from .errors import Implausible
+from .passed import INTEGER, MOST_ELEMENTS, MOST_TEXT, Value, object_of, type_text, value_of
+
+VOID = "void"
+INTEGERS = ("rax", "rdx")
+FLOATS = ("xmm0", "xmm1")
+
+_TEMPLATE = re.compile(r"std::(?:__cxx11::)?(\w+)<(.*)>$")
+_ALLOCATED = (
+    (re.compile(r"\bstd::vector<([^<>]*), std::allocator<\1 ?> ?>"), r"vector<\1>"),
+    (
+        re.compile(
+            r"\bstd::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>"
+        ),
+        "string",
+    ),
+)
+
+
+class InRegisters(NamedTuple):
+    """A result in registers: their names in the order of its words, and its text from their bytes."""
+
+    registers: Tuple[str, ...]
+    text: Callable[[Any, bytes], str]
+
+
+class Made(NamedTuple):
+    """A result that was made in memory: the size of its type, the alignment, and its text from its address."""
+
+    size: int
+    align: int
+    text: Callable[[Any, int], str]
+
+
+Found = Union[InRegisters, Made]
+
+
+def registers_of(words: Tuple[str, ...]) -> Tuple[str, ...]:
+    """The registers in which a result of these classes of words comes back."""
+    integers, floats = iter(INTEGERS), iter(FLOATS)
+    return tuple(next(integers if word == INTEGER else floats) for word in words)
+
+
+def result_of(kind: str) -> Optional[Found]:
+    """Where a result of a type is, and how it is read; None where that is not known."""
+    value = value_of(kind)
+    if value is not None and not value.in_memory:
+        return InRegisters(registers_of(value.words), _cut(value))
+    return _made(kind)
+
+
+def result_text(kind: str) -> str:
+    """A type of a result as people write it: ``Tensor``, ``tuple<Tensor, Tensor>``, ``vector<Tensor>``."""
+    for pattern, word in _ALLOCATED:
+        kind = pattern.sub(word, kind)
+    return type_text(kind)
+
+
+def _cut(value: Value) -> Callable[[Any, bytes], str]:
+    return lambda target, data: value.text(target, data[: value.size])
+
+
+def _made(kind: str) -> Optional[Made]:
+    kind = kind.strip()
+    value = value_of(kind)
+    if value is not None:
+        return Made(value.size, value.align, _from_memory(value))
+    found = object_of(kind)
+    if found is not None and found.size is not None:
+        return Made(found.size, 8, found.text)
+    match = _TEMPLATE.match(kind)
+    name, inner = match.groups() if match is not None else ("", "")
+    if name == "tuple":
+        return _tuple(split_list(inner))
+    if name == "vector":
+        return _vector(inner)
+    if name == "basic_string" and inner.startswith("char, std::char_traits<char>, std::allocator<char>"):
+        return Made(32, 8, _string)
+    return None
+
+
+def _from_memory(value: Value) -> Callable[[Any, int], str]:
+    return lambda target, address: value.text(target, target.memory.read(address, value.size))
+
+
+def _tuple(kinds: List[str]) -> Optional[Made]:
+    """Of libstdc++: each element is behind those that follow it (``_Tuple_impl``)."""
+    parts = [_made(kind) for kind in kinds]
+    places, end = [], 0
+    for part in reversed(parts):
+        if part is None:
+            return None
+        end = -(-end // part.align) * part.align
+        places.insert(0, (end, part.text))
+        end += part.size
+    if not places:
+        return None
+    align = max(part.align for part in parts if part is not None)
+
+    def text(target: Any, address: int) -> str:
+        return "(%s)" % ", ".join(read(target, address + offset) for offset, read in places)
+
+    return Made(-(-end // align) * align, align, text)
+
+
+def _vector(inner: str) -> Optional[Made]:
+    kind, *others = split_list(inner)
+    part = _made(kind)
+    # A vector of bool is another class.
+    if part is None or kind == "bool" or len(others) != 1 or not others[0].startswith("std::allocator<"):
+        return None
+    size, read = part.size, part.text
+
+    def text(target: Any, address: int) -> str:
+        first, end = struct.unpack("<QQ", target.memory.read(address, 16))
+        count, odd = divmod(end - first, size)
+        if end < first or odd or count > 1 << 40:
+            raise Implausible("no vector at 0x%x" % address)
+        shown = [read(target, first + i * size) for i in range(min(count, MOST_ELEMENTS))]
+        more = ["... %d in all" % count] if count > MOST_ELEMENTS else []
+        return "[%s]" % ", ".join(shown + more)
+
+    return Made(24, 8, text)
+
+
+def _string(target: Any, address: int) -> str:
+    first, length = struct.unpack("<QQ", target.memory.read(address, 16))
+    if length > 1 << 40:
+        raise Implausible("no string: %d characters" % length)
+    text = target.memory.read(first, min(length, MOST_TEXT)).decode("utf-8", "backslashreplace")
+    return '"%s"%s' % (text, "... %d in all" % length if length > MOST_TEXT else "")

@@ -1,0 +1,142 @@
+"""Conditions and log texts about the arguments of operators in the stock wheel: they hold where Python says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.errors import SpecError
+from dualdbg.model import Exited, Stopped
+from dualdbg.symbols.torch.operators import OperatorTable
+from tests.session.driver import Driver, run_session
+
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
+CALLS = [
+    ((2, 3), "float32", 1), ((64,), "float32", 2), ((64, 2), "int64", 3), ((3, 3, 3), "float64", 64), ((), "int32", -5),
+    ((64, 64), "float32", 0),
+]  # fmt: skip
+PROGRAM = f"""\
+import torch
+for sizes, dtype, alpha in {CALLS}:
+    one = torch.ones(sizes, dtype=getattr(torch, dtype))
+    torch.add(one, one, alpha=alpha)
+print("end")
+"""
+Holds = Callable[[tuple[int, ...], str, int], bool]
+# The condition, and the same of a call in Python.
+CONDITIONS: dict[str, Holds] = {
+    "alpha > 1": lambda sizes, dtype, alpha: alpha > 1,
+    "alpha == 64 || alpha < 0": lambda sizes, dtype, alpha: alpha == 64 or alpha < 0,
+    "self.ndim == 2 && self.sizes[0] == 64": lambda sizes, dtype, alpha: len(sizes) == 2 and sizes[0] == 64,
+    "self.dtype == 'float32'": lambda sizes, dtype, alpha: dtype == "float32",
+    'other.dtype != "float32" and not (alpha == 3)': lambda sizes, dtype, alpha: (
+        dtype != "float32" and alpha != 3
+    ),
+    "64 in self.shape": lambda sizes, dtype, alpha: 64 in sizes,
+    "self.numel > alpha * 10": lambda sizes, dtype, alpha: _product(sizes) > alpha * 10,
+    "self.sizes == [64, 64]": lambda sizes, dtype, alpha: sizes == (64, 64),
+    "!self.requires_grad && self.ndim == 0": lambda sizes, dtype, alpha: not sizes,
+    "self.device == 'cpu' && self.ndim != 3": lambda sizes, dtype, alpha: len(sizes) != 3,
+}
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    found = 1
+    for size in sizes:
+        found *= size
+    return found
+
+
+def test_conditions_about_arguments(table: OperatorTable, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> dict[int, int]:
+        await driver.stop()
+        rows = [
+            row for one in CONDITIONS for row in await driver.session.breakpoints.add(f"add.Tensor if {one}")
+        ]
+        assert [row.message for row in rows if row.message] == []
+        hits: dict[int, int] = {row.id: 0 for row in rows}
+        while True:
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return hits
+            assert event.stop.description is None, event.stop
+            for id in event.stop.breakpoints:
+                hits[id] += 1
+
+    hits = run_session(work, script, stop_on_entry=True, operators=table)
+    expected = [sum(holds(*call) for call in CALLS) for holds in CONDITIONS.values()]
+    assert dict(zip(CONDITIONS, hits.values(), strict=True)) == dict(zip(CONDITIONS, expected, strict=True))
+    assert 0 not in expected and len(CALLS) not in expected[:-1]
+
+
+# An operator's arrivals are looked at by the session; at a function gdb prints by itself.
+@pytest.mark.parametrize("where", ["randn@kernel", "at::native::randn"])
+def test_log_texts_about_arguments(table: OperatorTable, tmp_path: Path, where: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import torch\ntorch.randn(2, 3)\ntorch.randn(64, dtype=torch.float64)\n")
+    text = "{size} {size[0]} {dtype} {device} {pin_memory} {size[9]} {{}}"
+
+    async def work(driver: Driver) -> str:
+        await driver.stop()
+        await driver.session.breakpoints.add(f'{where} if pin_memory == false log "{text}"')
+        await driver.session.resume()
+        await driver.exit()
+        return driver.console
+
+    said = run_session(work, script, stop_on_entry=True, operators=table)
+    lines = [line for line in said.splitlines() if line.startswith("[")]
+    wrong = "<size[9]: list index out of range>"
+    # One overload calls the other.
+    assert list(dict.fromkeys(lines)) == [
+        f"[2, 3] 2 nullopt cpu false {wrong} {{}}",
+        f"[64] 64 float64 cpu false {wrong} {{}}",
+    ]
+
+
+def test_what_has_no_value_stops_once_and_says_why(table: OperatorTable, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> list[Any]:
+        await driver.stop()
+        for condition in ("self.rank == 2", "self", "self + 1 == 2", "alpha[0] == 1"):
+            await driver.session.breakpoints.add(f"add.Tensor if {condition}")
+        with pytest.raises(SpecError, match="would call dim"):
+            await driver.session.breakpoints.add("add.Tensor if self.dim() == 2")
+        stops = []
+        while True:
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return stops
+            stops.append(event.stop.description)
+
+    stops = run_session(work, script, stop_on_entry=True, operators=table)
+    assert len(stops) == 1 and "cannot be evaluated" in stops[0]
+
+
+def test_hits_count_where_the_condition_holds(table: OperatorTable, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import torch\nfor n in (1, 3, 1, 3, 1, 3):\n    torch.ones(n)\nprint(n)\n")
+
+    async def work(driver: Driver) -> list[str]:
+        await driver.stop()
+        await driver.session.breakpoints.add("at::native::ones if size[0] == 3 hits 2")
+        found = []
+        while True:
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return found
+            values = await driver.session.inspector.variables(driver.session.pid, event.stop.frame)
+            found.append(next(value.value for value in values if value.name == "size"))
+
+    assert run_session(work, script, stop_on_entry=True, operators=table) == ["[3]", "[3]"]
