@@ -107,11 +107,8 @@ def _functions_with(file: str, line: int, exact: bool) -> list[Found]:
 
     ``exact``: of a line that has no code but in what was inlined, those with that.
     """
-    try:
-        _, positions = gdb.decode_line("%s:%d" % (symbols.quoted(file), line))
-    except gdb.error:
-        return []
-    tables = {(one.symtab.fullname(), one.line): one.symtab for one in positions or () if one.symtab}
+    positions = symbols.positions_of_line(file, line)
+    tables = {(one.symtab.fullname(), one.line): one.symtab for one in positions if one.symtab}
     found: dict[tuple[int, int], tuple[set[str], set[int], set[tuple[str, int]]]] = {}
     for (name, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
