@@ -11,6 +11,8 @@ import gdb
 from .function_locations import entry_of, function_body, inner_function, outer_function
 from .inlined_calls import inlined_calls, parts_of_line
 
+_AHEAD = 500  # lines behind one without code in which the next one with code is looked for
+
 
 def function_bodies(addresses: list[int]) -> list[int]:
     """:func:`~function_locations.function_body` of each, addresses only."""
@@ -59,11 +61,11 @@ def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
     found = _decoded(file, line)
     if not found and hasattr(gdb, "execute_mi"):
         try:
-            rows = gdb.execute_mi("-symbol-list-lines", file)["lines"]
-        except gdb.error:  # it has no such file
+            gdb.execute_mi("-symbol-list-lines", file)  # of one of the files of this name that gdb has read
+        except gdb.error:  # it has none
             return ()
-        behind = [row["line"] for row in rows if row["line"] > line]
-        found = _decoded(file, min(behind)) if behind else ()
+        following = (_decoded(file, number) for number in range(line + 1, line + 1 + _AHEAD))
+        found = next((positions for positions in following if positions), ())
     return found
 
 
