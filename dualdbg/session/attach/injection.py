@@ -156,11 +156,18 @@ def takers_of(report: ProcessReport, captured: Captured) -> list[ThreadReport]:
 
 
 def _thread_to_ask(report: ProcessReport, captured: Captured) -> int:
-    """The address of the thread state of the thread that is asked to run the script."""
+    """The address of the thread state of the thread that is asked to run the script.
+
+    A thread that runs a sub-interpreter's code just now is asked for when it comes back to the main one's.
+    """
+    assert captured.python is not None
     takers = takers_of(report, captured)
-    if not takers:
+    if takers:
+        return captured.states[takers[0].thread.tid].address
+    of_main = [one.address for one in captured.python.threads if one.interpreter == captured.python.main]
+    if not of_main:
         raise TargetError("no thread of the process has run Python code")
-    return captured.states[takers[0].thread.tid].address
+    return of_main[0]
 
 
 def interpreter_module(captured: Captured) -> Module:
