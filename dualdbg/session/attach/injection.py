@@ -134,6 +134,11 @@ def queue_writes(captured: Captured, report: ProcessReport, injection: Injection
         thread = _thread_to_ask(report, captured)
         injection.request = thread + layout.remote.pending_call
         return request_script(memory, layout.remote, thread, injection.script)
+    if layout.version == (3, 8) and not takers_of(report, captured):
+        raise TargetError(
+            "the main thread runs the code of a sub-interpreter, which would run what is queued in Python 3.8",
+            "attach again when it is back in the main interpreter",
+        )
     function = address_of(interpreter_module(captured), "PyRun_SimpleString")
     calls = plan(memory, layout, runtime, function, injection.text_address)
     return [*injection.writes, *calls]
