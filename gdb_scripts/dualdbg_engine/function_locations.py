@@ -40,7 +40,7 @@ def function_body(address: int) -> dict[str, Any]:
             place = body
     file, line = source_of(place, block)
     inner = inner_function(place)
-    hides = block is not None and inner is not None and not _is_same(inner, block)
+    hides = block is not None and inner is not None and not is_same(inner, block)
     return {"address": place, "file": file, "line": line, "hides": hides}
 
 
@@ -105,7 +105,7 @@ def _inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
                 found.setdefault((block.start, block.end, entry_of(block)), (address, block))
     for address, block in found.values():
         begins = entry_of(block)
-        yield (begins if any(_is_same(one, block) for one in functions_around(begins)) else address), block
+        yield (begins if any(is_same(one, block) for one in functions_around(begins)) else address), block
 
 
 def lines_of_function(outer: gdb.Block) -> Iterator[int]:
@@ -130,7 +130,7 @@ def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
     for address in (begins, *_copies(begins, block)):
         file, line = source_of(address, block)
         inner = inner_function(address)
-        hides = inner is not None and not _is_same(inner, block)
+        hides = inner is not None and not is_same(inner, block)
         rows.append({"address": address, "file": file, "line": line, "hides": hides})
     return rows
 
@@ -165,7 +165,7 @@ def _first_in(block: gdb.Block, row: int) -> int | None:
     if last is None or row >= block.end or last < block.start:
         return None
     for one in gdb.selected_inferior().architecture().disassemble(row, last):
-        if any(_is_same(around, block) for around in functions_around(one["addr"])):
+        if any(is_same(around, block) for around in functions_around(one["addr"])):
             return int(one["addr"])
     return None
 
@@ -218,7 +218,7 @@ def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | 
         return file, line
     inner = None
     for one in functions_around(address):
-        if _is_same(one, block):
+        if is_same(one, block):
             break
         inner = one
     if inner is not None and inner.function.line:
@@ -270,9 +270,13 @@ def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[st
     return file, line
 
 
-def _is_same(one: gdb.Block, other: gdb.Block) -> bool:
+def is_same(one: gdb.Block | None, other: gdb.Block) -> bool:
     """Whether these are the same block. One inside of another with the same addresses is of another function."""
-    return (one.start, one.end, one.function.name) == (other.start, other.end, other.function.name)
+    return one is not None and (one.start, one.end, one.function.name) == (
+        other.start,
+        other.end,
+        other.function.name,
+    )
 
 
 def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
