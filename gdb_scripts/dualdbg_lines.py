@@ -47,7 +47,7 @@ def chain(address: int) -> List[List[Any]]:
     place = gdb.find_pc_line(address)
     if place.symtab is None or not place.line:
         return []
-    file, line, found = place.symtab.fullname(), place.line, []
+    file, line, found = place.symtab.fullname(), line_in(place, address), []
     for block in function_locations.functions_around(address):
         function = block.function
         found.append([function.print_name, file, line])
@@ -55,6 +55,18 @@ def chain(address: int) -> List[List[Any]]:
         file = function.symtab.fullname() if function.symtab is not None else file
         line = function.line
     return found or [[None, file, line]]
+
+
+def line_in(place: gdb.Symtab_and_line, address: int) -> int:
+    """The line of an address as gdb has it for a frame there.
+
+    Several lines may begin at one instruction. Of those gdb takes the last that begins a statement; gdb 18 takes the
+    last of all where the frame stands behind that instruction's beginning, as one that has called does.
+    """
+    if int(gdb.VERSION.partition(".")[0]) >= 18 and address > place.pc:
+        lines = [row.line for row in place.symtab.linetable() if row.pc == place.pc and row.line]
+        return int(lines[-1] if lines else place.line)
+    return int(place.line)
 
 
 main()

@@ -128,9 +128,12 @@ class GdbHelpers:
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
 
-    async def load_library(self, path: str) -> bool:
-        """Let gdb read the whole symbols of a library of the process. False where gdb did not find its file."""
-        return await self._helper(bool, "load-library", path, deadline=_LONG_DEADLINE)
+    async def load_library(self, path: str, address: int) -> bool:
+        """Let gdb read the whole symbols of a library of the process, which has code at ``address``.
+
+        False where gdb did not find its file.
+        """
+        return await self._helper(bool, "load-library", path, address, deadline=_LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""

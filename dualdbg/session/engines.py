@@ -224,8 +224,11 @@ class SymbolFeed(Protocol):
     async def remove_symbols(self, address: int) -> None:
         """Take back the symbol file that was given for the code at ``address``."""
 
-    async def load_library(self, path: str) -> bool:
-        """Let gdb read all symbols of a library of the process. False where gdb did not find its file."""
+    async def load_library(self, path: str, address: int) -> bool:
+        """Let gdb read all symbols of a library of the process, which has code at ``address``.
+
+        False where gdb did not find its file.
+        """
 
     async def keep_index(self, folder: Path | None) -> None:
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""

@@ -54,6 +54,7 @@ class AddressSpace:
         self.version = 0  # what was worked out of the modules is stale when it is another
         self._text = ""
         self._names: dict[int, tuple[str | None, str | None]] = {}
+        self._implementations: dict[int, str] = {}  # names of indirect functions, by what they stand for here
         self._troubles: list[Module] = []  # not taken yet
 
     @property
@@ -88,6 +89,11 @@ class AddressSpace:
                 self._troubles.append(module)
         if found != self._modules:
             self._names.clear()
+            self._implementations = {
+                address: name
+                for address, name in self._implementations.items()
+                if any(module.start <= address < module.end for module in found.values())
+            }
             self.version += 1
         self._modules = found
         return new
@@ -97,6 +103,7 @@ class AddressSpace:
         self._modules = {}
         self._text = ""
         self._names.clear()
+        self._implementations.clear()
         self.version += 1
 
     def take_troubles(self) -> list[Module]:
@@ -146,12 +153,24 @@ class AddressSpace:
             return None, None
         if module.library is None:
             return None, module.path
+        at = address - module.bias
         try:
-            symbol = module.library.symbol_at(address - module.bias)
+            symbol = module.library.symbol_at(at)
+            code = module.library.frames.find(at) if symbol is None and self._implementations else None
         except SymbolError as error:
             self._spoilt(module, error)
             return None, module.path
-        return (symbol.short_name if symbol else None), module.path
+        if symbol is not None:
+            return symbol.short_name, module.path
+        begins = address if code is None else code.start + module.bias
+        return self._implementations.get(begins), module.path
+
+    def name_implementation(self, place: LoadedFunction, address: int) -> None:
+        """The code at ``address`` is what the indirect function at ``place`` stands for: its name, if it has none."""
+        if address not in self._implementations:
+            self._implementations[address] = place.symbol.short_name
+            self._names.clear()
+            self.version += 1
 
     def function_start(self, return_address: int) -> int | None:
         """The absolute start of the function into which ``return_address`` leads back."""

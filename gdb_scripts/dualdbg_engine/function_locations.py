@@ -40,7 +40,7 @@ def function_body(address: int) -> dict[str, Any]:
             place = body
     file, line = source_of(place, block)
     inner = inner_function(place)
-    hides = block is not None and inner is not None and not _is_same(inner, block)
+    hides = block is not None and inner is not None and not is_same(inner, block)
     return {"address": place, "file": file, "line": line, "hides": hides}
 
 
@@ -63,21 +63,58 @@ def function_instances(
     for name in expand:
         _decoded(name)
     for name in names:
-        for position in _decoded(name):
-            block = function_named(name, position.pc)
-            if block is None:
-                continue
+        instances = [one for position in _decoded(name) for one in _instances_at(position.pc, name)]
+        if not any(
+            is_inlined(block) for _, block in instances
+        ):  # gdb 18 has no names of what was inlined while linking
+            functions = [block for block in map(outer_function, read) if block is not None]
+            instances += [one for block in functions for one in _inlined_in(block, name)]
+        for address, block in instances:
             caller = caller_of(block)
             called = {
                 "function": block.function.print_name,
                 "linkage": block.function.linkage_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
-            found = [function_body(entry_of(block))] if caller is None else _entries(position, block)
+            found = [function_body(address)] if caller is None else _entries(address, block)
             for row in found:
                 row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
     return list(rows.values())
+
+
+def _instances_at(address: int, name: str) -> list[tuple[int, gdb.Block]]:
+    """The function of this name that begins at an address by gdb, and where its code begins.
+
+    The compiler may have moved all of an inlined one away from the address that it gives as its entry: then it is
+    looked for in the function around.
+    """
+    block, outer = function_named(name, address), outer_function(address)
+    if block is not None:
+        return [(address if is_inlined(block) else entry_of(block), block)]
+    return list(_inlined_in(outer, name)) if outer is not None else []
+
+
+def _inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
+    """Where functions of this name were inlined into a function: the entry of each, and its block."""
+    last = _last_identifier(name)
+    found: dict[tuple[int, int, int], tuple[int, gdb.Block]] = {}
+    for address in lines_of_function(outer):
+        for block in functions_around(address):
+            if is_inlined(block) and _last_identifier(block.function.name) == last:
+                found.setdefault((block.start, block.end, entry_of(block)), (address, block))
+    for address, block in found.values():
+        begins = entry_of(block)
+        yield (begins if any(is_same(one, block) for one in functions_around(begins)) else address), block
+
+
+def lines_of_function(outer: gdb.Block) -> Iterator[int]:
+    """The addresses at which lines begin in a function, from its entry on. What lies before is seldom run."""
+    address = entry_of(outer)
+    while address < outer.end:
+        yield address
+        last = gdb.find_pc_line(address).last
+        address = last + 1 if last is not None and last >= address else outer.end
 
 
 def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
@@ -87,35 +124,35 @@ def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
         return ()
 
 
-def _entries(position: gdb.Symtab_and_line, block: gdb.Block) -> list[dict[str, Any]]:
-    """Where an inlined function is entered: where gdb says, and where the compiler has made a copy of its beginning."""
+def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
+    """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning."""
     rows = []
-    for address in (position.pc, *_copies(position, block)):
+    for address in (begins, *_copies(begins, block)):
         file, line = source_of(address, block)
         inner = inner_function(address)
-        hides = inner is not None and not _is_same(inner, block)
+        hides = inner is not None and not is_same(inner, block)
         rows.append({"address": address, "file": file, "line": line, "hides": hides})
     return rows
 
 
-def _copies(position: gdb.Symtab_and_line, block: gdb.Block) -> list[int]:
+def _copies(begins: int, block: gdb.Block) -> list[int]:
     """Other code of the line with which an inlined function begins, to which a way leads past the entry.
 
     It may begin with a line of what was inlined into it.
     """
-    outer = outer_function(position.pc)
-    first = gdb.find_pc_line(position.pc)
+    outer = outer_function(begins)
+    first = gdb.find_pc_line(begins)
     if first.symtab is None or outer is None:
         return []
     copies: list[int] = []
     reached: set[int] | None = None
-    same = {row.pc for row in first.symtab.linetable().line(first.line) or ()} - {position.pc}
+    same = {row.pc for row in first.symtab.linetable().line(first.line) or ()} - {begins}
     for row in sorted(same):
         address = _first_in(block, row) if gdb.find_pc_line(row).line == first.line else None
-        if address is None or address == position.pc:
+        if address is None or address == begins:
             continue
         if reached is None:
-            reached = _reached(outer, {position.pc, *copies})
+            reached = _reached(outer, {begins, *copies})
         if address in reached:
             copies.append(address)
             reached = None
@@ -128,7 +165,7 @@ def _first_in(block: gdb.Block, row: int) -> int | None:
     if last is None or row >= block.end or last < block.start:
         return None
     for one in gdb.selected_inferior().architecture().disassemble(row, last):
-        if any(_is_same(around, block) for around in functions_around(one["addr"])):
+        if any(is_same(around, block) for around in functions_around(one["addr"])):
             return int(one["addr"])
     return None
 
@@ -181,7 +218,7 @@ def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | 
         return file, line
     inner = None
     for one in functions_around(address):
-        if _is_same(one, block):
+        if is_same(one, block):
             break
         inner = one
     if inner is not None and inner.function.line:
@@ -233,9 +270,13 @@ def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[st
     return file, line
 
 
-def _is_same(one: gdb.Block, other: gdb.Block) -> bool:
+def is_same(one: gdb.Block | None, other: gdb.Block) -> bool:
     """Whether these are the same block. One inside of another with the same addresses is of another function."""
-    return (one.start, one.end, one.function.name) == (other.start, other.end, other.function.name)
+    return one is not None and (one.start, one.end, one.function.name) == (
+        other.start,
+        other.end,
+        other.function.name,
+    )
 
 
 def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:

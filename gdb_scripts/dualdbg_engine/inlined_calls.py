@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import gdb
 
-from .function_locations import entry_of, functions_around, outer_function
+from .function_locations import entry_of, functions_around, lines_of_function, outer_function
 
 _AROUND = 6  # lines with code
 
@@ -78,12 +78,9 @@ def _called(outer: gdb.Block, file: str, line: int) -> Iterator[tuple[int, gdb.B
     """The code of functions that were inlined by a call at ``file:line``: the block of the function that calls, and of
     the one into which that was inlined.
     """
-    address = entry_of(outer)  # what lies before is seldom run: handlers of exceptions
-    while address < outer.end:
+    for address in lines_of_function(outer):
         blocks = [*functions_around(address), None]
         for inner, caller, around in zip(blocks, blocks[1:], blocks[2:]):
             # Of an inlined function gdb has the place of the call, not of its declaration.
             if inner.function.line == line and inner.function.symtab.fullname() == file:
                 yield address, caller, around
-        last = gdb.find_pc_line(address).last
-        address = last + 1 if last is not None and last >= address else outer.end

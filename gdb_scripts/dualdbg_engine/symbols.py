@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Sequence
 
 import gdb
-from dualdbg_shared.console_text import plain
 
 from .function_locations import entry_of, function_body, inner_function, outer_function
 from .inlined_calls import inlined_calls, parts_of_line
+
+_AHEAD = 500  # lines behind one without code in which the next one with code is looked for
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
@@ -24,17 +25,14 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     On the first line of a function it is the place of the function, as in gdb. A line that only calls what was inlined
     is entered where that begins. ``begins`` is the line at which the function of a place is declared.
     """
-    try:
-        _, positions = gdb.decode_line("%s:%d" % (quoted(file), line))
-    except gdb.error:
-        return []
     rows = []
-    tables = {one.symtab.fullname(): one.symtab for one in positions or () if one.symtab is not None}
-    if line and not any(one.line == line for one in positions or ()):
+    positions = positions_of_line(file, line)
+    tables = {one.symtab.fullname(): one.symtab for one in positions if one.symtab is not None}
+    if line and not any(one.line == line for one in positions):
         called = inlined_calls(list(tables.values()), line) or parts_of_line(list(tables.values()), line)
         if called:
             return called
-    for position in positions or ():
+    for position in positions:
         if position.symtab is None or not position.pc:
             continue
         address, found = _where_most_pass(position), position.line
@@ -52,6 +50,30 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
+    """Where gdb has this line, or the next one with code; empty where it has none in such a file.
+
+    gdb 14 and later refuse to go on to the next function (create_sals_line_offset in gdb/linespec.c): they are asked
+    for the line that earlier ones would take.
+    """
+    found = _decoded(file, line)
+    if not found and hasattr(gdb, "execute_mi"):
+        try:
+            gdb.execute_mi("-symbol-list-lines", file)  # of one of the files of this name that gdb has read
+        except gdb.error:  # it has none
+            return ()
+        following = (_decoded(file, number) for number in range(line + 1, line + 1 + _AHEAD))
+        found = next((positions for positions in following if positions), ())
+    return found
+
+
+def _decoded(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
+    try:
+        return gdb.decode_line("%s:%d" % (quoted(file), line))[1] or ()
+    except gdb.error:
+        return ()
 
 
 def _declared(outer: gdb.Block | None, block: gdb.Block | None) -> int | None:
@@ -102,25 +124,18 @@ def _is_same(first: str, second: str) -> bool:
         return False
 
 
-def load_library(path: str) -> bool:
-    """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved.
+def load_library(path: str, address: int) -> bool:
+    """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved, and the
+    ``address`` of some of its code.
 
     False where gdb did not find the file: the process loaded it by a name relative to another folder than gdb's.
     """
+    # "info sharedlibrary" ends gdb 18 once the process has loaded a library into a name space of its own (dlmopen).
+    name = gdb.solib_name(address)
     root = gdb.parameter("sysroot")
     path = path if root.startswith("target:") else root + path  # where gdb has found it
-    names = _library_names()
-    if path not in names:  # the dynamic linker names it by a link, or from the working directory
-        found = next((name for name in names if _is_same(name, path)), None)
-        if found is None:
-            return False
-        path = found
-    gdb.execute("sharedlibrary ^" + re.escape(path) + "$", to_string=True)
+    # The dynamic linker may name it by a link.
+    if name is None or not (name == path or _is_same(name, path)):
+        return False
+    gdb.execute("sharedlibrary ^" + re.escape(name) + "$", to_string=True)
     return True
-
-
-def _library_names() -> list[str]:
-    """The libraries of the process by the names under which gdb has them."""
-    head, *rows = plain(gdb.execute("info sharedlibrary", to_string=True)).splitlines() or [""]
-    column = head.find("Shared Object Library")
-    return [row[column:] for row in rows if column > 0 and row[column:]]

@@ -32,7 +32,7 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
 
         # Compilers give the prologue the line above, and a generator that goes on passes it too.
         prologue, line_of = range(start, _behind_prologue(start, start)), Lines()
-        code = control_flow.flows(start, min(end, start + _MOST))
+        code = _flows(start, end)
         begun = {
             at for at in marked if _author(at) is not None
         }  # rows of no instruction say where a line begins
@@ -84,14 +84,27 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         # The only caller of those is the wrapper, which runs it once.
         first = not name.startswith(CYTHON_CDEF)
-        code = control_flow.flows(start, min(end, start + _MOST))
+        code = _flows(start, end)
         found = _entered(code, {at: _is_within(at, name) for at in code}, first)
         rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
     return rows
 
 
+def _flows(entry: int, end: int) -> dict[int, control_flow.Flow]:
+    """The instructions of a function from its entry on, and those of its part before, which is seldom run."""
+    code = control_flow.flows(entry, min(end, entry + _MOST))
+    outer = function_locations.outer_function(entry)
+    if outer is not None and outer.start < entry:
+        behind = outer.start
+        while behind < entry and function_locations.is_same(function_locations.outer_function(behind), outer):
+            last = gdb.find_pc_line(behind).last
+            behind = last + 1 if last is not None and last >= behind else entry
+        code.update(control_flow.flows(outer.start, min(behind, entry, outer.start + _MOST)))
+    return code
+
+
 class Found(NamedTuple):
-    """A function with code of a line: start and end, the author's functions there that have it, where its runs of
+    """A function with code of a line: entry and end, the author's functions there that have it, where its runs of
     instructions begin, and the lines that are meant.
     """
 
@@ -107,17 +120,16 @@ def _functions_with(file: str, line: int, exact: bool) -> list[Found]:
 
     ``exact``: of a line that has no code but in what was inlined, those with that.
     """
-    try:
-        _, positions = gdb.decode_line("%s:%d" % (symbols.quoted(file), line))
-    except gdb.error:
-        return []
-    tables = {(one.symtab.fullname(), one.line): one.symtab for one in positions or () if one.symtab}
+    positions = symbols.positions_of_line(file, line)
+    tables = {(one.symtab.fullname(), one.line): one.symtab for one in positions if one.symtab}
     found: dict[tuple[int, int], tuple[set[str], set[int], set[tuple[str, int]]]] = {}
     for (name, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
             block, author = function_locations.outer_function(entry.pc), _author(entry.pc)
             if block is not None and author is not None:
-                authors, marked, lines = found.setdefault((block.start, block.end), (set(), set(), set()))
+                authors, marked, lines = found.setdefault(
+                    (function_locations.entry_of(block), block.end), (set(), set(), set())
+                )
                 authors.add(author)
                 marked.add(entry.pc)
                 lines.add((name, number))
@@ -138,11 +150,12 @@ def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found
     for name, table in tables.items():
         for outer in inlined_calls.functions_near(table, line):
             line_of = Lines()
-            code = control_flow.flows(outer.start, min(outer.end, outer.start + _MOST))
+            entry = function_locations.entry_of(outer)
+            code = _flows(entry, outer.end)
             on_line = [address for address in code if line_of(address) == (name, line)]
             authors = {author for author in map(_author, on_line) if author is not None}
             if authors:
-                rows.append(Found(outer.start, outer.end, authors, set(), {(name, line)}))
+                rows.append(Found(entry, outer.end, authors, set(), {(name, line)}))
     return rows
 
 

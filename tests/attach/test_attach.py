@@ -155,6 +155,24 @@ def test_it_comes_by_itself_when_a_stuck_thread_is_freed(kind: str, version: str
         assert "py   main" in rest
 
 
+@pytest.mark.parametrize("version", rows.versions()[1:])  # 3.8 would run it in the other interpreter
+def test_it_comes_once_the_main_interpreter_runs_again(version: str) -> None:
+    with in_state("sub_interpreter", other_interpreter(version), seconds=10) as process:
+        with attached(process.pid, "-b", "py:tick", "-x", "continue", "-x", "bt", "-x", "del 1") as session:
+            assert session.stdout is not None and process.stdin is not None
+            said = ""
+            for line in session.stdout:
+                said += line
+                if "Paused: native" in line:
+                    break
+            assert "no thread runs the main interpreter's code; it comes by itself when one does" in said
+            process.stdin.write("x")
+            process.stdin.flush()
+            rest = session.stdout.read()
+        assert "Python control is there" in rest, rest
+        assert "Breakpoint 1: Python" in rest and "py   main" in rest
+
+
 @pytest.mark.parametrize("victim", ["gdb", "dualdbg", "both"])
 def test_any_death_on_our_side(victim: str) -> None:
     """A breakpoint is inserted when gdb or dualdbg is killed; the program calls that function afterwards."""

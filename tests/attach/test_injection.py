@@ -128,7 +128,7 @@ NOT_THERE = {
     "sub-interpreter": "try:\n    import _interpreters as them\nexcept ImportError:\n"
     "    import _xxsubinterpreters as them\n"
     + READY
-    + "them.run_string(them.create(), 'import os, time; time.sleep(0); os.read(0, 1)')\n",
+    + "one = them.create()\nthem.run_string(one, 'import os, time; time.sleep(0); os.read(0, 1)')\nthem.destroy(one)\n",
 }
 
 
@@ -150,9 +150,8 @@ def test_nothing_is_called_where_the_main_interpreter_runs_no_code(version: str,
         finally:
             process.kill()
     assert (process.returncode, *rest) == (0, "", ""), done.stdout + done.stderr
-    said = (
-        "Python control is not there yet" if where == "sub-interpreter" else "Python control is not possible"
-    )
+    later = where == "sub-interpreter" and version != "3.8"  # whose queue is that of all interpreters
+    said = "Python control is not there yet" if later else "Python control is not possible"
     assert said in done.stdout + done.stderr
 
 

@@ -89,7 +89,7 @@ def test_breakpoints_of_both_languages_stop_in_the_new_program(
 def test_children_of_the_new_program_are_followed(client: Client, program: Write) -> None:
     child = program("y = 2\nz = 3\n", "child.py")
     second = program(SECOND.format(native=str(build_native(sys.executable))), "second.py")
-    words = ["python", str(second), "a", str(child)]
+    words = [sys.executable, str(second), "a", str(child)]
     path = program(f"import os, sys\nos.execv(sys.executable, {words!r})\n")
     asked = follow(client)
     client.start({"program": str(path)})

@@ -35,6 +35,7 @@ asked = json.loads(os.environ["CORPUS_ASKED"])
 gdb.execute("set breakpoint pending on")
 answer = {spec: places(spec) for spec in asked["specs"]}
 for name in asked["files"]:
-    for line in lines_of(name):
-        answer[f"{name}:{line}"] = places(f"{name}:{line}")
+    behind = []
+    for line in reversed(lines_of(name)):  # and those that it refuses: earlier ones take the next line
+        behind = answer[f"{name}:{line}"] = places(f"{name}:{line}") or behind
 print("oracle:" + json.dumps(answer))

@@ -44,4 +44,5 @@ def test_what_is_optimised_out_is_a_row_of_its_own(tmp_path: Path) -> None:
     found = run_session(work, script, "optimised")
     assert set(found) == {"number", "unused", "refers", "pair", "twice"}
     assert found["number"] == "21"
-    assert "optimized out" in found["unused"]
+    gone = [name for name in ("unused", "refers") if "optimized out" in found[name]]
+    assert gone, found  # GCC 16 says where the unused vector would lie

@@ -161,11 +161,14 @@ def test_steps_where_a_library_is_inlined_into_a_part_that_is_seldom_run(script:
     run_session(work, script, at("if (x > 3)"))
 
 
-def test_a_return_to_what_was_inlined_is_shown_on_the_line_of_the_call(script: Path) -> None:
+def test_a_return_to_what_was_inlined_is_shown_on_the_authors_line(script: Path) -> None:
+    """That of the call, or the next one, where the compiler tells that what comes was inlined there (GCC 16)."""
+
     async def work(driver: Driver) -> None:
         await driver.stop()
         frame = (await driver.step("finish")).frame
-        assert isinstance(frame, NativeFrame) and f"inlined.cpp:{frame.line}" == at("qsort(v.data")
+        assert isinstance(frame, NativeFrame) and frame.function == "least"
+        assert f"inlined.cpp:{frame.line}" in (at("qsort(v.data"), at("seen = v[0]"))
         assert frame.file is not None and frame.file.endswith("inlined.cpp")
         await driver.finish_run()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,7 +172,8 @@ def test_an_awaited_coroutine_is_entered_and_left(tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         assert await steps(driver, "step") == lines(3)
-        assert await steps(driver, "next next") == lines(4, 7)
+        # debugpy's next over a return ends on the line that called from 3.12 on, before on the one behind it.
+        assert await steps(driver, "next next") == lines(4, 7 if sys.version_info < (3, 12) else 6)
         await driver.finish_run()
 
     run_session(work, write(tmp_path, COROUTINE), "program.py:6")

@@ -27,7 +27,8 @@ _DETAILS = (
 async def process(console: Console, argument: str) -> None:
     words = argument.split()
     if not words:
-        console.show(ProcessesReport(tuple(map(_row, console.views)), console.current.process.number))
+        rows = sorted(map(_row, console.views), key=lambda row: row.number)  # they join in any order
+        console.show(ProcessesReport(tuple(rows), console.current.process.number))
     elif words[0] == "together":
         _together(console, words[1:])
     else:

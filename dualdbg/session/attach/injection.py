@@ -134,6 +134,11 @@ def queue_writes(captured: Captured, report: ProcessReport, injection: Injection
         thread = _thread_to_ask(report, captured)
         injection.request = thread + layout.remote.pending_call
         return request_script(memory, layout.remote, thread, injection.script)
+    if layout.version == (3, 8) and not takers_of(report, captured):
+        raise TargetError(
+            "the main thread runs the code of a sub-interpreter, which would run what is queued in Python 3.8",
+            "attach again when it is back in the main interpreter",
+        )
     function = address_of(interpreter_module(captured), "PyRun_SimpleString")
     calls = plan(memory, layout, runtime, function, injection.text_address)
     return [*injection.writes, *calls]
@@ -156,11 +161,18 @@ def takers_of(report: ProcessReport, captured: Captured) -> list[ThreadReport]:
 
 
 def _thread_to_ask(report: ProcessReport, captured: Captured) -> int:
-    """The address of the thread state of the thread that is asked to run the script."""
+    """The address of the thread state of the thread that is asked to run the script.
+
+    A thread that runs a sub-interpreter's code just now is asked for when it comes back to the main one's.
+    """
+    assert captured.python is not None
     takers = takers_of(report, captured)
-    if not takers:
+    if takers:
+        return captured.states[takers[0].thread.tid].address
+    of_main = [one.address for one in captured.python.threads if one.interpreter == captured.python.main]
+    if not of_main:
         raise TargetError("no thread of the process has run Python code")
-    return captured.states[takers[0].thread.tid].address
+    return of_main[0]
 
 
 def interpreter_module(captured: Captured) -> Module:

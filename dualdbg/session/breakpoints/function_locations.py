@@ -11,7 +11,7 @@ from ...known.binding_layers import functions_of_macro
 from ...known.cython_names import Part, cython_function
 from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
-from ...symbols.elf.debug_names import may_name
+from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
@@ -108,9 +108,12 @@ class FunctionLocations:
         names = [*_names(query), *_rust_names(query, having)]
         starts = self._exported_from_rust(name, having)
         instances = await self._native.function_instances(names, sorted(expand), [], starts)
-        if not instances and _debug_info(having) < _READ_WHOLE:  # its name is not in gdb's index
+        # What gdb's index lacks: some names, and what was inlined while linking, though it has the function itself.
+        files = [_with_debug_info(module.library) for module in having if module.library is not None]
+        lacks = all(one.inlined_in is None for one in instances) and any(map(was_optimised_whole, files))
+        if (not instances or lacks) and _debug_info(having) < _READ_WHOLE:
             read = [start for module in having for start in _function_starts(module)]
-            instances = await self._native.function_instances(_names(query), [], read)
+            instances = await self._native.function_instances(_names(query), [], read) or instances
         found = []
         for one in instances:
             there = self._image.module_at(one.address)

@@ -331,8 +331,9 @@ class NativeBreakpoints:
             wanted.unresolved.remove(place)
         if not wanted.unresolved:
             wanted.message = None
+        self.image.name_implementation(place, address)
         function, library = self.image.describe(address)
-        at = FunctionAt(Location(function or place.symbol.name, library, address))
+        at = FunctionAt(Location(function, library, address))
         for body in self._places_at(place.module, address):
             at = await self._places.of_place(body)
         await self.points.insert(wanted, at.address, at.location, at.hides)

@@ -113,7 +113,8 @@ class StackReader:
         elif load is Load.WHOLE:
             await self._keep_index(module.library.size >= _INDEXED)
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
-                if not await self._native.load_library(module.path):
+                code = _code_of(module, module.library)
+                if code is None or not await self._native.load_library(module.path, code):
                     await self._native.add_symbols(Path(module.library.path), module.bias)
         elif load is Load.UNWIND:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
@@ -133,12 +134,11 @@ class StackReader:
         there = {(module.path, module.start) for module in self._image.modules}
         for key in self._prepared.keys() - there:
             module = self._prepared.pop(key)
-            for section in module.library.elf.sections if module.library is not None else ():
-                if section.is_code and section.size:
-                    # gdb has dropped the library by itself, or had nothing for it.
-                    with contextlib.suppress(CommandError):
-                        await self._native.remove_symbols(section.address + module.bias)
-                    break
+            code = _code_of(module, module.library) if module.library is not None else None
+            if code is not None:
+                # gdb has dropped the library by itself, or had nothing for it.
+                with contextlib.suppress(CommandError):
+                    await self._native.remove_symbols(code)
 
     def _as_loaded(self, module: Module, library: Objfile) -> Path:
         """A copy of the file that the target loaded. gdb would read the new file that is in its place now."""
@@ -267,3 +267,10 @@ def _of_jit(frame: NativeFrame, name: str) -> NativeFrame:
     if _NUMBA not in name:
         return replace(frame, function=short)
     return replace(frame, function=short.replace("::", "."), source_language="numba")
+
+
+def _code_of(module: Module, library: Objfile) -> int | None:
+    """The address of some code of a module; None where it has none."""
+    sections = (section for section in library.elf.sections if section.is_code and section.size)
+    first = next(sections, None)
+    return first.address + module.bias if first is not None else None

@@ -33,3 +33,13 @@ def may_name(elf: ElfFile, identifier: str) -> bool:
     return any(
         elf.find(name + after, place.offset, place.end) >= 0 for place in places for after in (b"\0", b"<")
     )
+
+
+def was_optimised_whole(elf: ElfFile) -> bool:
+    """Whether some code of ``elf`` was optimised while it was linked, by GCC's name for the source of that code.
+
+    False where its debug info cannot be searched.
+    """
+    sections = [elf.section(name) for name in (".debug_str", ".debug_line_str")]
+    places = [one for one in sections if one is not None and not one.flags & SHF_COMPRESSED]
+    return any(elf.find(b"<artificial>\0", place.offset, place.end) >= 0 for place in places)

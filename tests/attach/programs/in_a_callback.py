@@ -21,8 +21,26 @@ def has_left() -> bool:
     return pydevd is not None and pydevd.get_global_debugger() is None
 
 
+class Handle:
+    """What pydevd asks a thread for from 3.14 on."""
+
+    def __init__(self, thread: Slow) -> None:
+        self._thread = thread
+
+    def is_done(self) -> bool:
+        return not self._thread.is_alive()
+
+
 class Slow(threading.Thread):
     """A thread that answers only when the debugger has left."""
+
+    @property
+    def _os_thread_handle(self) -> object:
+        return Handle(self) if threading.current_thread() is self else self.__dict__["handle"]
+
+    @_os_thread_handle.setter
+    def _os_thread_handle(self, handle: object) -> None:
+        self.__dict__["handle"] = handle
 
     _is_stopped = property(lambda self: not self.is_alive(), lambda self, value: None)  # 3.12 asks this
 

@@ -47,6 +47,17 @@ def native_without_gil():
     sample_capi.wait_for_byte(0)
 
 
+def sub_interpreter():
+    """The main thread runs its code."""
+    try:
+        import _interpreters as them
+    except ImportError:  # up to 3.12
+        import _xxsubinterpreters as them
+    one = them.create()
+    them.run_string(one, "import os; os.read(0, 1)")
+    them.destroy(one)
+
+
 def waiting():
     """On a lock that another thread never gives: that thread works."""
     threading.Thread(target=busy, daemon=True).start()
