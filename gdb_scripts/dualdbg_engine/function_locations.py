@@ -128,9 +128,37 @@ def _first_in(block: gdb.Block, row: int) -> int | None:
     if last is None or row >= block.end or last < block.start:
         return None
     for one in gdb.selected_inferior().architecture().disassemble(row, last):
-        if any(_is_same(around, block) for around in functions_around(one["addr"])):
+        if _is_in(one["addr"], block):
             return int(one["addr"])
     return None
+
+
+def is_moved(address: int, block: gdb.Block) -> bool:
+    """Whether control comes here to a part of an inlined function that the compiler has moved among the code around.
+
+    No statement of the function begins in that part, but some do elsewhere. The line table says where a statement
+    begins; its other rows say of which line an instruction is.
+    """
+    position = gdb.find_pc_line(address)
+    if position.symtab is None or _is_in(address - 1, block):
+        return False
+    table, at = position.symtab.linetable(), address
+    while _is_in(at, block):
+        position = gdb.find_pc_line(at)
+        if position.symtab is None or position.last is None or _begins_statement(at, position):
+            return False
+        at = position.last + 1
+    near = {row.line for row in table if block.start <= row.pc < block.end}
+    return any(_is_in(row.pc, block) for line in near for row in table.line(line) or ())
+
+
+def _begins_statement(address: int, position: gdb.Symtab_and_line) -> bool:
+    return any(row.pc == address for row in position.symtab.linetable().line(position.line) or ())
+
+
+def _is_in(address: int, block: gdb.Block) -> bool:
+    """Whether an instruction belongs to the function of a block, or to one that was inlined into it."""
+    return any(_is_same(around, block) for around in functions_around(address))
 
 
 def entry_of(block: gdb.Block) -> int:

@@ -157,7 +157,18 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
         "line": line,
         "inlined": frame.type() == gdb.INLINE_FRAME,
         "source_language": _source_language(frame, table),
+        "between": _is_between(frame),
     }
+
+
+def _is_between(frame: gdb.Frame) -> bool:
+    """Whether the innermost function was inlined, and stands at instructions of it that the compiler has moved among
+    those around it.
+    """
+    if frame.newer() is not None or frame.type() != gdb.INLINE_FRAME:
+        return False
+    block = _function_block(frame)
+    return block is not None and function_locations.is_moved(frame.pc(), block)
 
 
 def _name(frame: gdb.Frame, function: gdb.Symbol | None) -> str | None:
