@@ -96,10 +96,15 @@ SYSTEMS = {
 }
 
 
+MATURIN = "maturin"  # the build system of Rust
+
+
 def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     """The folder with the extension of this layer, compiled with these options unless it is there."""
     if variant in SYSTEMS:
         return _build_package(layer, SYSTEMS[variant], build_dir)
+    if layer == "pyo3" and variant == MATURIN:
+        return _build_by_maturin(build_dir)
     if layer == "pyo3":
         sources = [SOURCES / "corpus_pyo3.rs", SOURCES / "corpus.rs"]
         return cargo_build.build(PACKAGES / "pyo3" / "Cargo.toml", variant, sources)
@@ -206,31 +211,64 @@ def _build_package(layer: str, system: System, build_dir: Path) -> Path:
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     folder = build_dir / f"corpus-{layer}-{system.folder}-{digest.hexdigest()[:12]}"
+    flags = f"{system.flags} -ffile-prefix-map=@PROJECT@={SOURCES}"  # debug info names what stays
+    # Ninja, cmake and cython of the environment.
+    folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    env = {"CORPUS_LAYER": layer, "PATH": os.pathsep.join(folders), "CFLAGS": flags, "CXXFLAGS": flags}
+    return _wheel(folder, system.backend, {file.name: file.read_bytes() for file in files}, env)
+
+
+def why_no_maturin() -> str | None:
+    """Why maturin cannot make the package of PyO3 here; None when it can."""
+    return cargo_build.missing() or (
+        "maturin is not here; type: pip install maturin" if find_spec("maturin") is None else None
+    )
+
+
+def _build_by_maturin(build_dir: Path) -> Path:
+    """The folder with what the wheel of maturin holds."""
+    reason, crates = why_no_maturin(), cargo_build.crates()
+    if reason is not None or crates is None:
+        raise BuildError(reason or "")
+    replaced = f'[source.crates-io]\nreplace-with = "here"\n[source.here]\ndirectory = "{crates}"\n'
+    files = {
+        "pyproject.toml": (PACKAGES / "maturin" / "pyproject.toml").read_bytes(),
+        "Cargo.toml": (PACKAGES / "pyo3" / "Cargo.toml").read_bytes(),
+        ".cargo/config.toml": replaced.encode(),
+        **{f"src/{name}": (SOURCES / name).read_bytes() for name in ("corpus_pyo3.rs", "corpus.rs")},
+    }
+    flags = f"{cargo_build.flags_for(crates)} --remap-path-prefix=src={SOURCES}"
+    digest = hashlib.sha256((sys.version + repr(sorted(files.items())) + flags).encode()).hexdigest()[:12]
+    env = {
+        "RUSTFLAGS": flags,
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(build_dir / "cargo" / "maturin"),
+    }
+    return _wheel(build_dir / f"corpus-pyo3-maturin-{digest}", "maturin", files, env)
+
+
+def _wheel(folder: Path, backend: str, files: dict[str, bytes], env: dict[str, str]) -> Path:
+    """The folder with what the wheel of a project holds, made unless it is there. ``@PROJECT@`` in ``env`` is where."""
     if folder.is_dir():
         return folder
-    build_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=build_dir) as work:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as work:
         project, unpacked = Path(work) / "project", Path(work) / "unpacked"
         (project / "dist").mkdir(parents=True)
-        for file in files:
-            shutil.copy(file, project)
-        command = [sys.executable, "-c", f"import {system.backend} as b; b.build_wheel('dist')"]
-        flags = f"{system.flags} -ffile-prefix-map={project}={SOURCES}"  # debug info names what stays
-        # Ninja, cmake and cython of the environment.
-        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+        for name, content in files.items():
+            (project / name).parent.mkdir(exist_ok=True)
+            (project / name).write_bytes(content)
+        command = [sys.executable, "-c", f"import {backend} as b; b.build_wheel('dist')"]
         env = {
             **os.environ,
-            "CORPUS_LAYER": layer,
-            "PATH": os.pathsep.join(folders),
-            "CFLAGS": flags,
-            "CXXFLAGS": flags,
+            **{name: value.replace("@PROJECT@", str(project)) for name, value in env.items()},
         }
         done = subprocess.run(
             command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         wheels = list((project / "dist").glob("*.whl"))
         if done.returncode != 0 or not wheels:
-            raise BuildError(f"{system.backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+            raise BuildError(f"{backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
         zipfile.ZipFile(wheels[0]).extractall(unpacked)
         unpacked.rename(folder)
     return folder
@@ -241,7 +279,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("layer", choices=[*MODULES, *OTHERS])
-    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
+    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS, MATURIN])
     options = parser.parse_args()
     return show(lambda: build(options.layer, options.variant))
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import support
 from tests.native_corpus import control_flow, test_places
-from tests.native_corpus.build import MODULES, SOURCES, SYSTEMS, VARIANTS
+from tests.native_corpus.build import MATURIN, MODULES, SOURCES, SYSTEMS, VARIANTS, why_no_maturin
 from tests.native_corpus.test_places import ask_gdb, built, in_dualdbg
 
 PROGRAM = """\
@@ -27,6 +28,7 @@ RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one))
     for one in [(layer, variant) for layer in ("rust", "pyo3", "cython") for variant in VARIANTS]
     + [("cython", system) for system in SYSTEMS]
+    + [("pyo3", MATURIN)]
 ]
 
 RUST = dict(re.findall(r'^    (\w+) "([\w:]+)"$', (SOURCES / "corpus.rs").read_text(), re.MULTILINE))
@@ -34,7 +36,10 @@ PYX = (SOURCES / "corpus_cython.pyx").read_text()
 CYTHON = [f"corpus_cython.{name}" for name in re.findall(r'"([\w.]+)"[,)]', PYX.partition(")")[0] + ")")]
 
 
-def require(layer: str, request: pytest.FixtureRequest) -> None:
+def require(layer: str, request: pytest.FixtureRequest, variant: str = "") -> None:
+    if variant == MATURIN:
+        reason = why_no_maturin()
+        support.require(reason is None, reason or "", outside=True)
     if layer == "rust":
         request.getfixturevalue("rust_samples")
     elif layer == "pyo3":
@@ -50,7 +55,7 @@ def test_every_function_and_every_line(
     layer: str, variant: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Lines of Cython are not compared with gdb's, which has one place for a line: see the hits of lines below."""
-    require(layer, request)
+    require(layer, request, variant)
     library, names = built(layer, variant), names_of(layer)
     has_lines = layer != "cython" and variant != "O2-nodebug"
     gdb = ask_gdb(library, [], ["corpus.rs"] if has_lines else [])

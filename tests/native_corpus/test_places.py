@@ -82,7 +82,7 @@ def built(layer: str, variant: str) -> Path:
     reason = missing(layer, SYSTEMS[variant]) if variant in SYSTEMS else None
     support.require(reason is None, reason or "")
     folder = support.built(HERE / "build.py", layer, variant)
-    return next(folder.glob(f"{MODULES[layer]}*.so"))
+    return next(folder.rglob(f"{MODULES[layer]}*.so"))
 
 
 def ask_gdb(library: Path, specs: list[str], files: list[str]) -> dict[str, list[int]]:
