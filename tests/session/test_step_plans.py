@@ -570,6 +570,10 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         ),
         Outcome(False, again=Move.NEXT),
     ),
+    "next to a function of the C++ library, inlined": (
+        arrival(STEPPED, BELOW, stack=stack(replace(VECTOR, inlined=True), replace(LINE, level=1), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
     "step in a binding layer, into the C library": (
         arrival(
             STEPPED,

@@ -282,7 +282,7 @@ def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     left, caller = step.top, direct_caller(arrival.stack)
     if left is None or left.line is None or caller is None or caller.sp != step.end:
         return False
-    if is_of_system(top) and not is_of_system(left) and not is_between(top):
+    if is_of_system(top) and not is_of_system(left) and (top.inlined or not is_between(top)):
         return True
     return (top.function, top.inlined, top.file, top.line) == (
         left.function,
