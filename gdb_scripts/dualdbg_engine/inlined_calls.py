@@ -6,7 +6,7 @@ gdb goes on to the next line that has some, in whatever function that is.
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Iterable, Iterator, NamedTuple
 
 import gdb
 
@@ -15,6 +15,8 @@ from .copies import first_reached
 from .function_locations import decoded
 
 _AROUND = 6  # lines with code
+_MOST_ROWS = 20_000  # of a file's line table
+_MOST_BYTES = 1 << 18  # of the code of a file, about a second
 
 
 class Run(NamedTuple):
@@ -37,8 +39,8 @@ def inlined_calls(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
     rows = []
     for table in tables:
         file = table.fullname()
-        near, others = functions_near(table, line)
-        for run in [*_entered(near, file, line)] or [*_entered(others, file, line)]:
+        near = [*_entered(functions_near(table, line), file, line)]
+        for run in near or _entered(_functions_of(table), file, line):
             row = {
                 "address": run.address,
                 "file": file,
@@ -116,20 +118,31 @@ def parts_of_line(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def functions_near(table: gdb.Symtab, line: int) -> tuple[list[gdb.Block], list[gdb.Block]]:
-    """The functions that have code for the lines around this one, where its function is, or was inlined; and others
-    that have code of this file.
-    """
+def functions_near(table: gdb.Symtab, line: int) -> list[gdb.Block]:
+    """The functions that have code for the lines around this one: where its function is, or was inlined."""
     by_line: dict[int, list[int]] = {}
     for entry in table.linetable():
         by_line.setdefault(entry.line, []).append(entry.pc)
     before = sorted(one for one in by_line if 0 < one < line)[-_AROUND:]
     behind = sorted(one for one in by_line if one > line)[:_AROUND]
-    found: tuple[dict[int, gdb.Block], dict[int, gdb.Block]] = {}, {}
-    for number, addresses in by_line.items():
-        for block in filter(None, map(outer_function, addresses)):
-            found[number not in (*before, *behind)].setdefault(entry_of(block), block)
-    return list(found[0].values()), list(found[1].values())
+    return _functions_at(address for one in (*before, *behind) for address in by_line[one])
+
+
+def _functions_of(table: gdb.Symtab) -> list[gdb.Block]:
+    """All functions that have code of this file; none where that is more than can be looked at."""
+    rows = [entry.pc for entry in table.linetable()]
+    found = _functions_at(rows) if len(rows) <= _MOST_ROWS else []
+    return found if sum(block.end - entry_of(block) for block in found) <= _MOST_BYTES else []
+
+
+def _functions_at(addresses: Iterable[int]) -> list[gdb.Block]:
+    """The functions around these addresses that were not inlined, each once."""
+    found: dict[int, gdb.Block] = {}
+    for address in addresses:
+        block = outer_function(address)
+        if block is not None:
+            found.setdefault(entry_of(block), block)
+    return list(found.values())
 
 
 def _called(outer: gdb.Block, file: str, line: int) -> Iterator[Run]:

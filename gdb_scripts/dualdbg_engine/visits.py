@@ -157,7 +157,7 @@ def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found
     """The same for a line of which nothing is left but calls that were inlined."""
     rows = []
     for name, table in tables.items():
-        for outer in inlined_calls.functions_near(table, line)[0]:
+        for outer in inlined_calls.functions_near(table, line):
             line_of = Lines()
             code = control_flow.flows(outer.start, min(outer.end, outer.start + _MOST))
             on_line = [address for address in code if line_of(address) == (name, line)]
