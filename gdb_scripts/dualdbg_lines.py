@@ -17,7 +17,7 @@ from typing import Any, Dict, List
 import gdb
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from dualdbg_engine import function_locations
+from dualdbg_engine import blocks
 
 APART = 1 << 40  # bytes between two files, which are all linked for the same addresses
 MEMORY = 8 << 30  # bytes of address space: debug info that needs more is not read
@@ -48,7 +48,7 @@ def chain(address: int) -> List[List[Any]]:
     if place.symtab is None or not place.line:
         return []
     file, line, found = place.symtab.fullname(), line_in(place, address), []
-    for block in function_locations.functions_around(address):
+    for block in blocks.functions_around(address):
         function = block.function
         found.append([function.print_name, file, line])
         # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).

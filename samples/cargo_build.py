@@ -58,7 +58,7 @@ def build(manifest: Path, profile: str, sources: list[Path], flags: tuple[str, .
         shutil.copy(file, project / "src")
     command = [cargo, "rustc", "--offline", "--quiet", "--profile", profile, "--lib"]
     command += [part for setting in replaced for part in ("--config", setting)]
-    command += ["--", *flags, *(("--cfg", "pyo3_bound") if _pyo3(source) >= _BOUND_SINCE else ())]
+    command += ["--", *flags, *flags_for(source).split()]
     command += [f"--remap-path-prefix=src={sources[0].parent}"]  # debug info names the sample itself
     env = {**os.environ, "CARGO_TARGET_DIR": str(work / "target"), "PYO3_PYTHON": sys.executable}
     done = subprocess.run(
@@ -72,6 +72,11 @@ def build(manifest: Path, profile: str, sources: list[Path], flags: tuple[str, .
     shutil.copy(made, unfinished / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}")
     unfinished.rename(folder)
     return folder
+
+
+def flags_for(crates: Path) -> str:
+    """The options of rustc that tell a package which PyO3 it gets."""
+    return "--cfg pyo3_bound" if _pyo3(crates) >= _BOUND_SINCE else ""
 
 
 def _cargo() -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Callable, Sequence
 import gdb
 from dualdbg_helpers import cython_frames, language
 
-from . import function_locations, taught, values
+from . import blocks, taught, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
 _WATCHPOINTS = (
@@ -209,12 +209,12 @@ def _truth(condition: str) -> bool:
 
 def _inlined(address: int, name: str | None) -> gdb.Block | None:
     """The block of an inlined function of this name, which is to be shown at the address."""
-    return function_locations.function_named(name, address) if name is not None else None
+    return blocks.function_named(name, address) if name is not None else None
 
 
 def _whole(address: int, block: gdb.Block | None) -> gdb.Block | None:
     """The block that is to be shown at the address: this one, else that of the function that was not inlined."""
-    return block or function_locations.outer_function(address)
+    return block or blocks.outer_function(address)
 
 
 def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:

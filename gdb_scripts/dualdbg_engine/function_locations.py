@@ -6,19 +6,28 @@ A place must be on every way through the function, and be passed once a call.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from itertools import islice
-from typing import Any, Iterator, Sequence
+from typing import Any, Sequence
 
 import gdb
-from dualdbg_shared.libraries import is_system_source
 
 from . import control_flow
+from .blocks import (
+    caller_of,
+    entry_of,
+    function_named,
+    inlined_at,
+    inlined_in,
+    inner_function,
+    is_inlined,
+    is_same,
+    outer_function,
+    symbol_at,
+)
+from .copies import copies_of_beginning, first_reached_from
+from .source_lines import source_of
 
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
-_MOST_OF_FUNCTION = 20_000
-_MOST_RUNS = 32  # of instructions of one line, at which a line of the source is looked for
 
 
 def function_body(address: int) -> dict[str, Any]:
@@ -61,15 +70,14 @@ def function_instances(
     for address in read:
         gdb.find_pc_line(address)
     for name in expand:
-        _decoded(name)
+        decoded(name)
     for name in names:
-        instances = [one for position in _decoded(name) for one in _instances_at(position.pc, name)]
-        if not any(
-            is_inlined(block) for _, block in instances
-        ):  # gdb 18 has no names of what was inlined while linking
+        instances = [(*one, at.pc) for at in decoded(name) for one in _instances_at(at.pc, name)]
+        # gdb 18 has no names of what was inlined while linking.
+        if not any(is_inlined(block) for _, block, _ in instances):
             functions = [block for block in map(outer_function, read) if block is not None]
-            instances += [one for block in functions for one in _inlined_in(block, name)]
-        for address, block in instances:
+            instances += [(*one, one[0]) for block in functions for one in inlined_in(block, name)]
+        for address, block, place in instances:
             caller = caller_of(block)
             called = {
                 "function": block.function.print_name,
@@ -80,6 +88,9 @@ def function_instances(
             for row in found:
                 row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
+            for row in _in_code_without_functions(address if is_inlined(block) else place, block):
+                row.update(function=called["function"], linkage=called["linkage"])
+                rows.setdefault((row["address"], row["function"], row["inlined_in"]), row)
     return list(rows.values())
 
 
@@ -92,32 +103,11 @@ def _instances_at(address: int, name: str) -> list[tuple[int, gdb.Block]]:
     block, outer = function_named(name, address), outer_function(address)
     if block is not None:
         return [(address if is_inlined(block) else entry_of(block), block)]
-    return list(_inlined_in(outer, name)) if outer is not None else []
+    return list(inlined_in(outer, name)) if outer is not None else []
 
 
-def _inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
-    """Where functions of this name were inlined into a function: the entry of each, and its block."""
-    last = _last_identifier(name)
-    found: dict[tuple[int, int, int], tuple[int, gdb.Block]] = {}
-    for address in lines_of_function(outer):
-        for block in functions_around(address):
-            if is_inlined(block) and _last_identifier(block.function.name) == last:
-                found.setdefault((block.start, block.end, entry_of(block)), (address, block))
-    for address, block in found.values():
-        begins = entry_of(block)
-        yield (begins if any(is_same(one, block) for one in functions_around(begins)) else address), block
-
-
-def lines_of_function(outer: gdb.Block) -> Iterator[int]:
-    """The addresses at which lines begin in a function, from its entry on. What lies before is seldom run."""
-    address = entry_of(outer)
-    while address < outer.end:
-        yield address
-        last = gdb.find_pc_line(address).last
-        address = last + 1 if last is not None and last >= address else outer.end
-
-
-def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
+def decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
+    """Where gdb has the functions of a name; nowhere, where it knows none."""
     try:
         return gdb.decode_line(name)[1] or ()
     except gdb.error:  # it has no such function
@@ -127,7 +117,7 @@ def _decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
 def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
     """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning."""
     rows = []
-    for address in (begins, *_copies(begins, block)):
+    for address in (begins, *copies_of_beginning(begins, block)):
         file, line = source_of(address, block)
         inner = inner_function(address)
         hides = inner is not None and not is_same(inner, block)
@@ -135,224 +125,24 @@ def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
     return rows
 
 
-def _copies(begins: int, block: gdb.Block) -> list[int]:
-    """Other code of the line with which an inlined function begins, to which a way leads past the entry.
-
-    It may begin with a line of what was inlined into it.
+def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
+    """Where a function begins that was inlined into code of which debug info has lines and no functions: by its first
+    line. GCC writes so of thunks of lambdas that it optimises while linking.
     """
-    outer = outer_function(begins)
-    first = gdb.find_pc_line(begins)
-    if first.symtab is None or outer is None:
+    inner, first = inner_function(begins), gdb.find_pc_line(begins)
+    if inner is None or not is_same(inner, block) or first.symtab is None:
         return []
-    copies: list[int] = []
-    reached: set[int] | None = None
-    same = {row.pc for row in first.symtab.linetable().line(first.line) or ()} - {begins}
-    for row in sorted(same):
-        address = _first_in(block, row) if gdb.find_pc_line(row).line == first.line else None
-        if address is None or address == begins:
-            continue
-        if reached is None:
-            reached = _reached(outer, {begins, *copies})
-        if address in reached:
-            copies.append(address)
-            reached = None
-    return copies
-
-
-def _first_in(block: gdb.Block, row: int) -> int | None:
-    """The first instruction of a function in the run of one line that begins at ``row``, which may begin in another."""
-    last = gdb.find_pc_line(row).last
-    if last is None or row >= block.end or last < block.start:
-        return None
-    for one in gdb.selected_inferior().architecture().disassemble(row, last):
-        if any(is_same(around, block) for around in functions_around(one["addr"])):
-            return int(one["addr"])
-    return None
-
-
-def entry_of(block: gdb.Block) -> int:
-    """Where the function of a block is entered: it may have parts at lower addresses, which are seldom run."""
-    return int(block.function.value().address)
-
-
-def outer_function(address: int) -> gdb.Block | None:
-    """The block of the function that was not inlined around an address."""
-    found = None
-    for block in functions_around(address):
-        found = block
-    return found
-
-
-def functions_around(address: int) -> Iterator[gdb.Block]:
-    """The blocks of the functions around an address, the innermost inlined one first."""
-    return _functions(gdb.block_for_pc(address))
-
-
-def inner_function(address: int) -> gdb.Block | None:
-    """The block of the innermost function around an address."""
-    return next(functions_around(address), None)
-
-
-def inlined_at(address: int) -> gdb.Block | None:
-    """The outermost inlined function that begins at an address."""
-    blocks = list(functions_around(address))
-    before = [(one.start, one.end) for one in functions_around(address - 1)]
-    found = None
-    for block in blocks[:-1]:
-        if entry_of(block) != address and (block.start, block.end) in before:
-            break
-        found = block
-    return found
-
-
-def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | None]:
-    """File and line of an address as the function of ``block`` has them.
-
-    Of what was inlined there it is the line of the call. At its entry the function may begin with an instruction of a
-    header, without a call that is known: then it is the line of the function itself.
-    """
-    position = gdb.find_pc_line(address)
-    file = position.symtab.fullname() if position.symtab is not None else None
-    line = position.line or None
-    if block is None or block.function is None:
-        return file, line
-    inner = None
-    for one in functions_around(address):
-        if is_same(one, block):
-            break
-        inner = one
-    if inner is not None and inner.function.line:
-        return inner.function.symtab.fullname(), inner.function.line
-    if is_inlined(block):
-        return file, line  # of an inlined function gdb has the line of the call, not its own
-    return line_at_entry(address, block.function, file, line)
-
-
-def line_at_entry(
-    address: int, function: gdb.Symbol, file: str | None, line: int | None
-) -> tuple[str | None, int | None]:
-    """File and line of an address in a function that was not inlined.
-
-    The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
-    the line of the function itself. Behind a call, where code of the C++ library begins in the same way, it is the line
-    of the call.
-    """
-    own = function.symtab.fullname()
-    if file is None or file == own:
-        return file, line
-    # GCC's name of a file, in code that was optimised while linking.
-    is_whole = not own.endswith("<artificial>")
-    block = outer_function(address)
-    if block is not None and entry_of(block) == address:
-        return (own, function.line) if function.line and is_whole else (file, line)
-    before = gdb.find_pc_line(address - 1) if is_system_source(file) else None
-    if before is not None and before.symtab is not None and before.line:
-        name = before.symtab.fullname()
-        if name == own or not (is_whole or is_system_source(name)):
-            return name, before.line
-    return file, line
-
-
-def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
-    """File and line of an address in the author's code of Cython: the next one of the source where that address has one
-    of Python's headers, without a call that is known.
-    """
-    block = inner_function(address)
-    if block is None or file is None or not file.endswith(".h"):
-        return file, line
-    position = gdb.find_pc_line(address)
-    for _ in range(_MOST_RUNS):
-        if position.last is None or position.last + 1 >= block.end:
-            break
-        position = gdb.find_pc_line(position.last + 1)
-        if position.symtab is not None and position.symtab.filename.endswith((".pyx", ".pxd", ".pxi")):
-            return position.symtab.fullname(), position.line or line
-    return file, line
-
-
-def is_same(one: gdb.Block | None, other: gdb.Block) -> bool:
-    """Whether these are the same block. One inside of another with the same addresses is of another function."""
-    return one is not None and (one.start, one.end, one.function.name) == (
-        other.start,
-        other.end,
-        other.function.name,
-    )
-
-
-def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
-    """The functions around a block, inlined ones first."""
-    while block is not None and block.function is None:
-        block = block.superblock
-    while block is not None:
-        yield block
-        block = caller_of(block)
-
-
-def caller_of(block: gdb.Block) -> gdb.Block | None:
-    """The function into which that of a block was inlined; None for one that was not.
-
-    gdb puts a function that is declared within another (that of a lambda, a contained one of Fortran) into the blocks
-    of that one, also where that was inlined somewhere else.
-    """
-    outer = block.superblock
-    while outer is not None and outer.function is None:
-        outer = outer.superblock
-    if outer is None or not (outer.start <= block.start and block.end <= outer.end):
-        return None
-    return None if _has_symbol(entry_of(block), block.function.linkage_name) else outer
-
-
-@lru_cache(maxsize=4096)
-def _has_symbol(address: int, linkage: str) -> bool:
-    """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
-    text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
-    found = text.partition(" in section ")[0]
-    return bool(found == linkage or found.startswith(linkage + "."))
-
-
-def _forget_symbols(event: Any) -> None:
-    """Another file may be mapped at the addresses now."""
-    _has_symbol.cache_clear()
-
-
-for _name in ("new_objfile", "free_objfile", "clear_objfiles"):
-    if hasattr(gdb.events, _name):  # the second is gdb's from version 13 on
-        getattr(gdb.events, _name).connect(_forget_symbols)
-
-
-def is_inlined(block: gdb.Block) -> bool:
-    """Whether the function of a block was inlined into another there."""
-    return caller_of(block) is not None
-
-
-def function_named(name: str, address: int) -> gdb.Block | None:
-    """The innermost function around an address that has this name."""
-    last = _last_identifier(name)
-    for block in functions_around(address):
-        if _last_identifier(block.function.name) == last:
-            return block
-    return None
-
-
-def _last_identifier(name: str) -> str:
-    """``f`` of ``ns::S<int>::f<long>(int) const``; ``operator()`` and other operators as they are."""
-    operator = re.search(r"\boperator\s*(?:\(\)|[^\w\s(]+|\w.*?)(?=\(|$)", name)
-    if operator:
-        return operator.group().replace(" ", "")
-    depth, kept = 0, ""
-    for character in name:
-        if character in "<([":
-            if character == "(" and depth == 0 and kept and not kept.endswith("::"):
-                break
-            depth += 1
-        elif character in ">)]":
-            depth -= 1
-        elif depth == 0:
-            kept += character
-    return kept.rpartition("::")[2].strip()
-
-
-# -- whether a place is on every way, and passed once ---------------------------------------------
+    around: dict[int, tuple[str, set[int]]] = {}
+    for row in first.symtab.linetable().line(first.line) or ():
+        if inner_function(row.pc) is None:
+            start, name = symbol_at(row.pc)
+            around.setdefault(start, (name, set()))[1].add(row.pc)
+    place = {"file": first.symtab.fullname(), "line": first.line, "hides": False}
+    return [
+        {**place, "address": address, "inlined_in": name}
+        for start, (name, places) in around.items()
+        for address in first_reached_from(start, lambda one: inner_function(one) is None, places)
+    ]
 
 
 def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> bool:
@@ -381,16 +171,6 @@ def _is_on_every_way(start: int, place: int, end: int) -> bool:
         if flow is None or not flow.is_known:
             return False
     return True
-
-
-def _reached(function: gdb.Block, without: set[int]) -> set[int]:
-    """The instructions of a function to which a way leads that passes none of those in ``without``."""
-    code = control_flow.Code()
-
-    def following(address: int) -> list[int]:
-        return [one for one in code.following(address) if function.start <= one < function.end]
-
-    return set(islice(control_flow.reached([entry_of(function)], following, without), _MOST_OF_FUNCTION))
 
 
 def _comes_back(start: int, place: int, end: int) -> bool:

@@ -8,7 +8,9 @@ from typing import Any, Sequence
 
 import gdb
 
-from .function_locations import entry_of, function_body, inner_function, outer_function
+from .blocks import entry_of, inner_function, outer_function
+from .copies import copies_of_line
+from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
@@ -37,18 +39,19 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             continue
         address, found = _where_most_pass(position), position.line
         outer, block = outer_function(address), inner_function(address)
+        copies: list[int] = []
         if outer is not None and (entry_of(outer) == address or _is_first_line(outer, block, position)):
             place = function_body(entry_of(outer))
             address, found = place["address"], place["line"] or found
-        rows.append(
-            {
-                "address": address,
-                "file": position.symtab.fullname(),
-                "line": found,
-                "function": block.function.print_name if block is not None else None,
-                "begins": _declared(outer, block),
-            }
-        )
+        else:
+            copies = copies_of_line(position, address)
+        row = {
+            "file": position.symtab.fullname(),
+            "line": found,
+            "function": block.function.print_name if block is not None else None,
+            "begins": _declared(outer, block),
+        }
+        rows += [{**row, "address": one} for one in (address, *copies)]
     return rows
 
 

@@ -8,7 +8,7 @@ import gdb
 from dualdbg_shared.binding_names import CYTHON_AUTHORS
 from dualdbg_shared.console_text import plain
 
-from . import function_locations
+from . import source_lines
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -146,9 +146,9 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     line = position.line if table is not None and position.line else None
     if function is not None and frame.newer() is None:
         if function.name.startswith(CYTHON_AUTHORS):
-            file, line = function_locations.line_of_cython(frame.pc(), file, line)
+            file, line = source_lines.line_of_cython(frame.pc(), file, line)
         elif frame.type() == gdb.NORMAL_FRAME:
-            file, line = function_locations.line_at_entry(frame.pc(), function, file, line)
+            file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
         "sp": _stack_pointer(frame),
@@ -157,7 +157,18 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
         "line": line,
         "inlined": frame.type() == gdb.INLINE_FRAME,
         "source_language": _source_language(frame, table),
+        "between": _is_between(frame),
     }
+
+
+def _is_between(frame: gdb.Frame) -> bool:
+    """Whether the innermost function was inlined, and stands at instructions of it that the compiler has moved among
+    those around it.
+    """
+    if frame.newer() is not None or frame.type() != gdb.INLINE_FRAME:
+        return False
+    block = _function_block(frame)
+    return block is not None and source_lines.is_moved(frame.pc(), block)
 
 
 def _name(frame: gdb.Frame, function: gdb.Symbol | None) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Iterator, NamedTuple
 import gdb
 from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
 
-from . import control_flow, function_locations, inlined_calls, symbols
+from . import blocks, control_flow, function_locations, inlined_calls, source_lines, symbols
 from .control_flow import reached
 
 _MOST = 1 << 20  # bytes of a function that are looked at
@@ -67,7 +67,7 @@ class Lines:
     @staticmethod
     def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
         inner: gdb.Block | None = None
-        for block in function_locations.functions_around(address):
+        for block in blocks.functions_around(address):
             if block.function.name.startswith(CYTHON_AUTHORS):
                 if inner is not None:  # of an inlined function gdb has the place of the call
                     return inner.function.symtab.fullname(), inner.function.line
@@ -93,10 +93,10 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
 def _flows(entry: int, end: int) -> dict[int, control_flow.Flow]:
     """The instructions of a function from its entry on, and those of its part before, which is seldom run."""
     code = control_flow.flows(entry, min(end, entry + _MOST))
-    outer = function_locations.outer_function(entry)
+    outer = blocks.outer_function(entry)
     if outer is not None and outer.start < entry:
         behind = outer.start
-        while behind < entry and function_locations.is_same(function_locations.outer_function(behind), outer):
+        while behind < entry and blocks.is_same(blocks.outer_function(behind), outer):
             last = gdb.find_pc_line(behind).last
             behind = last + 1 if last is not None and last >= behind else entry
         code.update(control_flow.flows(outer.start, min(behind, entry, outer.start + _MOST)))
@@ -125,14 +125,18 @@ def _functions_with(file: str, line: int, exact: bool) -> list[Found]:
     found: dict[tuple[int, int], tuple[set[str], set[int], set[tuple[str, int]]]] = {}
     for (name, number), table in tables.items():
         for entry in table.linetable().line(number) or ():
-            block, author = function_locations.outer_function(entry.pc), _author(entry.pc)
+            block, author = blocks.outer_function(entry.pc), _author(entry.pc)
             if block is not None and author is not None:
                 authors, marked, lines = found.setdefault(
-                    (function_locations.entry_of(block), block.end), (set(), set(), set())
+                    (blocks.entry_of(block), block.end), (set(), set(), set())
                 )
                 authors.add(author)
                 marked.add(entry.pc)
                 lines.add((name, number))
+        for block, author in _without_statements(table, number):
+            authors, _, lines = found.setdefault((block.start, block.end), (set(), set(), set()))
+            authors.add(author)
+            lines.add((name, number))
     if exact and not any((name, line) in lines for name, _ in tables for _, _, lines in found.values()):
         own = {name: table for (name, _), table in tables.items()}
         called = _functions_that_call(own, line)
@@ -144,13 +148,30 @@ def _functions_with(file: str, line: int, exact: bool) -> list[Found]:
     ]
 
 
+def _without_statements(table: gdb.Symtab, line: int) -> Iterator[tuple[gdb.Block, str]]:
+    """The functions into which an author's function was inlined that has the line, and of which no statement is left;
+    with the C name of the author's function.
+    """
+    begin = {row.pc for row in table.linetable().line(line) or ()}
+    for row in table.linetable():
+        if row.line != line or row.pc in begin:
+            continue
+        *inlined, outer = [*blocks.functions_around(row.pc)] or [None]
+        for block in inlined:
+            name = _c_name(block)
+            if name.startswith(CYTHON_AUTHORS):
+                if not source_lines.has_statements(table.linetable(), block):
+                    yield outer, name
+                break
+
+
 def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found]:
     """The same for a line of which nothing is left but calls that were inlined."""
     rows = []
     for name, table in tables.items():
         for outer in inlined_calls.functions_near(table, line):
             line_of = Lines()
-            entry = function_locations.entry_of(outer)
+            entry = blocks.entry_of(outer)
             code = _flows(entry, outer.end)
             on_line = [address for address in code if line_of(address) == (name, line)]
             authors = {author for author in map(_author, on_line) if author is not None}
@@ -184,8 +205,12 @@ def _row(address: int, at: tuple[str, int] | None = None) -> dict[str, Any]:
 
 def _names(address: int) -> Iterator[str]:
     """The functions that an instruction belongs to, the one that was inlined last first."""
-    for block in function_locations.functions_around(address):
-        yield block.function.name.partition("(")[0]
+    for block in blocks.functions_around(address):
+        yield _c_name(block)
+
+
+def _c_name(block: gdb.Block) -> str:
+    return str(block.function.name.partition("(")[0])
 
 
 def _author(address: int) -> str | None:

@@ -1,7 +1,7 @@
 """Compiles the corpus once for this interpreter; prints the folder of an extension. A recipe is a row of a table.
 
 python build.py capi O2         by the compiler alone
-python build.py capi meson      by a build system, with its own options
+python build.py cython meson    by a build system, with its own options
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -39,11 +40,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class System:
-    """A build system: its PEP 517 backend, the files of its package, and the environment that it is called in."""
+    """A build system: its PEP 517 backend, the files of its package, and compiler options that it does not give."""
 
     backend: str
     folder: str
-    environment: dict[str, str]
+    flags: str = ""
 
 
 def _pybind11() -> list[str]:
@@ -85,17 +86,25 @@ _OF_RUSTC = {
     "O2-nodebug": ["-Copt-level=2"],
 }
 
+# Modules of Python that a layer needs to be built.
+_NEEDED = {"pybind": ("pybind11",), "nanobind": ("nanobind",), "cython": ("Cython",)}
+
 SYSTEMS = {
-    "setuptools": System("setuptools.build_meta", "setuptools", {"CXXFLAGS": "-O2 -g", "CFLAGS": "-O2 -g"}),
-    "scikit-build": System("scikit_build_core.build", "scikit_build", {}),
-    "meson": System("mesonpy", "meson", {}),
+    "setuptools": System("setuptools.build_meta", "setuptools", "-O2 -g"),
+    "scikit-build": System("scikit_build_core.build", "scikit_build"),
+    "meson": System("mesonpy", "meson"),
 }
+
+
+MATURIN = "maturin"  # the build system of Rust
 
 
 def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     """The folder with the extension of this layer, compiled with these options unless it is there."""
     if variant in SYSTEMS:
-        return _build_package(SYSTEMS[variant], build_dir)
+        return _build_package(layer, SYSTEMS[variant], build_dir)
+    if layer == "pyo3" and variant == MATURIN:
+        return _build_by_maturin(build_dir)
     if layer == "pyo3":
         sources = [SOURCES / "corpus_pyo3.rs", SOURCES / "corpus.rs"]
         return cargo_build.build(PACKAGES / "pyo3" / "Cargo.toml", variant, sources)
@@ -184,31 +193,82 @@ def _build_cython(variant: str, build_dir: Path) -> Path:
     return compile_once(f"corpus-cython-{variant}", {output: arguments}, [generated], build_dir)
 
 
-def _build_package(system: System, build_dir: Path) -> Path:
-    """The folder with what the wheel of a build system holds; the extension is that of the C API."""
-    files = [*sorted((PACKAGES / system.folder).iterdir()), *sorted(SOURCES.glob("corpus*.?pp"))]
-    digest = hashlib.sha256(sys.version.encode())
+def missing(layer: str, system: System) -> str | None:
+    """Why a build system cannot make the package of a layer here; None when it can."""
+    modules = [name.partition(".")[0] for name in (system.backend, *_NEEDED.get(layer, ()))]
+    absent = next((name for name in modules if find_spec(name) is None), None)
+    return f"the module {absent} is not here; type: pip install '.[dev]'" if absent is not None else None
+
+
+def _build_package(layer: str, system: System, build_dir: Path) -> Path:
+    """The folder with what the wheel of a build system holds, for a binding layer."""
+    reason = missing(layer, system)
+    if reason is not None:
+        raise BuildError(reason)
+    sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".hpp", ".pyx"))
+    files = [*sorted((PACKAGES / system.folder).iterdir()), *sources]
+    digest = hashlib.sha256((sys.version + repr(system)).encode())
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    folder = build_dir / f"corpus-{system.folder}-{digest.hexdigest()[:12]}"
+    folder = build_dir / f"corpus-{layer}-{system.folder}-{digest.hexdigest()[:12]}"
+    flags = f"{system.flags} -ffile-prefix-map=@PROJECT@={SOURCES}"  # debug info names what stays
+    # Ninja, cmake and cython of the environment.
+    folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    env = {"CORPUS_LAYER": layer, "PATH": os.pathsep.join(folders), "CFLAGS": flags, "CXXFLAGS": flags}
+    return _wheel(folder, system.backend, {file.name: file.read_bytes() for file in files}, env)
+
+
+def why_no_maturin() -> str | None:
+    """Why maturin cannot make the package of PyO3 here; None when it can."""
+    return cargo_build.missing() or (
+        "maturin is not here; type: pip install maturin" if find_spec("maturin") is None else None
+    )
+
+
+def _build_by_maturin(build_dir: Path) -> Path:
+    """The folder with what the wheel of maturin holds."""
+    reason, crates = why_no_maturin(), cargo_build.crates()
+    if reason is not None or crates is None:
+        raise BuildError(reason or "")
+    replaced = f'[source.crates-io]\nreplace-with = "here"\n[source.here]\ndirectory = "{crates}"\n'
+    files = {
+        "pyproject.toml": (PACKAGES / "maturin" / "pyproject.toml").read_bytes(),
+        "Cargo.toml": (PACKAGES / "pyo3" / "Cargo.toml").read_bytes(),
+        ".cargo/config.toml": replaced.encode(),
+        **{f"src/{name}": (SOURCES / name).read_bytes() for name in ("corpus_pyo3.rs", "corpus.rs")},
+    }
+    flags = f"{cargo_build.flags_for(crates)} --remap-path-prefix=src={SOURCES}"
+    digest = hashlib.sha256((sys.version + repr(sorted(files.items())) + flags).encode()).hexdigest()[:12]
+    env = {
+        "RUSTFLAGS": flags,
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(build_dir / "cargo" / "maturin"),
+    }
+    return _wheel(build_dir / f"corpus-pyo3-maturin-{digest}", "maturin", files, env)
+
+
+def _wheel(folder: Path, backend: str, files: dict[str, bytes], env: dict[str, str]) -> Path:
+    """The folder with what the wheel of a project holds, made unless it is there. ``@PROJECT@`` in ``env`` is where."""
     if folder.is_dir():
         return folder
-    build_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=build_dir) as work:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as work:
         project, unpacked = Path(work) / "project", Path(work) / "unpacked"
         (project / "dist").mkdir(parents=True)
-        for file in files:
-            shutil.copy(file, project)
-        command = [sys.executable, "-c", f"import {system.backend} as b; b.build_wheel('dist')"]
-        # Ninja and cmake of the environment.
-        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-        env = {**os.environ, **system.environment, "PATH": os.pathsep.join(folders)}
+        for name, content in files.items():
+            (project / name).parent.mkdir(exist_ok=True)
+            (project / name).write_bytes(content)
+        command = [sys.executable, "-c", f"import {backend} as b; b.build_wheel('dist')"]
+        env = {
+            **os.environ,
+            **{name: value.replace("@PROJECT@", str(project)) for name, value in env.items()},
+        }
         done = subprocess.run(
             command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         wheels = list((project / "dist").glob("*.whl"))
         if done.returncode != 0 or not wheels:
-            raise BuildError(f"{system.backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+            raise BuildError(f"{backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
         zipfile.ZipFile(wheels[0]).extractall(unpacked)
         unpacked.rename(folder)
     return folder
@@ -219,7 +279,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("layer", choices=[*MODULES, *OTHERS])
-    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS])
+    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS, MATURIN])
     options = parser.parse_args()
     return show(lambda: build(options.layer, options.variant))
 

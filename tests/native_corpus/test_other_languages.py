@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import support
 from tests.native_corpus import control_flow, test_places
-from tests.native_corpus.build import MODULES, SOURCES, VARIANTS
+from tests.native_corpus.build import MATURIN, MODULES, SOURCES, SYSTEMS, VARIANTS, why_no_maturin
 from tests.native_corpus.test_places import ask_gdb, built, in_dualdbg
 
 PROGRAM = """\
@@ -25,7 +26,9 @@ print("over")
 SOME = {("rust", "O2"), ("cython", "O3-lto")}
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one))
-    for one in ((layer, variant) for layer in ("rust", "pyo3", "cython") for variant in VARIANTS)
+    for one in [(layer, variant) for layer in ("rust", "pyo3", "cython") for variant in VARIANTS]
+    + [("cython", system) for system in SYSTEMS]
+    + [("pyo3", MATURIN)]
 ]
 
 RUST = dict(re.findall(r'^    (\w+) "([\w:]+)"$', (SOURCES / "corpus.rs").read_text(), re.MULTILINE))
@@ -33,7 +36,10 @@ PYX = (SOURCES / "corpus_cython.pyx").read_text()
 CYTHON = [f"corpus_cython.{name}" for name in re.findall(r'"([\w.]+)"[,)]', PYX.partition(")")[0] + ")")]
 
 
-def require(layer: str, request: pytest.FixtureRequest) -> None:
+def require(layer: str, request: pytest.FixtureRequest, variant: str = "") -> None:
+    if variant == MATURIN:
+        reason = why_no_maturin()
+        support.require(reason is None, reason or "", outside=True)
     if layer == "rust":
         request.getfixturevalue("rust_samples")
     elif layer == "pyo3":
@@ -49,7 +55,7 @@ def test_every_function_and_every_line(
     layer: str, variant: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Lines of Cython are not compared with gdb's, which has one place for a line: see the hits of lines below."""
-    require(layer, request)
+    require(layer, request, variant)
     library, names = built(layer, variant), names_of(layer)
     has_lines = layer != "cython" and variant != "O2-nodebug"
     gdb = ask_gdb(library, [], ["corpus.rs"] if has_lines else [])
@@ -64,7 +70,9 @@ def test_every_function_and_every_line(
     wrong += [
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
         for spec in gdb
-        if not test_places.is_as_gdb_or_better(spec, gdb[spec], seen.places[spec], flow)
+        if not test_places.is_as_gdb_or_better(
+            spec, gdb[spec], test_places.without_copies(spec, gdb[spec], seen, library, flow), flow
+        )
         and not is_at_entries(gdb[spec], seen.places[spec], flow)
     ]
     print(f"{layer} {variant}: {len(names)} functions, {len(gdb)} lines, {len(wrong)} wrong")
@@ -99,36 +107,58 @@ def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
 
 
 COUNTED = [("capi", "corpus.cpp"), ("rust", "corpus.rs"), ("cython", "corpus_cython.pyx")]
+BY_SYSTEMS = [("pybind", "corpus.cpp"), ("nanobind", "corpus.cpp"), ("cython", "corpus_cython.pyx")]
 
 
-# Lines that are come to more often than a breakpoint stops, as the compiler tells of them: of a recursion that became a
-# loop, of a loop that was unrolled, of what was optimised while linking and has no row of its own any more.
-MERGED = {
-    ("capi", "O2"): {"corpus::factorial"},
-    ("capi", "O3-lto"): {"corpus::factorial", "corpus::walk"},
-    ("rust", "O2"): {"corpus::clamp_sum"},
-    ("rust", "O3-lto"): {"corpus_plain_c", "corpus::clamp_sum", "corpus::walk", "corpus::walk_two"},
-    ("cython", "O3-lto"): {"corpus_cython.twice", "corpus_cython.no_gil"},
-}
-
-
-@pytest.mark.parametrize("variant", ["O0", "O2", pytest.param("O3-lto", marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize(("layer", "file"), COUNTED)
+@pytest.mark.parametrize(
+    ("layer", "file", "variant"),
+    [
+        pytest.param(*one, variant, marks=() if variant in ("O0", "O2") else pytest.mark.exhaustive)
+        for one in COUNTED
+        for variant in ("O0", "O2", "O3-lto")
+    ]
+    + [
+        pytest.param(*one, system, marks=() if one[0] == "cython" else pytest.mark.exhaustive)
+        for one in BY_SYSTEMS
+        for system in SYSTEMS
+    ],
+)
 def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
     layer: str, file: str, variant: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     require(layer, request)
     lines = dict(counters_of(layer, file))
-    seen = in_dualdbg(built(layer, variant), PROGRAM.format(module=MODULES[layer]), tmp_path, list(lines), [])
+    library = built(layer, variant)
+    seen = in_dualdbg(library, PROGRAM.format(module=MODULES[layer]), tmp_path, list(lines), [])
     calls = json.loads((tmp_path / "counts.json").read_text())
-    wrong = [
-        f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
-        for spec, name in lines.items()
-        if calls[name] != seen.hits[spec]
-        and not (name in MERGED.get((layer, variant), ()) and seen.hits[spec] < calls[name])
-    ]
-    print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong")
-    assert len(lines) >= 14 and not wrong, "\n".join(wrong)
+    flow, begin = control_flow.functions_of(library), control_flow.statements(library, file)
+    wrong, told = [], []
+    for spec, name in lines.items():
+        line = int(spec.rpartition(":")[2])
+        text = f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
+        if calls[name] == seen.hits[spec]:
+            continue
+        if is_in_a_loop(begin.get(line, set()), set(seen.places[spec]), flow) or (
+            line not in begin and line not in seen.lines[spec]
+        ):
+            told.append(text)
+        else:
+            wrong.append(text)
+    print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong; {told}")
+    assert len(lines) >= 14 and not wrong and len(told) <= 1, "\n".join([*wrong, *told])
+
+
+def is_in_a_loop(begin: set[int], places: set[int], flow: dict[int, control_flow.Function]) -> bool:
+    """Whether the compiler has made a loop of the line's function, or unrolled one: its statement begins more than once
+    on a way that passes a place already. gdb has one place for a line in a function, and so have we.
+    """
+    others = begin - places
+    around = {
+        address: next((one for one in flow.values() if address in one.rows), None) for address in others
+    }
+    return bool(others) and all(
+        one is not None and control_flow.is_behind(one, address, places) for address, one in around.items()
+    )
 
 
 def counters_of(layer: str, file: str) -> list[tuple[str, str]]:

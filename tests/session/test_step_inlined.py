@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import NativeFrame
+from samples.walks.build import HERE, build
 from tests import support
 from tests.session.driver import Driver, name, run_session
+
+WALKS = HERE / "walks.py"
 
 SOURCE = """\
 #include <stdexcept>
@@ -187,3 +190,21 @@ def test_a_function_that_was_optimised_while_linking_has_its_file(whole: Path) -
         await driver.finish_run()
 
     run_session(work, whole, "seldom")
+
+
+@pytest.mark.parametrize("kinds", [["step"], ["step", "step", "next"]])
+def test_an_inlined_constructor_is_come_to_once(kinds: list[str]) -> None:
+    """Its instructions are mixed with those of the lines around the call."""
+
+    async def work(driver: Driver) -> None:
+        found, stop = [], await driver.stop()
+        while not found or not found[-1].startswith("block"):
+            assert isinstance(stop.frame, NativeFrame), found
+            found.append((stop.frame.function or "").replace("(anonymous namespace)::", ""))
+            stop = await driver.step(kinds[len(found) % len(kinds)])
+        assert "guarded" in found[0] and found.count("Keeper::Keeper") == 1, found
+        await driver.finish_run()
+
+    folder = build("2")
+    options = {"args": ("n(g(l)))",)}
+    run_session(work, WALKS, "sample_walks.cpp:55", env={"PYTHONPATH": str(folder)}, launch_options=options)

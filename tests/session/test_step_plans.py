@@ -567,6 +567,27 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
         Outcome(False, StopPoints(detour=CALLER)),
     ),
+    "next out of an inlined function, to a line of the C++ library": (
+        arrival(
+            STEPPED,
+            replace(BELOW, top=replace(LINE, function="h", inlined=True)),
+            stack=stack(replace(LINE, file="/usr/include/c++/12/vector"), CALLER),
+        ),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "next to a function of the C++ library, inlined": (
+        arrival(STEPPED, BELOW, stack=stack(replace(VECTOR, inlined=True), replace(LINE, level=1), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "step in a binding layer, into the C library": (
+        arrival(
+            STEPPED,
+            replace(STEP_IN, top=replace(GLUE, sp=16, library="/x.so")),
+            stack=stack(replace(QSORT, sp=8), replace(GLUE, level=1, sp=16), replace(CALLER, level=2)),
+            momentary=Momentary(has_bodies=True),
+        ),
+        Outcome(False, StopPoints(detour=replace(GLUE, level=1, sp=16))),
+    ),
     "step in Python.h, inlined, on a line of the source": (
         arrival(STEPPED, STEP_IN, stack=stack(replace(INCREF, file="/x.c"), CALLER), momentary=Momentary()),
         THE_REST,

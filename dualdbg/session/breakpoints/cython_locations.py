@@ -57,7 +57,7 @@ class CythonLocations:
         source = functions_in(there[0].file) if there else None
         if source is None:
             own = [one for one in visits if not _is_of(self._name(one), None)]
-            return [self._place(visit) for visit in own or visits]
+            return [self._place(visit) for visit in self._generators(own) or own or visits]
         code = max(line, there[0].line or line)  # gdb goes on to a line with code
         owner = function_at(source, code)
         begins = function_at(source, line)
@@ -65,14 +65,15 @@ class CythonLocations:
             owner = begins
             visits = await self._native.line_visits(file, line, True)
         own = [visit for visit in visits if _is_of(self._name(visit), owner)]
-        own = [visit for visit in own if self._is_generator(visit)] or own  # its lines are nowhere else
+        own = self._generators(own) or own
         if begins is None or begins.first != line:  # else it is also the line that makes the function
             own += [visit for visit in visits if self._is_inlined(visit, line, owner)]
         return [self._place(visit) for visit in own]
 
-    def _is_generator(self, visit: Visit) -> bool:
-        name = self._name(visit)
-        return name is not None and name.part is Part.GENERATOR
+    def _generators(self, visits: list[Visit]) -> list[Visit]:
+        """Those in the bodies of generators: their lines are nowhere else, though what makes a generator may say so."""
+        names = [(visit, self._name(visit)) for visit in visits]
+        return [visit for visit, name in names if name is not None and name.part is Part.GENERATOR]
 
     def _is_inlined(self, visit: Visit, line: int, owner: Function | None) -> bool:
         """Whether code of just this line is in another function of the author's, of which debug info says no more."""

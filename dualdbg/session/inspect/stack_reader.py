@@ -213,7 +213,7 @@ class StackReader:
             return replace(frame, function=c_name)
         # The handling of a function's end, and of errors, has the line of its def.
         begins = any(one.first == frame.line for one in functions_in(frame.file) or ())
-        return replace(frame, function=name.text, source_language="cython", between=begins)
+        return replace(frame, function=name.text, source_language="cython", between=frame.between or begins)
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read."""

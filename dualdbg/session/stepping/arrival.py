@@ -19,6 +19,7 @@ from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
     calls_operators,
     direct_caller,
+    frame_that_ends,
     handler_frame,
     innermost_native,
     is_between,
@@ -275,15 +276,20 @@ def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
 
 def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's: of code
-    that was inlined into the line, and of which debug info says no more.
+    that was inlined into the line, and of which debug info says no more. What is inlined there is part of the function.
     """
     assert not isinstance(arrival.stack, Unread)
     left, caller = step.top, direct_caller(arrival.stack)
     if left is None or left.line is None or caller is None or caller.sp != step.end:
         return False
-    if (top.function, top.inlined) != (left.function, left.inlined):
-        return False
-    return (top.file, top.line) == (left.file, left.line) or (is_of_system(top) and not is_of_system(left))
+    if is_of_system(top) and not is_of_system(left) and (top.inlined or not is_between(top)):
+        return True
+    return (top.function, top.inlined, top.file, top.line) == (
+        left.function,
+        left.inlined,
+        left.file,
+        left.line,
+    )
 
 
 def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
@@ -318,7 +324,7 @@ def _is_there(top: NativeFrame, step: Step, momentary: Momentary) -> bool:
     if step.end is not None and top.sp is not None and top.sp >= step.end:
         return not is_foreign(top)
     if step.kind == "step" and step.top is not None:
-        return not is_between(top) or is_between(step.top)
+        return not is_between(top) or (is_between(step.top) and top.library == step.top.library)
     return top.role is Role.USER and not (momentary.entries and is_header(top))
 
 
@@ -327,7 +333,9 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
     else it goes on with the rest of the line when that code returns.
     """
     assert arrival.top is not None and not isinstance(arrival.stack, Unread)
-    top, back = arrival.top, user_below(arrival.stack)
+    began_between = step.top is not None and is_between(step.top)
+    own = frame_that_ends(arrival.stack, step.end) if began_between else None
+    top, back = arrival.top, own or user_below(arrival.stack)
     if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
         return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:

@@ -105,6 +105,19 @@ def user_below(stack: Stack) -> NativeFrame | None:
     return None
 
 
+def frame_that_ends(stack: Stack, end: int | None) -> NativeFrame | None:
+    """The innermost frame of the function whose canonical address is ``end``: what was inlined there comes first."""
+    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
+    first = 0
+    for at, (frame, caller) in enumerate(pairwise(native), 1):
+        if frame.inlined:
+            continue
+        if caller.sp == end:
+            return native[first]
+        first = at
+    return None
+
+
 def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
     """The next native frame of the user below the innermost one. None where a Python frame comes first."""
     for frame in stack.visible()[1:]:

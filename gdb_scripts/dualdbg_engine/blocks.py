@@ -1,0 +1,160 @@
+"""The functions around an address, inlined ones too, as blocks of debug info."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Iterator
+
+import gdb
+
+
+def entry_of(block: gdb.Block) -> int:
+    """Where the function of a block is entered: it may have parts at lower addresses, which are seldom run."""
+    return int(block.function.value().address)
+
+
+def outer_function(address: int) -> gdb.Block | None:
+    """The block of the function that was not inlined around an address."""
+    found = None
+    for block in functions_around(address):
+        found = block
+    return found
+
+
+def functions_around(address: int) -> Iterator[gdb.Block]:
+    """The blocks of the functions around an address, the innermost inlined one first."""
+    return _functions(gdb.block_for_pc(address))
+
+
+def inner_function(address: int) -> gdb.Block | None:
+    """The block of the innermost function around an address."""
+    return next(functions_around(address), None)
+
+
+def inlined_at(address: int) -> gdb.Block | None:
+    """The outermost inlined function that begins at an address."""
+    blocks = list(functions_around(address))
+    before = [(one.start, one.end) for one in functions_around(address - 1)]
+    found = None
+    for block in blocks[:-1]:
+        if entry_of(block) != address and (block.start, block.end) in before:
+            break
+        found = block
+    return found
+
+
+def is_inlined(block: gdb.Block) -> bool:
+    """Whether the function of a block was inlined into another there."""
+    return caller_of(block) is not None
+
+
+def caller_of(block: gdb.Block) -> gdb.Block | None:
+    """The function into which that of a block was inlined; None for one that was not.
+
+    gdb puts a function that is declared within another (that of a lambda, a contained one of Fortran) into the blocks
+    of that one, also where that was inlined somewhere else.
+    """
+    outer = block.superblock
+    while outer is not None and outer.function is None:
+        outer = outer.superblock
+    if outer is None or not (outer.start <= block.start and block.end <= outer.end):
+        return None
+    return None if _has_symbol(entry_of(block), block.function.linkage_name) else outer
+
+
+def _functions(block: gdb.Block | None) -> Iterator[gdb.Block]:
+    """The functions around a block, inlined ones first."""
+    while block is not None and block.function is None:
+        block = block.superblock
+    while block is not None:
+        yield block
+        block = caller_of(block)
+
+
+def is_same(one: gdb.Block | None, other: gdb.Block) -> bool:
+    """Whether these are the same block. One inside of another with the same addresses is of another function."""
+    return one is not None and (one.start, one.end, one.function.name) == (
+        other.start,
+        other.end,
+        other.function.name,
+    )
+
+
+def is_in(address: int, block: gdb.Block) -> bool:
+    """Whether an instruction belongs to the function of a block, or to one that was inlined into it."""
+    return any(is_same(around, block) for around in functions_around(address))
+
+
+def lines_of_function(outer: gdb.Block) -> Iterator[int]:
+    """The addresses at which lines begin in a function, from its entry on. What lies before is seldom run."""
+    address = entry_of(outer)
+    while address < outer.end:
+        yield address
+        last = gdb.find_pc_line(address).last
+        address = last + 1 if last is not None and last >= address else outer.end
+
+
+def inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
+    """Where functions of this name were inlined into a function: the entry of each, and its block."""
+    last = _last_identifier(name)
+    found: dict[tuple[int, int, int], tuple[int, gdb.Block]] = {}
+    for address in lines_of_function(outer):
+        for block in functions_around(address):
+            if is_inlined(block) and _last_identifier(block.function.name) == last:
+                found.setdefault((block.start, block.end, entry_of(block)), (address, block))
+    for address, block in found.values():
+        begins = entry_of(block)
+        yield (begins if is_in(begins, block) else address), block
+
+
+def function_named(name: str, address: int) -> gdb.Block | None:
+    """The innermost function around an address that has this name."""
+    last = _last_identifier(name)
+    for block in functions_around(address):
+        if _last_identifier(block.function.name) == last:
+            return block
+    return None
+
+
+def _last_identifier(name: str) -> str:
+    """``f`` of ``ns::S<int>::f<long>(int) const``; ``operator()`` and other operators as they are."""
+    operator = re.search(r"\boperator\s*(?:\(\)|[^\w\s(]+|\w.*?)(?=\(|$)", name)
+    if operator:
+        return operator.group().replace(" ", "")
+    depth, kept = 0, ""
+    for character in name:
+        if character in "<([":
+            if character == "(" and depth == 0 and kept and not kept.endswith("::"):
+                break
+            depth += 1
+        elif character in ">)]":
+            depth -= 1
+        elif depth == 0:
+            kept += character
+    return kept.rpartition("::")[2].strip()
+
+
+def symbol_at(address: int) -> tuple[int, str]:
+    """Where the function around an address begins by the symbol table, and its name."""
+    text = gdb.execute("info symbol %#x" % address, to_string=True).partition(" in section ")[0]
+    name, _, distance = text.rpartition(" + ")
+    return (address - int(distance), name) if name else (address, text)
+
+
+@lru_cache(maxsize=4096)
+def _has_symbol(address: int, linkage: str) -> bool:
+    """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
+    text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
+    found = text.partition(" in section ")[0]
+    return bool(found == linkage or found.startswith(linkage + "."))
+
+
+def _forget_symbols(event: Any) -> None:
+    """Another file may be mapped at the addresses now."""
+    _has_symbol.cache_clear()
+
+
+for _name in ("new_objfile", "free_objfile", "clear_objfiles"):
+    if hasattr(gdb.events, _name):  # the second is gdb's from version 13 on
+        getattr(gdb.events, _name).connect(_forget_symbols)

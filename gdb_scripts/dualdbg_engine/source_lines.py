@@ -1,0 +1,122 @@
+"""Which line of the source an instruction is shown with, and where statements begin."""
+
+from __future__ import annotations
+
+import gdb
+from dualdbg_shared.libraries import is_system_source
+
+from .blocks import entry_of, functions_around, inner_function, is_in, is_inlined, is_same, outer_function
+
+_NO_FILE = "<artificial>"  # GCC's name of a file, in code that was optimised while linking
+_MOST_RUNS = 32  # of instructions of one line, at which a line of the source is looked for
+
+
+def source_of(address: int, block: gdb.Block | None) -> tuple[str | None, int | None]:
+    """File and line of an address as the function of ``block`` has them.
+
+    Of what was inlined there it is the line of the call. At its entry the function may begin with an instruction of a
+    header, without a call that is known: then it is the line of the function itself.
+    """
+    position = gdb.find_pc_line(address)
+    file = position.symtab.fullname() if position.symtab is not None else None
+    line = position.line or None
+    if block is None or block.function is None:
+        return file, line
+    inner = None
+    for one in functions_around(address):
+        if is_same(one, block):
+            break
+        inner = one
+    if inner is not None and inner.function.line:
+        return inner.function.symtab.fullname(), inner.function.line
+    if is_inlined(block):
+        return file, line  # of an inlined function gdb has the line of the call, not its own
+    return line_at_entry(address, block.function, file, line)
+
+
+def line_at_entry(
+    address: int, function: gdb.Symbol, file: str | None, line: int | None
+) -> tuple[str | None, int | None]:
+    """File and line of an address in a function that was not inlined.
+
+    The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
+    the line of the function itself. Behind a call, where code of the C++ library begins in the same way, it is the line
+    of the call.
+    """
+    block = outer_function(address)
+    own = function.symtab.fullname()
+    if own.endswith(_NO_FILE):
+        own = _file_of(block) or own
+    if file is None or file == own:
+        return file, line
+    is_whole = not own.endswith(_NO_FILE)
+    if block is not None and entry_of(block) == address:
+        return (own, function.line) if function.line and is_whole else (file, line)
+    before = gdb.find_pc_line(address - 1) if is_system_source(file) else None
+    if before is not None and before.symtab is not None and before.line:
+        name = before.symtab.fullname()
+        if name == own or not (is_whole or is_system_source(name)):
+            return name, before.line
+    return file, line
+
+
+def _file_of(block: gdb.Block | None) -> str | None:
+    """The file of a function that was optimised while it was linked: that of the first line which is its own, and no
+    header's.
+    """
+    address = entry_of(block) if block is not None else 0
+    for _ in range(_MOST_RUNS):
+        position = gdb.find_pc_line(address)
+        inner = inner_function(address)
+        if block is None or inner is None or position.symtab is None or position.last is None:
+            break
+        name: str = position.symtab.fullname()
+        if is_same(inner, block) and not is_system_source(name):
+            return name
+        address = position.last + 1
+    return None
+
+
+def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
+    """File and line of an address in the author's code of Cython: the next one of the source where that address has one
+    of Python's headers, without a call that is known.
+    """
+    block = inner_function(address)
+    if block is None or file is None or not file.endswith(".h"):
+        return file, line
+    position = gdb.find_pc_line(address)
+    for _ in range(_MOST_RUNS):
+        if position.last is None or position.last + 1 >= block.end:
+            break
+        position = gdb.find_pc_line(position.last + 1)
+        if position.symtab is not None and position.symtab.filename.endswith((".pyx", ".pxd", ".pxi")):
+            return position.symtab.fullname(), position.line or line
+    return file, line
+
+
+def is_moved(address: int, block: gdb.Block) -> bool:
+    """Whether control comes here to a part of an inlined function that the compiler has moved among the code around.
+
+    No statement of the function begins in that part, but some do elsewhere. The line table says where a statement
+    begins; its other rows say of which line an instruction is.
+    """
+    position = gdb.find_pc_line(address)
+    if position.symtab is None or is_in(address - 1, block):
+        return False
+    table, at = position.symtab.linetable(), address
+    while is_in(at, block):
+        position = gdb.find_pc_line(at)
+        if position.symtab is None or position.last is None or _begins_statement(at, position):
+            return False
+        at = position.last + 1
+    return has_statements(table, block)
+
+
+def has_statements(table: gdb.LineTable, block: gdb.Block) -> bool:
+    """Whether a statement begins in the function of a block, by the line table of its file."""
+    near = {row.line for row in table if block.start <= row.pc < block.end}
+    return any(is_in(row.pc, block) for line in near for row in table.line(line) or ())
+
+
+def _begins_statement(address: int, position: gdb.Symtab_and_line) -> bool:
+    return any(row.pc == address for row in position.symtab.linetable().line(position.line) or ())
