@@ -66,7 +66,8 @@ async def start(
 
     async def stop_in_main(session: Session) -> None:
         await configure(session)
-        await session.breakpoints.add("main", temporary=True)
+        (row,) = await session.breakpoints.add("main", temporary=True)
+        adapter.pump.entry = row.id
 
     def subscribe(session: Session) -> None:
         if group is not None:

@@ -126,7 +126,10 @@ def test_a_program_without_python(client: Client, configuration: Message, source
 
 def test_a_program_without_python_stops_in_main(client: Client, configuration: Message) -> None:
     client.start({**configuration, "stopAtEntry": True})
-    assert rest(client) == ["main"]
+    stop = client.stopped(reason="entry")
+    assert client.stack(stop["threadId"])[0]["name"] == "main" and "hitBreakpointIds" not in stop
+    client.go("continue", stop["threadId"])
+    assert rest(client) == []
     assert client.event("exited") == {"exitCode": 5}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ...errors import CommandError
@@ -16,6 +17,7 @@ from ...model import (
     Notice,
     Output,
     Progress,
+    Reason,
     Resumed,
     SessionStarted,
     Stopped,
@@ -70,6 +72,7 @@ class Pump:
         self.drain_output: Callable[[], None] = lambda: None
         self.implied: set[int] = set()  # epochs of resumes that the answer of a request already tells of
         self.first_stop_is_ours = False  # attaching stopped the target, and it is to run on at once
+        self.entry: int | None = None  # the session's breakpoint that stops at the entry of a native program
         self.thread_by_thread = False  # a stop is told by an event for each thread that the client knows
         self.quiet = asyncio.Lock()  # held while a request that resumes is answered: its answer comes first
 
@@ -122,15 +125,17 @@ class Pump:
         if self.first_stop_is_ours:
             self.first_stop_is_ours = False
             return
-        rows = []
-        for id in event.stop.breakpoints:
+        stop, rows = event.stop, []
+        if stop.breakpoints == (self.entry,):
+            stop = replace(stop, reason=Reason.ENTRY)
+        for id in stop.breakpoints:
             try:
                 rows.append(self._debuggee.session.breakpoints.get(id))
             except CommandError:
                 continue  # a temporary breakpoint, which is gone by now
-        self.threads_are(self._threads | {event.stop.thread.tid})
+        self.threads_are(self._threads | {stop.thread.tid})
         self._breakpoints.sweep()
-        body = bodies.stopped(event.stop, rows, self._breakpoints.ids(event.stop.breakpoints))
+        body = bodies.stopped(stop, rows, self._breakpoints.ids(stop.breakpoints))
         if not self.thread_by_thread:
             self._connection.event("stopped", body)
             return
