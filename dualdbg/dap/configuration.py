@@ -178,6 +178,8 @@ def _notes(arguments: Arguments) -> tuple[str, ...]:
             continue
         near = difflib.get_close_matches(name, BY_NAME, 1)
         notes.append(f"the option {name!r} is not known{f'; did you mean {near[0]!r}?' if near else ''}")
+    if not all(map(_is_whole, arguments.objects("pathMappings"))):
+        notes.append("a row of pathMappings without localRoot or remoteRoot has no effect")
     return (*notes, *cppdbg.notes(arguments))
 
 
@@ -260,10 +262,16 @@ def _environment(arguments: Arguments) -> dict[str, str | None]:
     return environment
 
 
+def _is_whole(row: Arguments) -> bool:
+    """Whether a row of pathMappings maps anything. One with a part is not an error, as with debugpy."""
+    return "localRoot" in row and "remoteRoot" in row
+
+
 def _mappings(arguments: Arguments) -> tuple[PathMapping, ...]:
     mappings = [
         PathMapping(row.text("localRoot"), row.text("remoteRoot"))
         for row in arguments.objects("pathMappings")
+        if _is_whole(row)
     ]
     for compiled, local in arguments.object("sourceFileMap").values.items():
         row = Arguments(

@@ -62,6 +62,7 @@ def test_breakpoints_in_python_are_answered_by_debugpy(busy: subprocess.Popen[st
     assert answers[str(PROGRAM)][0]["verified"]
     client.stopped(reason="breakpoint")
     assert client.events("breakpoint") == []
+    assert client.event("process")["systemProcessId"] == busy.pid and client.events("process") == []
 
 
 @pytest.mark.parametrize("client_runs", ["attach", "launch"])

@@ -434,10 +434,14 @@ def test_path_mappings(client: Client, program: Write, tmp_path: Path) -> None:
     path = program(LOOP)
     mapping = {"localRoot": "/the/editors/folder", "remoteRoot": str(tmp_path)}
     theirs = f"/the/editors/folder/{path.name}"
-    answer = client.start({"program": str(path), "pathMappings": [mapping]}, lines={theirs: [8]})[theirs]
+    mappings = [{"localRoot": "/nowhere"}, mapping]  # one that maps nothing is told, and no error
+    answer = client.start({"program": str(path), "pathMappings": mappings}, lines={theirs: [8]})[theirs]
+    assert "a row of pathMappings without localRoot or remoteRoot has no effect" in client.output
     assert answer[0]["verified"] and answer[0]["source"]["path"] == theirs
     stop = client.stopped()
     assert client.stack(stop["threadId"])[0]["source"]["path"] == theirs
+    (target,) = client.request("gotoTargets", {"source": {"path": theirs}, "line": 6})["targets"]
+    assert (target["label"], target["line"]) == (f"{theirs}:6", 6)
 
 
 def test_lines_from_zero(client: Client, program: Write) -> None:

@@ -70,6 +70,7 @@ class Pump:
         self._progress: dict[str, str] = {}
         self._last_progress = 0
         self.drain_output: Callable[[], None] = lambda: None
+        self._process: dap.ProcessEventBody | None = None  # what was told of it
         self.implied: set[int] = set()  # epochs of resumes that the answer of a request already tells of
         self.first_stop_is_ours = False  # attaching stopped the target, and it is to run on at once
         self.entry: int | None = None  # the session's breakpoint that stops at the entry of a native program
@@ -109,17 +110,17 @@ class Pump:
         self.threads_are({event.pid})
 
     def process_began(self, pid: int) -> None:
-        """Tell which process it is."""
-        self._connection.event(
-            "process",
-            {
-                "name": self._debuggee.name,
-                "systemProcessId": pid,
-                "isLocalProcess": True,
-                "startMethod": self._debuggee.start_method,
-                "pointerSize": 64,
-            },
-        )
+        """Tell which process it is, once."""
+        body: dap.ProcessEventBody = {
+            "name": self._debuggee.name,
+            "systemProcessId": pid,
+            "isLocalProcess": True,
+            "startMethod": self._debuggee.start_method,
+            "pointerSize": 64,
+        }
+        if body != self._process:
+            self._process = body
+            self._connection.event("process", body)
 
     async def _stopped(self, event: Stopped) -> None:
         if self.first_stop_is_ours:

@@ -25,7 +25,11 @@ async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTarget
     rows: list[dap.GotoTarget] = answer.get("targets", [])
     add = adapter.debuggee.handles.places.add
     return {
-        "targets": [{**row, "id": add(row["id"]), "line": adapter.client.line(row["line"])} for row in rows]
+        "targets": [
+            {**row, "id": add(row["id"]), "label": f"{path}:{line}", "line": line}
+            for row in rows
+            for line in (adapter.client.line(row["line"]),)
+        ]
     }
 
 
