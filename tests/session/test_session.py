@@ -364,3 +364,23 @@ def test_the_walk_through(operators: OperatorTable, capfd: pytest.CaptureFixture
         stop_on_entry=True,
     )
     assert capfd.readouterr().out.startswith("tensor(")
+
+
+@pytest.mark.parametrize("may_stop", [False, True])
+def test_the_target_is_known_to_stand_after_a_call_by_an_expression(
+    crossing: Path, env: Env, may_stop: bool
+) -> None:
+    """gdb reports that it runs during the call, and not that it stands again."""
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        session = driver.session
+        for expression, value in (("(int)getpid()", str(session.pid)), ("(int)abs(-3)", "3")):
+            found = await session.inspector.evaluate(
+                expression, stop.thread.tid, stop.frame, Language.NATIVE, may_stop
+            )
+            assert found.value == value
+            assert not session.native.running and session.state is State.NATIVE_STOPPED
+        await session.detach()
+
+    run_session(work, crossing, "capi_outer", env=env)
