@@ -414,8 +414,10 @@ class GdbHelpers:
         """
         rows = shapes.rows(NativeVariable)
         pairs = [list(one) for one in parameters]
-        words = gdb_thread, level, entry, pairs, hidden, member, dict(kept)
-        return self._noted(await self._helper(rows, "passed-arguments", *words))
+        found = await self._helper(
+            rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member, dict(kept)
+        )
+        return self._noted(found)
 
     async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
         """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""

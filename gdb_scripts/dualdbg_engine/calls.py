@@ -35,7 +35,9 @@ def undisturbed(expression: str) -> Iterator[None]:
     A stop would leave the thread within the function, and every frame and value that was read before would be wrong.
     Raises gdb.GdbError where a signal ended what it called.
     """
-    if _CALLS_NOTHING.match(expression):
+    connection = gdb.selected_inferior().connection
+    nothing_runs = connection is None or connection.type == "core"
+    if nothing_runs or _CALLS_NOTHING.match(expression):
         yield
         return
     signals: list[str] = []

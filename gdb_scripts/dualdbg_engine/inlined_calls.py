@@ -16,7 +16,7 @@ from .function_locations import decoded
 
 _AROUND = 6  # lines with code
 _MOST_ROWS = 20_000  # of a file's line table
-_MOST_BYTES = 1 << 18  # of the code of a file, about a second
+_MOST_BYTES = 1 << 18  # of the code of a file, which take a moment
 
 
 class Run(NamedTuple):

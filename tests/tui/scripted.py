@@ -61,7 +61,9 @@ class ScriptedInspector:
     async def threads(self) -> list[Thread]:
         return list(await self._answer("threads"))
 
-    async def evaluate(self, expression: str, tid: int, frame: Frame, language: Language) -> Value:
+    async def evaluate(
+        self, expression: str, tid: int, frame: Frame, language: Language, may_stop: bool = False
+    ) -> Value:
         return await self._answer("evaluate")  # type: ignore[no-any-return]
 
 
