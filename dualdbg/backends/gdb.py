@@ -389,30 +389,24 @@ class GdbEngine(GdbHelpers):
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
     ) -> NativeVariable:
         """As :meth:`GdbHelpers.evaluate`."""
-        with self._evaluating(undone=not may_stop):
+        with contextlib.nullcontext() if may_stop else self._undone():
             return await super().evaluate(gdb_thread, level, expression, style, may_stop)
 
     async def assign(
         self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
     ) -> NativeVariable:
         """As :meth:`GdbHelpers.assign`."""
-        with self._evaluating(undone=True):
+        with self._undone():
             return await super().assign(gdb_thread, level, parent, name, text)
 
     @contextlib.contextmanager
-    def _evaluating(self, undone: bool) -> Iterator[None]:
-        """An expression may call a function. ``undone``: a stop that gdb reports meanwhile is in a call that gdb has
-        undone by then.
-        """
-        self._undoing += undone
-        ran = self.running
+    def _undone(self) -> Iterator[None]:
+        """A stop that gdb reports meanwhile is within a call that gdb has undone by then."""
+        self._undoing += 1
         try:
             yield
         finally:
-            self._undoing -= undone
-            self.running = (
-                ran  # gdb reports that threads run during such a call, but not that they stop again
-            )
+            self._undoing -= 1
 
     async def run_text(
         self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float

@@ -43,6 +43,7 @@ _ANSWER_MARK = "dualdbg-answer:"
 # The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
 # debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)
+_CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
 
 
 T = TypeVar("T")
@@ -428,10 +429,11 @@ class GdbHelpers:
     ) -> NativeVariable:
         """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`.
 
-        ``may_stop``: breakpoints hold in what it calls; else it passes them, and is undone where a signal ends it.
+        ``may_stop``: breakpoints hold in what it calls; else it passes them, and is undone where a signal ends it, or
+        after a time.
         """
-        shape = shapes.one(NativeVariable)
-        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, may_stop)
+        shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
+        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, seconds)
         return self._noted([one])[0]
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
@@ -443,7 +445,8 @@ class GdbHelpers:
         self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
     ) -> NativeVariable:
         """Set a local, or the child ``name`` of the value with the handle ``parent``, to a C++ expression's value."""
-        one = await self._helper(shapes.one(NativeVariable), "assign", gdb_thread, level, parent, name, text)
+        shape = shapes.one(NativeVariable)
+        one = await self._helper(shape, "assign", gdb_thread, level, parent, name, text, _CALL_DEADLINE)
         return self._noted([one])[0]
 
     def forget_values(self) -> None:

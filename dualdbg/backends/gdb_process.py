@@ -100,6 +100,8 @@ class GdbProcess:
         self._console: list[str] | None = None
         self._printed = 0  # characters of the command's text so far
         self._console_lock = asyncio.Lock()
+        # Commands like it that nobody waits for any more, and that gdb is still to answer: it prints their text first.
+        self._given_up: set[int] = set()
         self._stderr_tail = b""
         self._insistence: afterwards.Duty | None = None
         self._folder: Path | None = None  # gdb's temporary files, and those of compilers that it starts
@@ -239,6 +241,11 @@ class GdbProcess:
         """
         token, future = self._pending.open()
         self._send(mi.command_line(token, command))
+        return await self._answer(token, future, command, deadline)
+
+    async def _answer(
+        self, token: int, future: asyncio.Future[mi.Result], command: str, deadline: float
+    ) -> mi.Results:
         try:
             result = await settled(future, deadline)
         except asyncio.TimeoutError:
@@ -256,9 +263,12 @@ class GdbProcess:
     async def console(self, text: str, deadline: float = DEADLINE) -> str:
         """Run one command of gdb's own command line and return what it printed."""
         async with self._console_lock:
+            command = f"-interpreter-exec console {mi.quote(text)}"
+            token, future = self._pending.open()
+            self._send(mi.command_line(token, command))
             self._console, self._printed = [], 0
             try:
-                await self.command(f"-interpreter-exec console {mi.quote(text)}", deadline)
+                await self._answer(token, future, command, deadline)
                 if self._printed > MOST_PRINTED:
                     raise CommandError(
                         f"gdb printed {self._printed} characters, more than {MOST_PRINTED}",
@@ -267,6 +277,8 @@ class GdbProcess:
                 return "".join(self._console)
             finally:
                 self._console = None
+                if not future.done() or future.cancelled():
+                    self._given_up.add(token)
 
     def _send(self, line: str) -> None:
         if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():
@@ -321,6 +333,7 @@ class GdbProcess:
 
     def _refuse(self, line: str, error: ProtocolError) -> None:
         token = mi.request_of(line)
+        self._given_up.discard(token or 0)
         if token is None or not self._pending.fail(token, error):
             self._on_trouble(error)
 
@@ -331,13 +344,17 @@ class GdbProcess:
             self._log.received("stderr: " + data.decode("utf-8", "replace"))
 
     def _handle(self, record: mi.Record) -> None:
-        if self._console is not None and isinstance(record, mi.Stream) and record.channel == "console":
+        is_text = isinstance(record, mi.Stream) and record.channel == "console"
+        if is_text and self._given_up:
+            return
+        if self._console is not None and isinstance(record, mi.Stream) and is_text:
             self._printed += len(record.text)
             if self._printed <= MOST_PRINTED:
                 self._console.append(record.text)
             return
         self._on_record(record)
         if isinstance(record, mi.Result) and record.token is not None:
+            self._given_up.discard(record.token)
             self._pending.answer(record.token, record)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..errors import CommandError
-from ..known.gdb_commands import moving_verb
+from ..known.gdb_commands import innermost, moves_target, verb_of
 from ..model import GdbCommand
 from ..protocol import mi
 
@@ -58,8 +58,8 @@ def check_command(text: str) -> None:
 def check_set_up(text: str) -> None:
     """The same for a command that is run before the program begins, of MI or not."""
     check_command(text)
-    verb = moving_verb(text)
-    if verb is not None:
+    verb = verb_of(innermost(text))
+    if moves_target(verb):
         raise CommandError(f"gdb's {verb} would change the target behind the session's back")
 
 

@@ -110,12 +110,10 @@ class Adapter:
     def exited(self, exit: Exit) -> None:
         """The program has ended, and the client has got everything that it wrote."""
         if exit.code is None and not self.ending:
-            is_child = (
-                self.debuggee.start_method == "attachForSuspendedLaunch"
+            category = (
+                "console" if self.debuggee.is_child else "important"
             )  # a pool ends its workers by a signal
-            self.connection.output(
-                "console" if is_child else "important", f"The program {exit.in_words()}.\n"
-            )
+            self.connection.output(category, f"The program {exit.in_words()}.\n")
         self.offer.exit_code = bodies.exit_code(exit.code, exit.signal)
         # A status that is our signal would look like a crash of the child.
         if not self._ends_with_its_program:

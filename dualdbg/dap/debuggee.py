@@ -30,6 +30,11 @@ class Debuggee:
     memory: Memory = field(init=False)
 
     @property
+    def is_child(self) -> bool:
+        """Whether another client's program has started it."""
+        return self.start_method == "attachForSuspendedLaunch"
+
+    @property
     def session(self) -> Session:
         """Raises WrongState while there is none."""
         if self.session_or_none is None:

@@ -9,10 +9,7 @@ from typing import Any
 from ..errors import DualdbgError, UsageError
 from ..protocol import dap
 from ..waiting import to_its_end
-from . import (
-    requests,  # noqa: F401 (the modules in it fill the table of requests)
-    stepping_alone,
-)
+from . import requests  # noqa: F401 (the modules in it fill the table of requests)
 from .adapter import Adapter
 from .client.arguments import Arguments
 from .connection import Connection
@@ -20,6 +17,7 @@ from .failures import internal_error
 from .offer import Offer
 from .registry import OF_POST_MORTEM, REQUESTS, Request
 from .stages import Stage, wrong_time
+from .stepping_alone import others_stand
 from .subprocesses.children import ServeClient
 from .subprocesses.relay import Elsewhere, Relay
 
@@ -175,7 +173,7 @@ class RequestLoop:
             async with adapter.pump.quiet:
                 epoch = adapter.session.epoch + 1
                 # An answer to continue tells that all threads run, one to a step that its thread does.
-                if row.command == "continue" or stepping_alone.is_wanted(adapter):
+                if row.command == "continue" or others_stand(adapter):
                     adapter.pump.implied.add(epoch)
                 try:
                     self._connection.respond(message, await row.answer(adapter, arguments))

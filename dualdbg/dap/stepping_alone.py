@@ -12,7 +12,7 @@ from .handles import FrameHandle
 from .presentation import bodies
 
 
-def is_wanted(adapter: Adapter) -> bool:
+def others_stand(adapter: Adapter) -> bool:
     """Whether the other threads stand while one steps."""
     started = adapter.started_from
     return started is not None and started.configuration.debugpy.get("steppingResumesAllThreads") is False
@@ -20,7 +20,7 @@ def is_wanted(adapter: Adapter) -> bool:
 
 def steps_alone(adapter: Adapter) -> bool:
     """Whether a thread steps and others may be held meanwhile."""
-    return is_wanted(adapter) and adapter.session.state is State.RUNNING and adapter.session.steps
+    return others_stand(adapter) and adapter.session.state is State.RUNNING and adapter.session.steps
 
 
 async def stack(adapter: Adapter, tid: int, start: int, levels: int) -> dap.StackTraceResponseBody:

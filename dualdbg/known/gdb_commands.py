@@ -32,13 +32,17 @@ def moves_target(verb: str) -> bool:
     return len(verb) > 1 and verb not in _OTHERS and any(name.startswith(verb) for name in _MOVING)
 
 
-def moving_verb(line: str) -> str | None:
-    """The word of a line that makes it such a command, also behind ``thread apply all`` and the like; else None.
+def innermost(line: str) -> str:
+    """The command that a line runs behind ``thread apply all`` and the like.
 
     What a script of gdb's does (``source``, ``python``) is not seen.
     """
     line = line.strip()
     while before := _BEFORE.match(line):
         line = line[before.end() :].lstrip()
-    verb = line.split()[0].partition("/")[0] if line else ""
-    return verb if moves_target(verb) else None
+    return line
+
+
+def verb_of(command: str) -> str:
+    """The first word of a command, without a format: ``x`` of ``x/4i $pc``."""
+    return command.split()[0].partition("/")[0] if command.strip() else ""

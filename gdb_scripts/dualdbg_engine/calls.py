@@ -1,12 +1,18 @@
-"""Functions of the target that an expression calls: nothing stops in them, and a signal undoes them."""
+"""Functions of the target that an expression calls: nothing stops in them, and what a signal ends is undone."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import signal
+import threading
 from typing import Iterator, Mapping
 
 import gdb
+from dualdbg_shared import quiet_signal
+
+from .interrupting import stopping_by
 
 # A name, a member, a number or a register; an operator or a bracket may call a function.
 _CALLS_NOTHING = re.compile(r"[\w.$: ]*\Z")
@@ -29,39 +35,76 @@ def without_breakpoints() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def undisturbed(expression: str) -> Iterator[None]:
-    """While an expression is evaluated, nothing that it calls stops.
+def undisturbed(expression: str, seconds: float) -> Iterator[None]:
+    """While an expression is evaluated, nothing that it calls stops, or takes longer than so many seconds.
 
     A stop would leave the thread within the function, and every frame and value that was read before would be wrong.
-    Raises gdb.GdbError where a signal ended what it called.
+    Raises gdb.GdbError where a signal, or the time, ended what it called.
     """
     connection = gdb.selected_inferior().connection
     nothing_runs = connection is None or connection.type == "core"
     if nothing_runs or _CALLS_NOTHING.match(expression):
         yield
         return
+    pid = gdb.selected_inferior().pid
+    quiet = quiet_signal.choose(pid)
     signals: list[str] = []
 
     def stopped(event: gdb.StopEvent) -> None:
         if isinstance(event, gdb.SignalEvent):
             signals.append(event.stop_signal)
 
-    before = {name: gdb.parameter(name) for name in _SETTINGS}
     gdb.events.stop.connect(stopped)
     try:
-        with without_breakpoints():
-            _set(_SETTINGS)
+        with (
+            without_breakpoints(),
+            _set(_SETTINGS),
+            stopping_by(quiet) as number,
+            _after(seconds, pid, number),
+        ):
             yield
     except gdb.error:
         if not signals:
             raise
-        raise gdb.GdbError("what it calls got %s, and was undone" % signals[0]) from None
+        why = "takes longer than %g s" % seconds if signals[0] == quiet else "got %s" % signals[0]
+        raise gdb.GdbError("what it calls %s, and was undone" % why) from None
     finally:
         gdb.events.stop.disconnect(stopped)
-        _set(before)
 
 
-def _set(settings: "Mapping[str, object]") -> None:
+@contextlib.contextmanager
+def _after(seconds: float, pid: int, number: signal.Signals) -> Iterator[None]:
+    """Send the process a signal unless this is left before.
+
+    One that comes too late is a quiet one: the program does not notice it.
+    """
+    timer = threading.Timer(seconds, os.kill, (pid, number))
+    timer.daemon = True
+    # Signals for gdb itself are to reach its own thread (the manual of gdb: Threading in GDB).
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        timer.start()
+    except RuntimeError as error:  # the system gives gdb no thread
+        raise gdb.GdbError("nothing is called: gdb could not end it (%s)" % error) from None
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextlib.contextmanager
+def _set(settings: "Mapping[str, object]") -> Iterator[None]:
+    before = {name: gdb.parameter(name) for name in settings}
+    try:
+        _execute(settings)
+        yield
+    finally:
+        _execute(before)
+
+
+def _execute(settings: "Mapping[str, object]") -> None:
     for name, value in settings.items():
         word = ("on" if value else "off") if isinstance(value, bool) else value
         gdb.execute("set %s %s" % (name, word), to_string=True)

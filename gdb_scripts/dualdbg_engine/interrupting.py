@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+from typing import Iterator
 
 import gdb
 from dualdbg_shared import quiet_signal
@@ -44,11 +46,17 @@ def interrupt_quietly() -> None:
 def run_until_interrupted() -> None:
     """Let the stopped target run for a moment, and wait until it has stopped again."""
     pid = gdb.selected_inferior().pid
-    name = quiet_signal.choose(pid)
+    with stopping_by(quiet_signal.choose(pid)) as number:
+        os.kill(pid, number)  # it is taken as soon as the target runs
+        gdb.execute("continue", to_string=True)
+
+
+@contextlib.contextmanager
+def stopping_by(name: str) -> Iterator[signal.Signals]:
+    """While it is entered, gdb stops at this signal, whose number it returns."""
     gdb.execute("handle %s stop print %s" % (name, _passing(name)), to_string=True)
     try:
-        os.kill(pid, signal.Signals[name])  # it is taken as soon as the target runs
-        gdb.execute("continue", to_string=True)
+        yield signal.Signals[name]
     finally:
         gdb.execute("handle %s nostop noprint %s" % (name, _passing(name)), to_string=True)
 

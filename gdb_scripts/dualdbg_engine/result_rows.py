@@ -79,15 +79,11 @@ def _known(frame: gdb.Frame, kind: str) -> "Optional[Row]":
         if isinstance(found, returned.Made):
             text = found.text(target, _register(frame, "rax"))
         else:
-            data = b"".join(register_bytes(frame, _place(name)) for name in found.registers)
+            data = b"".join(register_bytes(frame, word) for word in found.registers)
             text = found.text(target, data)
     except FAILURES as error:
         return {"type": name, "value": "<%s>" % getattr(error, "message", error)}
     return {"type": name, "value": printable(text, host_encoding())}
-
-
-def _place(name: str) -> "str | int":
-    return int(name[len("xmm") :]) if name.startswith("xmm") else name
 
 
 # -- with debug info --------------------------------------------------------------------------------
@@ -115,11 +111,11 @@ def _value(frame: gdb.Frame, type_: gdb.Type, plain: gdb.Type, language: str) ->
         return gdb.Value(_register(frame, "rax")).cast(type_.unqualified().pointer()).dereference()
     if registers == _X87:
         return frame.read_register("st0").cast(type_)
-    data = b"".join(register_bytes(frame, _place(name)) for name in registers)
+    data = b"".join(register_bytes(frame, word) for word in registers)
     return gdb.Value(data[: plain.sizeof], type_)
 
 
-def _registers(plain: gdb.Type, language: str) -> "Optional[Tuple[str, ...]]":
+def _registers(plain: gdb.Type, language: str) -> "Optional[Tuple[returned.Word, ...]]":
     """The registers of a result; none where it is in memory. None: not known."""
     if plain.code in _INTEGERS or plain.code == gdb.TYPE_CODE_METHODPTR:
         return returned.INTEGERS[: -(-plain.sizeof // 8)] if plain.sizeof <= _SMALL else None

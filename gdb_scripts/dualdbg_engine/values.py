@@ -93,18 +93,18 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
 
 
 def evaluate(
-    number: int, level: int, expression: str, style: str = "", may_stop: bool = False
+    number: int, level: int, expression: str, style: str = "", seconds: "float | None" = None
 ) -> dict[str, Any]:
     """The value of an expression in a frame. ``style`` is as in :func:`variables`.
 
-    ``may_stop``: breakpoints hold in what it calls.
+    ``seconds``: as in :func:`undisturbed`; where it is null, breakpoints hold in what it calls.
     """
     find_frame(number, level).select()
     load_printers()
     from dualdbg_helpers import chains
 
     whole = expression if _WORDS.match(expression) else "(%s)" % expression
-    with contextlib.nullcontext() if may_stop else undisturbed(expression):
+    with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
         return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
 
 
@@ -308,12 +308,17 @@ def _member(handle: int, name: str) -> gdb.Value:
     return found
 
 
-def assign(number: int, level: int, handle: int | None, name: str, text: str) -> dict[str, Any]:
-    """Set a local (``handle`` is null) or a child of a value to the value of the expression ``text``; the new row."""
+def assign(
+    number: int, level: int, handle: int | None, name: str, text: str, seconds: float
+) -> dict[str, Any]:
+    """Set a local (``handle`` is null) or a child of a value to the value of the expression ``text``; the new row.
+
+    ``seconds``: as in :func:`undisturbed`.
+    """
     frame = find_frame(number, level)
     frame.select()
     target = _local(frame, name) if handle is None else _member(handle, name)
-    with undisturbed(text):
+    with undisturbed(text, seconds):
         value = language.evaluate_for_user(text)
         gdb.set_convenience_variable("dualdbg_value", value)
         if target.address is None:

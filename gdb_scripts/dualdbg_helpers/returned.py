@@ -18,7 +18,7 @@ from .passed import INTEGER, MOST_ELEMENTS, MOST_TEXT, Value, object_of, type_te
 
 VOID = "void"
 INTEGERS = ("rax", "rdx")
-FLOATS = ("xmm0", "xmm1")
+FLOATS = (0, 1)  # the numbers of xmm registers
 
 _TEMPLATE = re.compile(r"std::(?:__cxx11::)?(\w+)<(.*)>$")
 _ALLOCATED = (
@@ -32,10 +32,14 @@ _ALLOCATED = (
 )
 
 
-class InRegisters(NamedTuple):
-    """A result in registers: their names in the order of its words, and its text from their bytes."""
+Word = Union[str, int]
+"""The name of a general register, or the number of an xmm."""
 
-    registers: Tuple[str, ...]
+
+class InRegisters(NamedTuple):
+    """A result in registers: those of its words as in :class:`passed.Registers`, and its text from their bytes."""
+
+    registers: Tuple[Word, ...]
     text: Callable[[Any, bytes], str]
 
 
@@ -50,10 +54,10 @@ class Made(NamedTuple):
 Found = Union[InRegisters, Made]
 
 
-def registers_of(words: Tuple[str, ...]) -> Tuple[str, ...]:
+def registers_of(words: Tuple[str, ...]) -> Tuple[Word, ...]:
     """The registers in which a result of these classes of words comes back."""
     integers, floats = iter(INTEGERS), iter(FLOATS)
-    return tuple(next(integers if word == INTEGER else floats) for word in words)
+    return tuple(next(integers) if word == INTEGER else next(floats) for word in words)
 
 
 def result_of(kind: str) -> Optional[Found]:

@@ -128,6 +128,7 @@ NOT_THERE = {
     "sub-interpreter": "try:\n    import _interpreters as them\nexcept ImportError:\n"
     "    import _xxsubinterpreters as them\n"
     + READY
+    # The sleep gives the GIL away: a call that was queued for this interpreter would run then.
     + "one = them.create()\nthem.run_string(one, 'import os, time; time.sleep(0); os.read(0, 1)')\nthem.destroy(one)\n",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dualdbg.backends.gdb_settings import in_gdbs_words, refused_by_mi, source_map_commands
-from dualdbg.known.gdb_commands import moves_target, moving_verb
+from dualdbg.known.gdb_commands import innermost, moves_target, verb_of
 
 
 def test_settings_in_gdbs_words() -> None:
@@ -34,12 +34,12 @@ def test_what_moves_the_target() -> None:
         "with print pretty on -- k", "w language c -- kill", "pipe kill | wc", "| -d x kill x wc", "faas return",
         'interpreter-exec mi "-exec-continue"', "thread apply all with confirm off -- kill",
     )  # fmt: skip
-    assert [line for line in behind if moving_verb(line) is None] == []
+    assert [line for line in behind if not moves_target(verb_of(innermost(line)))] == []
     harmless = (
         "thread apply all bt", "frame apply all p s", "with print pretty on -- p kill", "pipe info files | wc", "",
         "info signals", "frame 2", "with", "thread", "print run", "faas p n",
     )  # fmt: skip
-    assert [line for line in harmless if moving_verb(line) is not None] == []
+    assert [line for line in harmless if moves_target(verb_of(innermost(line)))] == []
 
 
 def test_what_mi_refuses() -> None:

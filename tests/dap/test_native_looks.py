@@ -140,9 +140,9 @@ def test_what_a_watch_calls_does_not_stop(
     for call in ("crash()", "leaf(crash())"):
         asked = {"expression": call, "frameId": frame["id"], "context": "watch"}
         assert "SIGSEGV" in client.refused("evaluate", asked)
-    waiting = client.send(
-        "evaluate", {"expression": "for_ever()", "frameId": frame["id"], "context": "watch"}
-    )
+    asked = {"expression": "for_ever()", "frameId": frame["id"], "context": "watch"}
+    assert "takes longer than" in client.refused("evaluate", asked)
+    waiting = client.send("evaluate", asked)
     client.request("cancel", {"requestId": waiting})
     with pytest.raises(Refused):
         client.answer(waiting)

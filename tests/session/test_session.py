@@ -370,7 +370,7 @@ def test_the_walk_through(operators: OperatorTable, capfd: pytest.CaptureFixture
 def test_the_target_is_known_to_stand_after_a_call_by_an_expression(
     crossing: Path, env: Env, may_stop: bool
 ) -> None:
-    """gdb reports that it runs during the call, and not that it stands again."""
+    """Whatever gdb reports of the call."""
 
     async def work(driver: Driver) -> None:
         stop = await driver.stop()

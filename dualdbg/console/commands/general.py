@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...known.gdb_commands import moving_verb
+from ...known.gdb_commands import innermost, moves_target, verb_of
 from ...session.inspect.torch_commands import HelperWords
 from ..reports import TextReport
 from .registry import Command, all_commands, command, find_command
@@ -54,16 +54,16 @@ async def quit_(console: Console, argument: str) -> None:
 async def gdb(console: Console, argument: str) -> None:
     if not argument:
         raise CommandError("gdb wants a command", "for example: gdb info registers")
-    verb = argument.split()[0].partition("/")[0]
-    moving = moving_verb(argument)
-    verb = moving or verb
-    if (moving or verb in _INSTEAD) and not _deletes_gdbs_own(console, verb, argument):
+    inner = innermost(argument)
+    verb = verb_of(inner)
+    unseen = verb in _INSTEAD or moves_target(verb)
+    if unseen and not _deletes_gdbs_own(console, verb, inner):
         instead = _INSTEAD.get(verb, "")
         raise CommandError(
             f"gdb's {verb} would change the target behind the session's back",
             f"type {instead}" if instead else "help lists our own commands",
         )
-    if _asks_for_more(argument):
+    if _asks_for_more(inner):
         raise CommandError(
             f"gdb's {verb} wants more lines, which cannot be given here", "gdb source FILE reads them"
         )

@@ -68,6 +68,7 @@ _DESCRIPTIONS = {
     "exception": "Paused on exception",
 }
 
+_IS_OFF = "is off: remove it and set it again"  # a breakpoint, by the console or by its condition
 BOUNDARY = {Language.PYTHON: "called from Python", Language.NATIVE: "called from C/C++"}
 
 
@@ -166,9 +167,6 @@ def formatted_name(one: Frame, wanted: Mapping[str, Any]) -> str:
     if wanted.get("line") and one.line:
         name = f"{name} : {one.line}"
     return name
-
-
-_IS_OFF = "is off: remove it and set it again"
 
 
 def breakpoint(

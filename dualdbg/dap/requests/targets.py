@@ -23,14 +23,11 @@ async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTarget
     asked = {"source": {"path": theirs}, "line": adapter.client.our_line(arguments.number("line"))}
     answer = await adapter.session.inspector.relay("gotoTargets", asked)
     rows: list[dap.GotoTarget] = answer.get("targets", [])
-    add = adapter.debuggee.handles.places.add
-    return {
-        "targets": [
-            {**row, "id": add(row["id"]), "label": f"{path}:{line}", "line": line}
-            for row in rows
-            for line in (adapter.client.line(row["line"]),)
-        ]
-    }
+    for row in rows:
+        row["id"] = adapter.debuggee.handles.places.add(row["id"])
+        row["line"] = adapter.client.line(row["line"])
+        row["label"] = f"{path}:{row['line']}"
+    return {"targets": rows}
 
 
 async def _places_in_native_code(adapter: Adapter, path: str, arguments: Arguments) -> list[dap.GotoTarget]:

@@ -157,7 +157,7 @@ class Points:
     ) -> None:
         spec = wanted.spec
         inlined = location.function if location.inlined_in is not None else shown
-        about = await self._teach(spec, address) and location.file is None
+        about = location.file is None and await self._teach(spec, address)
         kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.

@@ -204,7 +204,9 @@ def install(presentation: Any, refused: Type[Exception]) -> None:
     def answer(py_db: Any, request: Any, thread_id: Any) -> None:
         wanted = request.arguments
         if wanted.frameId is None and wanted.context == "hover" and not presentation.runs:
-            error = "a hover runs nothing, and names are not read while the program runs"
+            error = (
+                "a hover runs nothing, and reads no names while the program runs; the debug console evaluates"
+            )
             expressions._comm._evaluate_response(py_db, request, result=error, error_message=error)
         elif wanted.frameId is None:  # while the program runs: with the names of its main module
             evaluate(py_db, request, thread_id)
