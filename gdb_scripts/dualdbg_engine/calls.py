@@ -46,9 +46,8 @@ def undisturbed(expression: str, seconds: float) -> Iterator[None]:
     if nothing_runs or _CALLS_NOTHING.match(expression):
         yield
         return
-    pid = gdb.selected_inferior().pid
-    quiet = quiet_signal.choose(pid)
-    signals: list[str] = []
+    signals: list[str] = []  # gdb 18 tells none of them
+    too_late = threading.Event()
 
     def stopped(event: gdb.StopEvent) -> None:
         if isinstance(event, gdb.SignalEvent):
@@ -56,42 +55,46 @@ def undisturbed(expression: str, seconds: float) -> Iterator[None]:
 
     gdb.events.stop.connect(stopped)
     try:
-        with (
-            without_breakpoints(),
-            _set(_SETTINGS),
-            stopping_by(quiet) as number,
-            _after(seconds, pid, number),
-        ):
+        with without_breakpoints(), _set(_SETTINGS), _after(seconds, too_late):
             yield
     except gdb.error:
-        if not signals:
-            raise
-        why = "takes longer than %g s" % seconds if signals[0] == quiet else "got %s" % signals[0]
-        raise gdb.GdbError("what it calls %s, and was undone" % why) from None
+        if too_late.is_set():
+            raise gdb.GdbError("what it calls takes longer than %g s, and was undone" % seconds) from None
+        if signals:
+            raise gdb.GdbError("what it calls got %s, and was undone" % signals[0]) from None
+        raise
     finally:
         gdb.events.stop.disconnect(stopped)
 
 
 @contextlib.contextmanager
-def _after(seconds: float, pid: int, number: signal.Signals) -> Iterator[None]:
-    """Send the process a signal unless this is left before.
+def _after(seconds: float, too_late: threading.Event) -> Iterator[None]:
+    """Send the process a signal unless this is left before, and set ``too_late`` then.
 
-    One that comes too late is a quiet one: the program does not notice it.
+    It is a quiet one: where it comes too late, the program does not notice it.
     """
-    timer = threading.Timer(seconds, os.kill, (pid, number))
-    timer.daemon = True
-    # Signals for gdb itself are to reach its own thread (the manual of gdb: Threading in GDB).
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    try:
-        timer.start()
-    except RuntimeError as error:  # the system gives gdb no thread
-        raise gdb.GdbError("nothing is called: gdb could not end it (%s)" % error) from None
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    try:
-        yield
-    finally:
-        timer.cancel()
+    pid = gdb.selected_inferior().pid
+    with stopping_by(quiet_signal.choose(pid)) as number:
+
+        def end() -> None:
+            too_late.set()
+            with contextlib.suppress(ProcessLookupError):  # then the call has ended too
+                os.kill(pid, number)
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        # Signals for gdb itself are to reach its own thread (the manual of gdb: Threading in GDB).
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            timer.start()
+        except RuntimeError as error:  # the system gives gdb no thread
+            raise gdb.GdbError("nothing is called: gdb could not end it (%s)" % error) from None
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 @contextlib.contextmanager
