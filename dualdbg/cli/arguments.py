@@ -136,3 +136,19 @@ def check_script(program: Program, folder: str | None) -> None:
     raise UsageError(
         f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
     )
+
+
+def read_address(option: str, text: str) -> tuple[str, int]:
+    """``[HOST:]PORT``; an IPv6 host stands in brackets. Raises UsageError.
+
+    ``option`` is who wants it: ``dap: --listen``.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not port.isdecimal() or int(port) > 65535:
+        command, _, flag = option.partition(": ")
+        raise UsageError(
+            f"{command}: {text!r} is no address to listen on",
+            f"for example {flag} 5678, or {flag} 127.0.0.1:5678",
+        )
+    return host or "127.0.0.1", int(port)

@@ -92,7 +92,7 @@ async def debug_in_dashboard(options: Namespace) -> int:
 
 def findings_in(pid: int, lowering: Lowering | None = None) -> str:
     """What is wrong, in words. Raises DualdbgError when the process cannot be read."""
-    from .stack_listing import StackListing
+    from ..stack_listing import StackListing
 
     return StackListing(Style(None, True)).findings(_look(pid, False, lowering)[1])
 
@@ -108,7 +108,8 @@ def _lowering(options: Namespace, pid: int) -> Lowering | None:
 
 def _show_stacks(pid: int, as_json: bool, lowering: Lowering | None) -> None:
     """Show where every thread is, and what is wrong, first of all. Raises DualdbgError for an unreadable process."""
-    from .stack_listing import StackListing, finding_to_json, process_to_json
+    from ..stack_listing import StackListing
+    from .snapshot_json import finding_to_json, process_to_json
 
     reports, findings = _look(pid, as_json, lowering)
     if as_json:

@@ -30,6 +30,7 @@ COMMANDS = {
     "ops": "an operator's way from Python to its kernels, with symbols and addresses",
     "resolve": "the native functions behind a Python callable, and how to stop there",
     "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",
+    "mcp": "give agents the debugger as tools of the Model Context Protocol",
     "dap": "speak the Debug Adapter Protocol with an editor",
     "vscode": "write launch.json and the other files of a project; install the extension",
     "editor": "print a configuration for another editor",
@@ -84,7 +85,7 @@ def _tell_of(error: Exception) -> int:
     if known is not None:
         tell(known.message, known.hint)
         return known.exit_status
-    tell(f"something went wrong that dualdbg did not foresee; the report is in {_write_report()}")
+    tell(f"something went wrong that dualdbg did not foresee; the report is in {write_report()}")
     return _TROUBLE_STATUS
 
 
@@ -135,8 +136,10 @@ def _nearest(word: str) -> str:
     return f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
 
 
-def _write_report() -> str:
-    """The traceback goes to a file: in the log folder, the cache, or where temporary files go."""
+def write_report() -> str:
+    """The traceback of what is handled now goes to a file, whose name is returned: in the log folder, the cache, or
+    where temporary files go.
+    """
     text = f"dualdbg {__version__}, Python {sys.version}\n{_what_was_asked()}\n\n{traceback.format_exc()}"
     for folder in _report_folders():
         try:

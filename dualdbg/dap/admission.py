@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
 import socket
-import stat
 from collections.abc import Container
-from pathlib import Path
 from typing import Any
 
-from ..errors import CommandError, UsageError
-from ..folders import expanded
+from ..errors import CommandError
 from ..protocol import dap
 from ..target.peers import is_ours, user_of_client
 
 FIELD = "secret"  # the argument of launch and attach that holds the secret
 CHILD = "childToken"
-LEAST = 16  # characters; what is made here has 43, of 256 random bits
 _HINT = "dualdbg dap --listen PORT --secret-file FILE"
 _BEFORE = ("initialize", "cancel", "disconnect")  # what may come before the secret: it starts nothing
 
@@ -99,46 +93,3 @@ def trouble_with_peer(connection: socket.socket) -> str:
     if uid is None:
         return f"the kernel does not say whose it is; who knows a secret may come: {_HINT}"
     return "" if is_ours(uid) else f"it is user {uid}'s; who knows a secret may come: {_HINT}"
-
-
-def read_secret(name: str) -> str:
-    """The first line of a file that only we can read. A missing file is made, with a new secret.
-
-    Raises UsageError for a file that others can read, or that holds no secret.
-    """
-    path = expanded(name)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return _read(path)
-    except OSError as error:
-        raise UsageError(
-            f"dap: {path} cannot be made: {error.strerror}", "name another --secret-file"
-        ) from error
-    made = secrets.token_urlsafe(32)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(made + "\n")
-    return made
-
-
-def _read(path: Path) -> str:
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
-            about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode):
-                raise OSError(errno.EINVAL, "it is no regular file")
-            line = file.readline(4096).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise UsageError(f"dap: {path} cannot be read: {why}", "name another --secret-file") from error
-    if about.st_uid not in (0, os.geteuid()) or stat.S_IMODE(about.st_mode) & 0o077:
-        raise UsageError(
-            f"dap: {path} is open to other users: it is no secret",
-            "name a file that does not exist: it is made with a new secret, for you alone",
-        )
-    if len(line) < LEAST:
-        raise UsageError(
-            f"dap: the first line of {path} has {len(line)} characters: that can be guessed",
-            f"give it {LEAST} or more, or remove the file: a new one is made",
-        )
-    return line

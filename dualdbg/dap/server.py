@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
-import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from socket import AF_INET, AF_INET6
-from typing import Any
 
-from .. import afterwards
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
+from ..program_client import open_pipes, until_signalled
 from ..session.start import StartedTarget
 from ..target.peers import PeerGone, is_loopback
 from .admission import Gate, trouble_with_peer
@@ -32,50 +29,14 @@ async def serve_stdio(offer: Offer) -> signal.Signals | None:
 
     Raises UsageError when standard input or output is a file or the like, so that no editor can be at the other end.
     """
-    reading, writing = _take_streams()
-    os.dup(reading)  # kept until this process ends: an editor that disconnects once more must not get EPIPE
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
+    pipes = await open_pipes(
+        "dap: standard input and output are not pipes or sockets: no editor is at the other end",
+        "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
+    )
     try:
-        _require_pipes(reading, writing)
-        coming, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0)
-        )
-        transport, protocol = await loop.connect_write_pipe(
-            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(writing, "wb", 0)
-        )
-    except ValueError:
-        raise UsageError(
-            "dap: standard input and output are not pipes or sockets: no editor is at the other end",
-            "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
-        ) from None
-    writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-    try:
-        return await _until_signalled(serve(reader, writer, offer))
+        return await until_signalled(serve(pipes.reader, pipes.writer, offer))
     finally:
-        # The editor may leave its end open after it has disconnected. What is closed is so at the loop's next turn.
-        coming.close()
-        await asyncio.sleep(0)
-
-
-def _require_pipes(*descriptors: int) -> None:
-    """Raises ValueError for what cannot be waited for: a file, /dev/null. The event loop would say so too late."""
-    with select.epoll() as poll:
-        for descriptor in descriptors:
-            try:
-                poll.register(descriptor, 0)
-            except PermissionError as error:
-                raise ValueError(error.strerror) from error
-
-
-def _take_streams() -> tuple[int, int]:
-    """Our standard input and output, on other descriptors: other output must not get into the protocol."""
-    reading, writing = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
-    os.dup2(2, 1)
-    return reading, writing
+        await pipes.close()
 
 
 async def serve_socket(
@@ -124,7 +85,7 @@ async def serve_socket(
     offer.address = str(address[0]), int(address[1])
     ready(*offer.address)
     try:
-        return await _until_signalled(over.wait())
+        return await until_signalled(over.wait())
     finally:
         offer.closing = True
         server.close()
@@ -180,28 +141,3 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, offe
 
 def _say_turned_away(why: str) -> None:
     print(f"dualdbg: a client was turned away: {why}", file=sys.stderr, flush=True)
-
-
-async def _until_signalled(work: Coroutine[Any, Any, object]) -> signal.Signals | None:
-    """Run ``work``; SIGTERM, SIGHUP and SIGINT end it in good order: the target is let go of first.
-
-    Returns the first signal that came before the end of ``work``.
-    """
-    loop = asyncio.get_running_loop()
-    task = asyncio.ensure_future(work)
-    came: list[signal.Signals] = []
-
-    def end(number: signal.Signals) -> None:
-        if task.cancel():
-            came.append(number)
-            afterwards.end_us_at_last(128 + number)
-
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        loop.add_signal_handler(number, end, number)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not came:
-            raise
-        sys.stderr.flush()
-    return came[0] if came else None

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 from dualdbg.cli import main as entry
 from dualdbg.cli import process_table
 from dualdbg.cli.commands import doctor, libs, resolve
-from dualdbg.cli.stack_listing import StackListing
 from dualdbg.console import printer, reports
 from dualdbg.console.printer import Printer
 from dualdbg.console.style import Style
@@ -32,6 +31,7 @@ from dualdbg.snapshot.facts import Failure, ProcessReport
 from dualdbg.snapshot.linux.processes import PythonProcess
 from dualdbg.snapshot.report.diagnose import Finding
 from dualdbg.snapshot.report.movement import Movement
+from dualdbg.stack_listing import StackListing
 from dualdbg.symbols.callables.native_entries import Resolved
 from dualdbg.symbols.gdb_feed.dependencies import Graph
 from dualdbg.target.doctor import Finding as DoctorFinding

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from dualdbg.dap.admission import read_secret
 from dualdbg.dap.offer import _STRANGERS
 from dualdbg.errors import UsageError
 from dualdbg.protocol import dap
+from dualdbg.secret_file import read_secret
 from tests import rows
 from tests.support import ROOT, is_running, require, wait_until
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.cli.stack_listing import StackListing
 from dualdbg.console.style import Style
 from dualdbg.errors import SymbolError, UnreadableMemory
 from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Thread
@@ -14,6 +13,7 @@ from dualdbg.snapshot.report.diagnose import diagnose
 from dualdbg.snapshot.report.fold import fold, ranges
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
+from dualdbg.stack_listing import StackListing
 
 
 def python(name: str, line: int = 1, file: str = "/home/me/train.py") -> PythonFrame:

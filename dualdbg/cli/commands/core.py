@@ -60,8 +60,9 @@ def _parser() -> Parser:
 def _show_stacks(options: argparse.Namespace) -> None:
     from ...snapshot.capture import Wanted
     from ...snapshot.core_file import report_core
+    from ...stack_listing import StackListing
     from ...symbols.source_lines import SourceLines
-    from ..stack_listing import StackListing, process_to_json
+    from ..snapshot_json import process_to_json
 
     report = report_core(options.core, Wanted(locals=options.locals), options.exe, SourceLines())
     if options.json:

@@ -13,7 +13,7 @@ from ...errors import DualdbgError, UsageError
 from ...folders import here
 from ...log_names import DEBUGPY_LOG_DIR, DebugpysLogs, LogFolder
 from .. import streams
-from ..arguments import Parser, Program, check_script, split_program
+from ..arguments import Parser, Program, check_script, read_address, split_program
 
 if TYPE_CHECKING:
     from ...dap.configuration import Configuration
@@ -35,10 +35,10 @@ def main(words: list[str]) -> int:
                 f"dap: standard {name} is closed: no editor is at the other end",
                 "an editor starts dualdbg dap by itself; by hand: dualdbg dap --listen PORT",
             )
-    from ...dap.admission import read_secret
     from ...dap.offer import Offer
     from ...dap.presentation.bodies import UNKNOWN_CODE
     from ...dap.server import serve_socket, serve_stdio
+    from ...secret_file import read_secret
     from ..event_loop import run
 
     offer = Offer(
@@ -49,7 +49,7 @@ def main(words: list[str]) -> int:
     if given.listen is None:
         ended_by = run(serve_stdio(offer))
     else:
-        ended_by = run(serve_socket(*read_address(given.listen), offer, _say_ready))
+        ended_by = run(serve_socket(*read_address("dap: --listen", given.listen), offer, _say_ready))
     if ended_by is not None:
         return 128 + ended_by  # as a shell shows it
     if wanted and offer.exit_code == UNKNOWN_CODE:
@@ -63,18 +63,6 @@ def _logs(given: str | None) -> LogFolder | None:
         return Path(given)
     folder = os.environ.get(DEBUGPY_LOG_DIR)
     return DebugpysLogs(here() / folder, os.getpid()) if folder else None
-
-
-def read_address(text: str) -> tuple[str, int]:
-    """``[HOST:]PORT``; an IPv6 host stands in brackets. Raises UsageError."""
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(
-            f"dap: {text!r} is no address to listen on",
-            "for example --listen 5678, or --listen 127.0.0.1:5678",
-        )
-    return host or "127.0.0.1", int(port)
 
 
 def _say_ready(host: str, port: int) -> None:

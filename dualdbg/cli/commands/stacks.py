@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
-    from ..stack_listing import StackListing
+    from ...stack_listing import StackListing
 
 Allowed = Callable[[], AbstractContextManager[None]]  # in its block the processes may be traced
 
@@ -28,8 +28,8 @@ _TROUBLE_STATUS = 3
 def main(words: list[str]) -> int:
     options = read_options(words)
     from ...snapshot.linux.targets import find_targets
+    from ...stack_listing import StackListing
     from ...symbols.source_lines import SourceLines
-    from ..stack_listing import StackListing
 
     options.cores = [target for target in options.targets if _is_core(target)]
     options.targets = [target for target in options.targets if target not in options.cores]
@@ -91,7 +91,7 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allow
         samples.append(reports)
     rows = movements(samples)
     if options.json:
-        from ..stack_listing import movement_to_json
+        from ..snapshot_json import movement_to_json
 
         sys.stdout.write("".join(json.dumps(movement_to_json(row)) + "\n" for row in rows))
     else:
@@ -182,7 +182,7 @@ def _write(
     findings: Sequence[Finding] | None,
 ) -> None:
     if options.json:
-        from ..stack_listing import failure_to_json, finding_to_json, process_to_json
+        from ..snapshot_json import failure_to_json, finding_to_json, process_to_json
 
         objects = [*map(process_to_json, reports), *map(failure_to_json, failures)]
         objects += map(finding_to_json, findings or ())

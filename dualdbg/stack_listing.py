@@ -1,4 +1,4 @@
-"""Snapshots as text for people and as JSON. Pure: the style is given."""
+"""Snapshots as text for people. Pure: the style is given."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..console.printer import Printer
-from ..console.reports import StackReport, numbered
-from ..console.style import Style
-from ..model import Frame, Quality
-from ..snapshot.facts import Failure, ProcessReport, ThreadReport
-from ..snapshot.report.diagnose import Finding
-from ..snapshot.report.fold import Group, Member, fold, frame_key, ranges
-from ..snapshot.report.movement import Movement
-from ..snapshot.report.wording import activity
-from ..terminal_text import cleaned
-from .json_lines import frame_to_json
+from .console.printer import Printer
+from .console.reports import StackReport, numbered
+from .console.style import Style
+from .model import Frame, Quality
+from .snapshot.facts import Failure, ProcessReport, ThreadReport
+from .snapshot.report.diagnose import Finding
+from .snapshot.report.fold import Group, Member, fold, frame_key, ranges
+from .snapshot.report.movement import Movement
+from .snapshot.report.wording import activity
+from .terminal_text import cleaned, visible
 
 _SHOWN_MEMBERS = 8
 _MOST_REPEATS = 3  # equal frames in a row that are all shown
@@ -35,11 +34,11 @@ class StackListing:
     def processes(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
         """A line for each process, then the stacks: each once, the rarest first."""
         reports = cleaned(list(reports))
-        lines = [self._heading(report) for report in reports]
+        lines = [self.heading(report) for report in reports]
         groups = fold(reports) if folded else _one_by_one(reports)
         several = len(reports) > 1
         for index, group in enumerate(groups):
-            lines += ["", self._group_heading(index, group, groups, several)]
+            lines += ["", self.group_heading(index, group, groups, several)]
             lines.append(self._stack(group.example).rstrip("\n"))
         return "\n".join(lines) + "\n"
 
@@ -76,7 +75,9 @@ class StackListing:
         text = self._style.paint("error", f"dualdbg: {message}")
         return f"{text}\n" + (f"  {failure.hint}\n" if failure.hint else "")
 
-    def _heading(self, report: ProcessReport) -> str:
+    def heading(self, report: ProcessReport) -> str:
+        """A process: its command, its interpreter, its threads, and what could not be read."""
+        report = cleaned(report)
         label = f" ({report.label})" if report.label else ""
         python = f"Python {report.python}" if report.python else "no Python"
         count = len(report.threads)
@@ -86,8 +87,9 @@ class StackListing:
         lines += [self._style.paint("warning", f"  {note}") for note in report.notes]
         return "\n".join(lines)
 
-    def _group_heading(self, index: int, group: Group, groups: Sequence[Group], several: bool) -> str:
-        text = self._style.paint("stop", f"[{index + 1}] {_members(group.members, several)}")
+    def group_heading(self, index: int, group: Group, groups: Sequence[Group], several: bool) -> str:
+        """Which threads have a stack, and what they do. ``several``: there is more than one process."""
+        text = self._style.paint("stop", f"[{index + 1}] {visible(_members(group.members, several))}")
         states = list(dict.fromkeys(activity(member.thread) for member in group.members))
         text += f": {states[0]}" + (f" (and {len(states) - 1} other states)" if len(states) > 1 else "")
         if group.differs_from is not None and len(groups[group.differs_from].members) > len(group.members):
@@ -175,83 +177,3 @@ def _stopped(report: ProcessReport) -> str:
     if report.torn:
         return "not stopped: a thread that moved while it was read may be shown torn"
     return f"stopped for {report.stopped * 1000:.1f} ms" if report.stopped is not None else ""
-
-
-# -- JSON ----------------------------------------------------------------------------------------
-
-
-def process_to_json(report: ProcessReport) -> dict[str, Any]:
-    """The published form; fields may be added, never renamed."""
-    return {
-        "event": "process",
-        "pid": report.pid,
-        "parent": report.parent,
-        "command": report.command,
-        "label": report.label,
-        "python": report.python,
-        "stopped_ms": None if report.stopped is None else round(report.stopped * 1000, 3),
-        "torn": report.torn,
-        "notes": list(report.notes),
-        "threads": [_thread_to_json(thread) for thread in report.threads],
-    }
-
-
-def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
-    thread, call = report.thread, report.system_call
-    return {
-        "tid": thread.tid,
-        "name": thread.name,
-        "python_name": thread.python_name,
-        "holds_gil": thread.holds_gil,
-        "waits_for_gil": thread.waits_for_gil,
-        "state": report.state,
-        "activity": activity(report),
-        "system_call": None
-        if call is None
-        else {
-            "name": call.name,
-            "arguments": [f"{argument:#x}" for argument in call.arguments],
-            "descriptor": None
-            if call.descriptor is None
-            else {"number": call.descriptor.number, "target": call.descriptor.target},
-        },
-        "quality": report.stack.quality.value,
-        "note": report.stack.note,
-        "frames": [
-            {
-                **(frame_to_json(frame) or {}),
-                "number": number,
-                "locals": dict(report.locals[position]) if position in report.locals else None,
-            }
-            for position, (number, frame) in enumerate(numbered(report.stack, True))
-        ],
-    }
-
-
-def finding_to_json(finding: Finding) -> dict[str, Any]:
-    """The JSON object of one finding: its kind, its text, and the threads that it is about."""
-    return {
-        "event": "finding",
-        "kind": finding.kind,
-        "text": finding.text,
-        "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
-    }
-
-
-def movement_to_json(row: Movement) -> dict[str, Any]:
-    """The JSON object of one thread's movement: at how many of the ``samples`` it was at each place."""
-    return {
-        "event": "movement",
-        "pid": row.pid,
-        "tid": row.tid,
-        "name": row.name,
-        "moved": row.moved,
-        "stacks": row.stacks,
-        "samples": row.samples,
-        "places": [{"place": place, "samples": count} for place, count in row.places],
-    }
-
-
-def failure_to_json(failure: Failure) -> dict[str, Any]:
-    """The JSON object of a process that could not be read, with the reason and the hint."""
-    return {"event": "error", "pid": failure.pid, "message": failure.message, "hint": failure.hint}

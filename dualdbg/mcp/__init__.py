@@ -1,0 +1,1 @@
+"""The front end for programs that think: sessions, stacks and values as tools of the Model Context Protocol."""

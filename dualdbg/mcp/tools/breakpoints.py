@@ -1,0 +1,67 @@
+"""``break``: breakpoints set, removed and listed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ...model import NativeFrame
+from ..answers import BreakpointsAnswer, Reply
+from ..bounds import bounded_text, part_of
+from ..debuggee import Debuggee
+from ..registry import Arguments, tool
+from ..sessions import Sessions
+from ..situation import breakpoint_row, breakpoints_text, notices, notices_text
+from .fields import Limit, SessionId, Start, Texts
+
+
+class BreakArguments(Arguments):
+    session: SessionId
+    add: Annotated[
+        Texts,
+        Field(
+            description="specs: randn (an operator), a C or C++ function, FILE:LINE, py:NAME, throw, raise:ValueError, "
+            "uncaught, watch:EXPRESSION, signal:SIGUSR1; suffixes: if CONDITION, hits N, thread T, temporary"
+        ),
+    ] = []
+    remove: Annotated[list[int], Field(description="numbers of breakpoints")] = []
+    start: Start = 0
+    limit: Limit = 20
+
+
+@tool("break", "Set, remove or list breakpoints", BreakArguments, BreakpointsAnswer)
+async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
+    """Set and remove breakpoints in either language; answers those that were added, and all of them where nothing was
+    to be added. A name that is not there yet waits for its library. The resource docs/breakpoints.md has all specs."""
+    async with sessions.using(arguments.session) as debuggee:
+        sessions.permissions.check_specs(arguments.add)
+        table = debuggee.session.breakpoints
+        for number in arguments.remove:
+            await table.remove(number)
+        added = []
+        for text in arguments.add:
+            added += await table.add(text, frame=await _frame(debuggee))
+        await debuggee.flush()
+        happened = debuggee.news.breakpoints_are_told()
+        rows, part = part_of(
+            [table.get(row.id) for row in added] or table.all(), arguments.start, arguments.limit
+        )
+        answer = BreakpointsAnswer(
+            session=debuggee.id,
+            breakpoints=[breakpoint_row(row) for row in rows],
+            notices=notices(happened) or None,
+            left_out=part.left_out("breakpoints", f"break(session={debuggee.id!r}, start={{start}})"),
+        )
+        left = f"left out: {answer.left_out}\n" if answer.left_out else ""
+        return Reply(answer, bounded_text(notices_text(happened) + breakpoints_text(rows) + left))
+
+
+async def _frame(debuggee: Debuggee) -> tuple[int, int] | None:
+    """gdb's thread and level of the native frame of a stop, in which a watched expression is read."""
+    if not (debuggee.stopped and debuggee.session.native_held.is_set()):
+        return None
+    tid, _, frame = await debuggee.frame(None, None)
+    if not isinstance(frame, NativeFrame):
+        return None
+    return await debuggee.session.inspector.gdb_thread(tid), frame.level

@@ -1,0 +1,229 @@
+"""``stacks`` and ``diagnose``: where threads are and what they wait for, with and without a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from ...console.style import Style
+from ...errors import UsageError
+from ...in_thread import in_thread
+from ...snapshot.capture import Wanted
+from ...snapshot.core_file import report_core
+from ...snapshot.facts import Failure, ProcessReport, ThreadReport
+from ...snapshot.linux.descriptors import with_other_ends
+from ...snapshot.linux.targets import find_targets
+from ...snapshot.report.diagnose import Finding, diagnose
+from ...snapshot.report.fold import Member, fold
+from ...snapshot.report.wording import activity
+from ...snapshot.take import parents_of_forks, take
+from ...stack_listing import StackListing
+from ...symbols.source_lines import SourceLines
+from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
+from ..bounds import bounded_text, joined, line, part_of
+from ..debuggee import Debuggee
+from ..frames import note_of, shown
+from ..registry import Arguments, tool
+from ..sessions import Sessions
+from .fields import AllFrames, Limit, Start
+
+_MOST_THREADS = 8  # of a group that are named
+_MOST_PROCESSES = 50
+_LONGEST = 1500  # characters of a finding
+
+
+class TargetArguments(Arguments):
+    """Exactly one of the first five says what is looked at."""
+
+    pid: Annotated[int | None, Field(ge=1, description="a process")] = None
+    tree: Annotated[int | None, Field(ge=1, description="a process and all that descend from it")] = None
+    match: Annotated[
+        str | None,
+        Field(min_length=1, max_length=400, description="a job: processes with this in the command line"),
+    ] = None
+    core: Annotated[str | None, Field(max_length=4000, description="a core file")] = None
+    session: Annotated[str | None, Field(max_length=20, description="the program of a session")] = None
+
+    def chosen(self) -> str:
+        """The one that is given, as it stands in a call. Raises UsageError for none and for several."""
+        given = [
+            name for name in ("pid", "tree", "match", "core", "session") if getattr(self, name) is not None
+        ]
+        if len(given) != 1:
+            raise UsageError(
+                f"one of pid, tree, match, core and session says what to look at, not {', '.join(given) or 'none'}",
+                "for example stacks(pid=4711)",
+            )
+        return f"{given[0]}={getattr(self, given[0])!r}"
+
+
+class StacksArguments(TargetArguments):
+    locals: Annotated[bool, Field(description="arguments and locals of Python frames too")] = False
+    start: Start = 0
+    limit: Limit = 10
+    depth: Annotated[int, Field(ge=1, le=100, description="frames of each stack")] = 12
+    all_frames: AllFrames = False
+
+
+@tool("stacks", "The stacks of all threads of processes", StacksArguments, StacksAnswer, looks=True)
+async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
+    """Where every thread of a process, a process tree, a job, a core file or a session is, in both languages. Equal
+    stacks are told once, the rarest first. A process without a session is stopped for some milliseconds."""
+    target = arguments.chosen()
+    wanted = Wanted(locals=arguments.locals)
+    reports, failures = await _reports(sessions, arguments, wanted, by_engines=True)
+    call = f"stacks({target}, start={{start}})"
+    return _groups(reports, failures, arguments, call)
+
+
+@tool("diagnose", "What the threads wait for", TargetArguments, DiagnosisAnswer, looks=True)
+async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
+    """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
+    locks and who holds them, collectives that a rank never called, pipes and files."""
+    target = arguments.chosen()
+    reports, failures = await _reports(sessions, arguments, Wanted(locks=True), by_engines=False)
+    stop = not any(sessions.traces(report.pid) for report in reports)
+    findings = await in_thread(_findings, reports, stop and arguments.core is None)
+    rows, part = part_of(findings, 0, 20)
+    answer = DiagnosisAnswer(
+        findings=[_finding(row, reports) for row in rows],
+        failures=_failures(failures),
+        next=f"stacks({target}) shows where each thread is",
+        left_out=f"{part.left} more findings, less grave: narrow it to one process" if part.left else None,
+    )
+    listing = StackListing(Style())
+    text = listing.findings(rows) + "".join(map(listing.failure, failures)) + f"{answer.next}\n"
+    return Reply(answer, bounded_text(text))
+
+
+def _findings(reports: list[ProcessReport], stop: bool) -> list[Finding]:
+    return diagnose(reports, parents_of_forks(reports, stop=stop))
+
+
+async def _reports(
+    sessions: Sessions, arguments: TargetArguments, wanted: Wanted, *, by_engines: bool
+) -> tuple[list[ProcessReport], list[Failure]]:
+    """The processes that are meant. ``by_engines``: the engines of a stopped session are asked, who know most of it."""
+    if arguments.core is not None:
+        return [await in_thread(report_core, arguments.core, wanted, None, SourceLines())], []
+    if arguments.session is None:
+        trees = [arguments.tree] if arguments.tree is not None else []
+        words = [str(arguments.pid)] if arguments.pid is not None else []
+        words += [arguments.match] if arguments.match is not None else []
+        return await _outside(sessions, await in_thread(find_targets, words, trees), wanted)
+    async with sessions.using(arguments.session) as debuggee:
+        if by_engines and debuggee.stopped:
+            return [await _of_session(debuggee)], []
+        return await _outside(sessions, [debuggee.session.pid], wanted)
+
+
+async def _outside(
+    sessions: Sessions, pids: Sequence[int], wanted: Wanted
+) -> tuple[list[ProcessReport], list[Failure]]:
+    """Processes read through the kernel. A process that we trace cannot be stopped once more, and is read as it is."""
+    lines = SourceLines()
+    reports: list[ProcessReport] = []
+    failures: list[Failure] = []
+    for stop in (True, False):
+        some = [pid for pid in pids if sessions.traces(pid) is not stop]
+        read, failed = await in_thread(_take, some, stop, wanted, lines)
+        reports, failures = [*reports, *read], [*failures, *failed]
+    if wanted.locks:
+        reports = await in_thread(with_other_ends, reports)
+    return reports, failures
+
+
+def _take(
+    pids: Sequence[int], stop: bool, wanted: Wanted, lines: SourceLines
+) -> tuple[list[ProcessReport], list[Failure]]:
+    return take(pids, stop=stop, wanted=wanted, lines=lines)
+
+
+async def _of_session(debuggee: Debuggee) -> ProcessReport:
+    """The threads of a stopped session, as its engines see them."""
+    inspector = debuggee.session.inspector
+    reports = [
+        ThreadReport(thread, await inspector.stack(thread.tid), "") for thread in await inspector.threads()
+    ]
+    return ProcessReport(debuggee.session.pid, 0, debuggee.title, None, tuple(reports), None)
+
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+def _groups(
+    reports: Sequence[ProcessReport], failures: Sequence[Failure], arguments: StacksArguments, call: str
+) -> Reply:
+    groups = fold(reports)
+    chosen, part = part_of(groups, arguments.start, arguments.limit)
+    listing = StackListing(Style())
+    processes = reports[:_MOST_PROCESSES]
+    text = "".join(f"{listing.heading(report)}\n" for report in processes)
+    rows, deeper = [], False
+    for at, group in enumerate(chosen, arguments.start):
+        example = group.example
+        stack = shown(example.stack, 0, arguments.depth, arguments.all_frames, example.locals)
+        deeper = deeper or stack.part.left > 0
+        rows.append(
+            GroupRow(
+                threads=[_thread(member) for member in group.members[:_MOST_THREADS]],
+                thread_count=len(group.members),
+                frames=stack.as_rows(),
+                frame_count=stack.part.total,
+                note=None if note_of(example.stack) is None else line(note_of(example.stack) or "", 300),
+            )
+        )
+        text += f"\n{listing.group_heading(at, group, groups, len(reports) > 1)}\n{stack.as_text()}"
+        if stack.part.left:
+            text += f"     … {stack.part.left} more frames\n"
+    answer = StacksAnswer(
+        processes=[_process(report) for report in processes],
+        groups=rows,
+        failures=_failures(failures),
+        left_out=joined(
+            part.left_out("groups of threads", call),
+            "deeper frames: a larger depth" if deeper else None,
+            f"{len(reports) - _MOST_PROCESSES} processes" if len(reports) > _MOST_PROCESSES else None,
+        ),
+    )
+    text += "".join(map(listing.failure, failures))
+    return Reply(answer, bounded_text(text + (f"left out: {answer.left_out}\n" if answer.left_out else "")))
+
+
+def _process(report: ProcessReport) -> ProcessRow:
+    return ProcessRow(
+        pid=report.pid,
+        command=line(report.command),
+        label=report.label,
+        python=report.python,
+        thread_count=len(report.threads),
+        notes=[line(note, 300) for note in report.notes[:5]],
+    )
+
+
+def _thread(member: Member) -> ThreadRow:
+    thread = member.thread.thread
+    return ThreadRow(
+        pid=member.process.pid,
+        tid=thread.tid,
+        name=line(thread.python_name or thread.name),
+        activity=line(activity(member.thread)) if member.thread.state else thread.state,
+        holds_gil=thread.holds_gil or None,
+        waits_for_gil=thread.waits_for_gil or None,
+    )
+
+
+def _finding(finding: Finding, reports: Sequence[ProcessReport]) -> FindingRow:
+    members = {
+        (report.pid, one.thread.tid): Member(report, one) for report in reports for one in report.threads
+    }
+    known = [members[node] for node in finding.threads[:_MOST_THREADS] if node in members]
+    return FindingRow(
+        kind=finding.kind, text=finding.text[:_LONGEST], threads=[_thread(member) for member in known]
+    )
+
+
+def _failures(failures: Sequence[Failure]) -> list[str]:
+    return [line(f"process {one.pid}: {one.message}; {one.hint}", 500) for one in failures[:_MOST_PROCESSES]]
