@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ..config import Asked, Config, configuration
 from ..errors import CommandError
@@ -47,21 +48,33 @@ class Sessions:
         """What may be done."""
         return self.settings.permissions
 
-    def options(self, asked: Asked) -> Options:
-        """The options of a session: of the configuration, of the server's command line, and of one call."""
-        if self._config is None:
-            self._config = configuration(self.settings.config)
-        return session_options(self._config, asked)
-
-    async def begin(self, title: str, start: Start, afterwards: str) -> Debuggee:
-        """A new session. Raises what ``start`` raises, and CommandError where there are too many already."""
+    def new_id(self) -> str:
+        """The id of the next session. Raises CommandError where there are too many already."""
         if len(self._open) >= MOST:
             raise CommandError(
                 f"{MOST} sessions are open already: {', '.join(self._open)}",
                 "end(session=…) ends one of them",
             )
         self._last += 1
-        debuggee = Debuggee(f"s{self._last}", title, afterwards)
+        return f"s{self._last}"
+
+    def options(self, id: str, asked: Asked) -> Options:
+        """The options of a session: of the configuration, of the server's command line, and of one call."""
+        if self._config is None:
+            self._config = configuration(self.settings.config)
+        server = self.settings.asked
+        chosen = replace(
+            server,
+            breakpoints=(*server.breakpoints, *asked.breakpoints),
+            just_my_code=asked.just_my_code if asked.just_my_code is not None else server.just_my_code,
+            stop_on_entry=asked.stop_on_entry,
+            log_dir=None if server.log_dir is None else Path(str(server.log_dir)) / id,
+        )
+        return session_options(self._config, chosen)
+
+    async def begin(self, id: str, title: str, start: Start, afterwards: str) -> Debuggee:
+        """A new session. Raises what ``start`` raises."""
+        debuggee = Debuggee(id, title, afterwards)
         self._open[debuggee.id] = debuggee
         self._busy[debuggee.id] = 1
         try:

@@ -38,7 +38,7 @@ async def situation(debuggee: Debuggee, waited: float | None = None) -> Reply:
         next=_next(debuggee, waited),
         left_out=joined(
             f"{happened.dropped} older notices" if happened.dropped else None,
-            f"places of a breakpoint beyond {_MOST_PLACES}: break(session={debuggee.id!r}) lists its state"
+            f"places of a breakpoint beyond the first {_MOST_PLACES}"
             if any(len(row.locations) > _MOST_PLACES for row in happened.breakpoints)
             else None,
         ),

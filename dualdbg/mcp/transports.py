@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import signal
@@ -112,7 +113,12 @@ async def serve_http(
     ready(f"http://{address}{PATH}")
 
     async def serve() -> None:
-        await http.serve([listening])
+        serving = asyncio.ensure_future(http.serve([listening]))
+        try:
+            await asyncio.shield(serving)
+        finally:
+            http.should_exit = True
+            await serving
 
     try:
         return await until_signalled(_and_end(serve, sessions))

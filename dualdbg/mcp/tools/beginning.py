@@ -68,7 +68,8 @@ async def run(sessions: Sessions, arguments: RunArguments) -> Reply:
         just_my_code=False if arguments.all_code else None,
         stop_on_entry=arguments.stop_on_entry,
     )
-    options = sessions.options(joined(sessions.settings.asked, asked))
+    id = sessions.new_id()
+    options = sessions.options(id, asked)
 
     async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
         null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -80,18 +81,8 @@ async def run(sessions: Sessions, arguments: RunArguments) -> Reply:
             os.close(null)
 
     title = " ".join(Path(word).name if at == 0 else word for at, word in enumerate(what.command()[:3]))
-    debuggee = await sessions.begin(title[:100], start, "its program was ended")
+    debuggee = await sessions.begin(id, title[:100], start, "its program was ended")
     return await _first(sessions, debuggee, arguments.seconds)
-
-
-def joined(server: Asked, call: Asked) -> Asked:
-    """What the server's command line asks of every session, and one call of this one."""
-    return replace(
-        server,
-        breakpoints=(*server.breakpoints, *call.breakpoints),
-        just_my_code=call.just_my_code if call.just_my_code is not None else server.just_my_code,
-        stop_on_entry=call.stop_on_entry or server.stop_on_entry,
-    )
 
 
 async def _first(sessions: Sessions, debuggee: Debuggee, seconds: float) -> Reply:
@@ -187,13 +178,13 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
     goes on when its session ends. To look at a process without stopping it for long: stacks and diagnose."""
     if (arguments.pid is None) == (arguments.core is None):
         raise UsageError("attach wants pid or core, one of them", "for example attach(pid=4711)")
-    asked = replace(sessions.settings.asked, breakpoints=())
     if arguments.core is not None:
-        options = sessions.options(asked)
+        id = sessions.new_id()
+        options = replace(sessions.options(id, Asked()), breakpoints=())
         title = f"core {Path(arguments.core).name}"
         open_it = partial(open_core, arguments.core, options, arguments.exe)
         debuggee = await sessions.begin(
-            title, lambda _, subscribe: open_it(subscribe=subscribe), "the core file was closed"
+            id, title, lambda _, subscribe: open_it(subscribe=subscribe), "the core file was closed"
         )
         return await _first(sessions, debuggee, arguments.seconds)
     assert arguments.pid is not None
@@ -204,10 +195,12 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
         )
     sessions.permissions.check_specs(arguments.breakpoints)
     call = Asked(breakpoints=tuple(arguments.breakpoints), just_my_code=False if arguments.all_code else None)
-    options = sessions.options(joined(sessions.settings.asked, call))
+    id = sessions.new_id()
+    options = sessions.options(id, call)
     operators = await in_thread(operators_of, arguments.pid)
     begin = partial(attach, arguments.pid, options, operators)
     debuggee = await sessions.begin(
+        id,
         f"process {arguments.pid}",
         lambda _, subscribe: begin(subscribe=subscribe),
         f"process {arguments.pid} goes on",

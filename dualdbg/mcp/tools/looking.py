@@ -12,7 +12,7 @@ from ...errors import CommandError, EvaluationError, SpecError
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import inferior_evaluation
-from ...session.inspect.python_objects import NeedsCode
+from ...session.inspect.python_objects import NeedsCode, NoVariable
 from ...source_files import source_lines
 from ..answers import (
     EvaluationAnswer,
@@ -190,6 +190,12 @@ async def _look(debuggee: Debuggee, text: str, tid: int, frame: Frame, language:
             return await session.inspector.values.evaluate_memory(text, tid, frame)
         except NeedsCode as error:
             raise NeedsCode(f"{text!r} would have to run Python code", again) from error
+        except NoVariable as error:
+            raise NoVariable(
+                error.message, f"variables(session={debuggee.id!r}) lists those that are set"
+            ) from error
+        except EvaluationError as error:  # an attribute that its memory does not have
+            raise EvaluationError(error.message, again) from error
     try:
         check_expression(text)
     except SpecError as error:

@@ -1,0 +1,1 @@
+"""``dualdbg mcp``, spoken to by the SDK's own client."""

@@ -1,0 +1,39 @@
+"""Ten bugs, each found by a policy that reads nothing but the answers of the tools."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import hunts
+from tests.support import built
+
+pytestmark = [pytest.mark.processes, pytest.mark.slow]
+
+MOST_CALLS = 30
+MOST_BYTES = 40_000
+
+
+@pytest.fixture(scope="session")
+def modules() -> Path:
+    return built(hunts.SAMPLES / "build.py")
+
+
+@pytest.mark.parametrize("name", hunts.HUNTS)
+def test_the_bug_is_found(name: str, modules: Path) -> None:
+    verdict, agent = asyncio.run(hunts.solve(name, modules))
+    assert hunts.is_found(name, verdict), verdict
+    assert len(agent.calls) <= MOST_CALLS and agent.size <= MOST_BYTES
+    stops = [call.data["stop"]["number"] for call in agent.calls if "stop" in call.data]
+    sessions = [call.data["session"] for call in agent.calls if "stop" in call.data]
+    told = list(zip(sessions, stops, strict=True))
+    assert len(told) == len(set(told)), "a stop was told twice"
+
+
+def test_the_kept_table_has_every_hunt() -> None:
+    kept = json.loads(hunts.KEPT.read_text())
+    assert list(kept) == list(hunts.HUNTS)
+    assert all(0 < row["calls"] <= MOST_CALLS and 0 < row["bytes"] <= MOST_BYTES for row in kept.values())
