@@ -149,6 +149,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
+        listening.listen()  # whoever is told the address may come at once
     except OSError as error:
         listening.close()
         raise UsageError(

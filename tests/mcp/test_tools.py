@@ -96,13 +96,13 @@ def test_both_languages_at_a_native_stop(native_samples: Path) -> None:
         python = await tools("evaluate", session=session, expression="result", language="python")
         assert python.data["language"] == "python" and "list" in python.data["value"]["type"]
 
-        inside = await tools("break", session=session, add=["py:inner temporary", "nowhere_at_all"])
+        inside = await tools("break", session=session, add=["py:weighed temporary", "nowhere_at_all"])
         assert [row["state"] for row in inside.data["breakpoints"]][1] == "pending"
         called = await tools("continue_until", session=session)
-        assert called.data["stop"]["frame"]["function"] == "inner"
+        assert called.data["stop"]["frame"]["function"] == "weighed"
         merged = await tools("stack", session=session)
         names = [row.get("function") for row in merged.data["frames"]]
-        assert names.index("inner") < names.index("capi_call_back") < names.index("main")
+        assert names.index("weighed") < names.index("capi_call_back") < names.index("main")
         back = await tools("step", session=session, kind="finish")
         assert back.data["stop"]["language"] == "native"
         everything = await tools("stack", session=session, all_frames=True, limit=100)

@@ -71,10 +71,14 @@ async def step(sessions: Sessions, arguments: StepArguments) -> Reply:
         return await situation(debuggee, None if stands else arguments.seconds)
 
 
+class ProgramIsOver(WrongState):
+    """There is nothing left to go on with. Its hint is a call already."""
+
+
 def _require_life(debuggee: Debuggee) -> None:
-    """Raises WrongState where the program is over."""
+    """Raises ProgramIsOver where the program is over."""
     if debuggee.over:
-        raise WrongState(
+        raise ProgramIsOver(
             f"the program of session {debuggee.id} is over: {debuggee.session.state.value}",
             f"output(session={debuggee.id!r}) has what it wrote; run starts it again",
         )

@@ -22,11 +22,15 @@ def inner(item):
     return point, numbers, long_text
 
 
+def weighed(value):
+    return value * len(inner(value))
+
+
 def main():
     print("begins")
     print("to the other stream", file=sys.stderr)
     result = [inner(item) for item in range(3)]
-    sample_capi.call_back(inner, 1.5)
+    sample_capi.call_back(weighed, 1.5)
     print("ends", len(result))
 
 
