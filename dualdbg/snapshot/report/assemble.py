@@ -87,6 +87,7 @@ class Assembler:
             stopped=captured.seconds_stopped,
             torn=captured.seconds_stopped is None and not captured.is_core,
             notes=(*self._notes(), *_left_out(len(ours))),
+            tasks=captured.tasks,
         )
 
     def _is_debuggers(self, tid: int) -> bool:

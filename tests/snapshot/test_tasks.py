@@ -1,0 +1,141 @@
+"""Tasks of asyncio, read from memory, against what the program itself sees of them; for every version of Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Task, Tasks, TaskState
+from dualdbg.shared import python_versions
+from dualdbg.snapshot.capture import Wanted
+from dualdbg.snapshot.take import take
+from tests.snapshot.programs_running import PROGRAMS
+from tests.support import other_interpreter
+
+
+@pytest.fixture(params=python_versions.NAMES)
+def python(request: pytest.FixtureRequest) -> Path:
+    return other_interpreter(request.param)
+
+
+@contextmanager
+def program(python: str | Path, *arguments: str) -> Iterator[tuple[int, dict[int, dict[str, object]]]]:
+    """Its PID, and what it says of its tasks, by their ids, when all stand still."""
+    words = [str(python), str(PROGRAMS / "asyncio_tasks.py"), *arguments]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            rows = json.loads(process.stdout.readline() or "null")
+            assert rows is not None, f"the program ended with {process.wait()}"
+            yield process.pid, {row["id"]: row for row in rows}
+        finally:
+            process.kill()
+
+
+def tasks_of(pid: int) -> Tasks:
+    reports, failures = take([pid], wanted=Wanted(tasks=True))
+    assert not failures
+    assert reports[0].tasks is not None
+    return reports[0].tasks
+
+
+def as_the_program_says(task: Task) -> dict[str, object]:
+    return {
+        "id": task.address,
+        "name": task.name,
+        "coroutine": task.coroutine,
+        "frames": [[frame.function, frame.file, frame.line] for frame in task.frames],
+        "waits": task.state is TaskState.WAITING,
+        "loop": task.loop,
+        "loop_type": task.loop_type,
+        "thread": task.thread,
+    }
+
+
+def test_every_kind(python: Path) -> None:
+    with program(python) as (pid, expected):
+        found = tasks_of(pid)
+    assert found.notes == ()
+    assert {task.address: as_the_program_says(task) for task in found.tasks} == expected
+    assert len(found.tasks) == len(expected)
+
+
+# What each waits for and who waits for it, as the program is written: name -> (words, its tasks, tasks that await it).
+WAITS: dict[str, tuple[str | None, set[str], set[str]]] = {
+    "sleeper 1": ("a future", set(), set()),
+    "awaited ü": ("a future", set(), {"direct"}),
+    "direct": ("awaited ü", {"awaited ü"}, set()),
+    "gathered 1": ("a future", set(), {"gathers"}),
+    "gathers": ("gather of 3", {"gathered 1", "gathered 2"}, set()),
+    "gathered twice": ("a future", set(), {"gathers a gather"}),
+    "gathers a gather": ("gather of 2, 1 done", {"gathered twice"}, set()),
+    "waited 2": ("a future", set(), {"waits"}),
+    "waits": ("wait of 2 tasks", {"waited 1", "waited 2"}, set()),
+    "waited for": ("a future", set(), {"wait_for"}),
+    "shielded": ("a future", set(), {"shields"}),
+    "shields": ("shield of shielded", {"shielded"}, set()),
+    "row 1": ("a future", set(), {"row 2"}),
+    "row 2": ("row 1", {"row 1"}, {"row 3"}),
+    "cycle a": ("cycle b", {"cycle b"}, {"cycle b"}),
+    "cycle b": ("cycle a", {"cycle a"}, {"cycle a"}),
+    "nobody": ("a future", set(), {"two of one name"}),
+    "in Python": ("a future", set(), {"awaits one in Python"}),
+    "awaits one in Python": ("in Python", {"in Python"}, set()),
+    "Python awaits": ("by one in Python", {"by one in Python"}, set()),
+    "all in Python": ("a future", set(), set()),
+    "main": (None, set(), set()),
+    "to be woken": (None, set(), set()),
+    "not started": (None, set(), set()),
+}
+OF_GROUPS: dict[str, tuple[str | None, set[str], set[str]]] = {  # 3.11 and later
+    "grouped 1": ("a future", set(), {"group waits"}),
+    "group waits": ("TaskGroup of 2 tasks", {"grouped 1", "grouped 2"}, set()),
+    # A task that still works in its group waits for none of the group's, but will.
+    "grouped 3": ("a future", set(), {"group works"}),
+    "group works": ("a future", set(), set()),
+}
+
+
+def test_what_they_wait_for(python: Path) -> None:
+    """While a task runs; and two are to run next, of which one has not begun."""
+    with program(python, "running") as (pid, expected):
+        found = tasks_of(pid)
+    assert found.notes == ()
+    assert {task.address for task in found.tasks} == expected.keys()
+    names = {task.address: task.name for task in found.tasks}
+    waits = {
+        task.name: (
+            task.waits_for,
+            {names[one] for one in task.awaits},
+            {names[one] for one in task.awaited_by},
+        )
+        for task in found.tasks
+    }
+    table = {**WAITS, **OF_GROUPS} if "group waits" in waits else dict(WAITS)
+    # From 3.12 on wait_for awaits the task itself.
+    one = waits.pop("wait_for")
+    assert one in (
+        ("wait_for of waited for", {"waited for"}, set()),
+        ("waited for", {"waited for"}, set()),
+    )
+    assert {name: waits[name] for name in table} == table
+    states = {task.name: task.state for task in found.tasks}
+    assert states["main"] is TaskState.RUNNING
+    assert states["to be woken"] is TaskState.READY
+    assert states["not started"] is TaskState.NOT_STARTED
+    running = next(task for task in found.tasks if task.name == "main")
+    assert [frame.function for frame in running.frames] == ["hold", "main"]
+    (begins,) = next(task for task in found.tasks if task.name == "not started").frames
+    assert begins.line == expected_line(expected, "not started")
+
+
+def expected_line(expected: dict[int, dict[str, object]], name: str) -> object:
+    (row,) = (row for row in expected.values() if row["name"] == name)
+    frames = row["frames"]
+    assert isinstance(frames, list)
+    return frames[0][2]
