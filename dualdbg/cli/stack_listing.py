@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..console.printer import Printer
-from ..console.reports import StackReport, numbered
+from ..console.reports import StackReport, TasksReport, numbered
 from ..console.style import Style
 from ..model import Frame, Quality
 from ..snapshot.facts import Failure, ProcessReport, ThreadReport
@@ -16,7 +16,7 @@ from ..snapshot.report.fold import Group, Member, fold, frame_key, ranges
 from ..snapshot.report.movement import Movement
 from ..snapshot.report.wording import activity
 from ..terminal_text import cleaned
-from .json_lines import frame_to_json
+from .json_lines import frame_to_json, task_to_json
 
 _SHOWN_MEMBERS = 8
 _MOST_REPEATS = 3  # equal frames in a row that are all shown
@@ -42,6 +42,18 @@ class StackListing:
             lines += ["", self._group_heading(index, group, groups, several)]
             lines.append(self._stack(group.example).rstrip("\n"))
         return "\n".join(lines) + "\n"
+
+    def tasks(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
+        """The tasks of asyncio of each process that has some."""
+        text = ""
+        for report in reports:
+            found = report.tasks
+            if found is None or not (found.tasks or found.notes):
+                continue
+            heading = f"Tasks of process {report.pid}" + (f" ({report.label})" if report.label else "")
+            text += f"\n{self._style.paint('stop', heading)}\n"
+            text += self._printer.render(TasksReport(found, found.tasks, folded))
+        return text or "\nThere are no tasks of asyncio.\n"
 
     def findings(self, findings: Sequence[Finding]) -> str:
         """What is wrong, in words."""
@@ -193,6 +205,8 @@ def process_to_json(report: ProcessReport) -> dict[str, Any]:
         "torn": report.torn,
         "notes": list(report.notes),
         "threads": [_thread_to_json(thread) for thread in report.threads],
+        "tasks": None if report.tasks is None else [task_to_json(task) for task in report.tasks.tasks],
+        "task_notes": [] if report.tasks is None else list(report.tasks.notes),
     }
 
 
@@ -235,6 +249,7 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind,
         "text": finding.text,
         "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
+        "tasks": [{"pid": pid, "id": f"{address:#x}"} for pid, address in finding.tasks],
     }
 
 

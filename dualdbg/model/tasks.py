@@ -29,7 +29,9 @@ class Task:
     that runs the loop now; None where none does, or it is not known.
 
     ``waits_for`` says in words what it awaits: ``Task-2``, ``gather of 3``, ``a future``. ``awaits`` are the tasks
-    among it, ``awaited_by`` those that await this one. ``note`` says what of it could not be read.
+    among it, ``other_futures`` the number of what else it is known to wait for, and ``through`` says by what: await,
+    gather, shield, wait, wait_for, or TaskGroup. ``awaited_by`` are the tasks that await this one. ``note`` says what
+    of it could not be read.
     """
 
     address: int
@@ -42,6 +44,8 @@ class Task:
     thread: int | None = None
     waits_for: str | None = None
     awaits: tuple[int, ...] = ()
+    other_futures: int = 0
+    through: str | None = None
     awaited_by: tuple[int, ...] = ()
     note: str | None = None
 

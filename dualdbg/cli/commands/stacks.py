@@ -104,7 +104,7 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     from ...snapshot.capture import Wanted
     from ...snapshot.take import take
 
-    wanted = Wanted(locals=options.locals, locks=options.diagnose)
+    wanted = Wanted(locals=options.locals, locks=options.diagnose, tasks=options.tasks or options.diagnose)
     reports, failures = take(pids, stop=not options.no_stop, wanted=wanted, lines=options.lines)
     if options.cores:
         from ...snapshot.core_file import report_core
@@ -153,6 +153,9 @@ def _parser() -> Parser:
     parser.add_argument(
         "--locals", action="store_true", help="show the arguments and locals of Python frames"
     )
+    parser.add_argument(
+        "--tasks", action="store_true", help="show the tasks of asyncio, and what each awaits"
+    )
     parser.add_argument("--diagnose", action="store_true", help="say in words what the threads wait for")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
     parser.add_argument(
@@ -192,10 +195,16 @@ def _write(
             sys.stdout.write(listing.findings(findings))
         if reports:
             sys.stdout.write(listing.processes(reports, folded=not options.each))
+        if options.tasks:
+            sys.stdout.write(listing.tasks(reports, folded=not options.each))
+        chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
+        words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
         if findings is None and _has_more_to_say(reports):
-            chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
-            words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
             sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
+        from ...snapshot.report.event_loops import runs_loop
+
+        if not options.tasks and any(map(runs_loop, reports)):
+            sys.stdout.write(f"\nThe tasks that its event loop runs: {words} --tasks\n")
         for failure in failures:
             sys.stderr.write(listing.failure(failure))
     sys.stdout.flush()

@@ -25,6 +25,7 @@ from ...model import (
     Role,
     Stack,
     State,
+    Tasks,
     Thread,
     Value,
 )
@@ -283,6 +284,13 @@ class Inspector:
         rows: list[Thread] = await self._halting.interrupted(self.thread_list.described)
         current = self._loop.state.stop.thread.tid if self._loop.state.stop else None
         return sorted(rows, key=lambda thread: (thread.tid != current, thread.tid))
+
+    async def tasks(self) -> Tasks:
+        """The tasks of asyncio that are not done. A running target is halted for a moment.
+
+        Raises TargetError where there is no interpreter yet, or it cannot be read.
+        """
+        return await self._halting.interrupted(self.thread_list.tasks)
 
     # -- stacks ---------------------------------------------------------------------------------
 

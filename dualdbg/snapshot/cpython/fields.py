@@ -14,7 +14,10 @@ _MOST_ENTRIES = 1 << 20
 
 
 class Fields:
-    """Reads objects of one process. Every method raises one of ``ObjectText.errors`` where no such object is."""
+    """Reads objects of one process, which must not run meanwhile: what was read once is kept.
+
+    Every method raises one of ``ObjectText.errors`` where no such object is.
+    """
 
     def __init__(self, reader: PythonReader, texts: ObjectText) -> None:
         self._reader = reader
@@ -22,6 +25,9 @@ class Fields:
         self._objects = reader.layout.objects
         self._types, self._tables = texts.decoders()
         self._slots = PythonSlots(reader)
+        self._names: dict[int, str] = {}
+        self._attributes: dict[tuple[int, str], int | None] = {}
+        self._functions: dict[int, tuple[str, str]] = {}
 
     def kind(self, address: int) -> Any:
         """The type of an object, as the helpers' ``names.Type``."""
@@ -51,7 +57,10 @@ class Fields:
 
     def attribute(self, address: int, name: str) -> int | None:
         """The value of an attribute in the ``__dict__`` of an instance; None where it is not set."""
-        return self._named(self._tables.instance_items(self.kind(address), address), name)
+        if (address, name) not in self._attributes:
+            items = self._tables.instance_items(self.kind(address), address)
+            self._attributes[address, name] = self._named(items, name)
+        return self._attributes[address, name]
 
     def entry(self, address: int, name: str) -> int | None:
         """The value of the key ``name`` in a dict; None where there is none."""
@@ -60,10 +69,13 @@ class Fields:
         return self._named(self._tables.items(address), name)
 
     def _named(self, items: Any, name: str) -> int | None:
-        for key, value in items:
-            if self.kind(key).has(L.STR) and self._reader.string(key, len(name) + 1) == name:
-                return int(value)
-        return None
+        return next((int(value) for key, value in items if self._name(key) == name), None)
+
+    def _name(self, key: int) -> str:
+        """The text of a key; nothing for one that is no str. Most instances share their keys."""
+        if key not in self._names:
+            self._names[key] = self.text(key) or ""
+        return self._names[key]
 
     def set_members(self, address: int) -> Iterator[int]:
         """The addresses in a set's table, among them that of what stands for a removed entry."""
@@ -89,8 +101,10 @@ class Fields:
 
     def function(self, address: int) -> tuple[str, str]:
         """The file and the qualified name of a function of Python."""
-        name = self._reader.string(self._memory.u64(address + self._objects.func_qualname), 200)
-        return self._reader.code(self._code_of(address)).file, name
+        if address not in self._functions:
+            name = self._reader.string(self._memory.u64(address + self._objects.func_qualname), 200)
+            self._functions[address] = self._reader.code(self._code_of(address)).file, name
+        return self._functions[address]
 
     def closure(self, address: int) -> dict[str, int]:
         """The variables of a function that belong to the function around it, as far as they are set."""

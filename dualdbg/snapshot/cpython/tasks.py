@@ -119,7 +119,7 @@ class _Reading:
             self._notes.append(
                 f"{count} task{'s' if count > 1 else ''} of the type {kind}, which is not known, left out"
             )
-        return list(found.values())
+        return sorted(found.values(), key=lambda one: _by_number(one.name))
 
     def _addresses(self, namespaces: Mapping[int, int], layout: TaskLayout) -> Iterator[int]:
         for interpreter, namespace in namespaces.items():
@@ -252,35 +252,43 @@ class _Rows:
                     awaits.setdefault(waiter.task, {})[one.address] = waiter.through
         return [
             replace(
-                row,
-                waits_for=self._waits_for(row, awaits.get(row.address, {}), names),
-                awaits=tuple(awaits.get(row.address, ())),
+                self._with_wait(row, awaits.get(row.address, {}), names),
                 awaited_by=tuple(awaited_by[row.address]),
             )
             for row in rows
         ]
 
-    def _waits_for(self, row: Task, awaited: Mapping[int, str], names: Mapping[int, str]) -> str | None:
+    def _with_wait(self, row: Task, awaited: Mapping[int, str], names: Mapping[int, str]) -> Task:
+        """The task with what it waits for. ``awaited``: tasks among it, and by what each is awaited."""
         try:
             future = self._awaits(row.address)
             if not future:
-                return None
-            if future in names:
-                return names[future]
+                return row
             gathered = self._futures.gathered(future)
-            if gathered:
-                done = sum(not self._futures.is_pending(one) for one in gathered)
-                return f"gather of {len(gathered)}" + (f", {done} done" if done else "")
+            pending = [one for one in gathered if self._futures.is_pending(one)]
         except self._errors as error:
-            return f"not readable: {error}"
+            return replace(row, waits_for="a future", note=f"what it waits for is not readable: {error}")
         through = next(iter(awaited.values()), None)
-        if through is None:
-            return "a future"
-        listed = next(names[one] for one in awaited) if len(awaited) == 1 else f"{len(awaited)} tasks"
-        return f"{through} of {listed}"
+        others = 0
+        if gathered:
+            done = len(gathered) - len(pending)
+            words = f"gather of {len(gathered)}" + (f", {done} done" if done else "")
+            through, others = "gather", len([one for one in pending if one not in awaited])
+        elif future in names:
+            words = names[future]
+        elif through is not None:
+            listed = next(names[one] for one in awaited) if len(awaited) == 1 else f"{len(awaited)} tasks"
+            words = f"{through} of {listed}"
+        else:
+            words, others = "a future", 1
+        return replace(row, waits_for=words, awaits=tuple(awaited), through=through, other_futures=others)
 
 
 def _order(task: Task) -> tuple[object, ...]:
-    """By thread and loop; then by name, Task-2 before Task-10."""
-    words = tuple((int(word), "") if word.isdecimal() else (-1, word) for word in _WORDS.split(task.name))
-    return task.thread or 0, task.loop, words, task.address
+    """By thread and loop, then by name."""
+    return task.thread or 0, task.loop, _by_number(task.name), task.address
+
+
+def _by_number(name: str) -> tuple[tuple[int, str], ...]:
+    """Sorts Task-2 before Task-10."""
+    return tuple((int(word), "") if word.isdecimal() else (-1, word) for word in _WORDS.split(name))
