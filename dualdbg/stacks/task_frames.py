@@ -1,11 +1,21 @@
-"""The frames of asyncio's tasks that a user wants to see: as in a stack. Pure."""
+"""asyncio in stacks: which threads run an event loop, and the frames of tasks that a user wants to see. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ..model import PythonFrame, Role, Tasks
+from ..known.event_loops import is_event_loop
+from ..model import Frame, NativeFrame, PythonFrame, Role, Tasks
 from .roles import RoleRules, assign_roles
+
+
+def runs_event_loop(frames: Iterable[Frame]) -> bool:
+    """Whether a thread with these frames runs an event loop, so that the process has tasks."""
+    return any(
+        is_event_loop(frame.function, frame.file, frame.library if isinstance(frame, NativeFrame) else None)
+        for frame in frames
+    )
 
 
 def with_visible_frames(found: Tasks, rules: RoleRules) -> Tasks:

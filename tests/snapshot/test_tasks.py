@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +15,11 @@ import pytest
 from dualdbg.model import Task, Tasks, TaskState
 from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Wanted
+from dualdbg.snapshot.cpython import futures
 from dualdbg.snapshot.take import take
 from tests.snapshot.programs_running import PROGRAMS
-from tests.support import other_interpreter
+from tests.snapshot.test_command import dualdbg
+from tests.support import other_interpreter, require
 
 
 @pytest.fixture(params=python_versions.NAMES)
@@ -139,3 +143,63 @@ def expected_line(expected: dict[int, dict[str, object]], name: str) -> object:
     frames = row["frames"]
     assert isinstance(frames, list)
     return frames[0][2]
+
+
+def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    with program(sys.executable) as (pid, expected):
+        quiet = dualdbg("stacks", str(pid))
+        live = dualdbg("stacks", "--tasks", "--json", str(pid))
+        text = dualdbg("stacks", "--tasks", "--diagnose", str(pid))
+        subprocess.run(
+            [gcore, "-o", str(tmp_path / "core"), str(pid)],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    assert f"The tasks that its event loop runs: dualdbg stacks {pid} --tasks\n" in quiet.stdout
+    (process,) = map(json.loads, live.stdout.splitlines())
+    assert {int(task["id"], 16) for task in process["tasks"]} == expected.keys()
+    assert process["task_notes"] == []
+    core = tmp_path / f"core.{pid}"
+    (dead,) = map(json.loads, dualdbg("stacks", "--tasks", "--json", str(core)).stdout.splitlines())
+    assert dead["tasks"] == process["tasks"]
+
+    assert "deadlock: 2 tasks await each other, and none can go on unless one is cancelled\n" in text.stdout
+    assert (
+        f"{len(expected) - 2} tasks in thread {pid} (asyncio.unix_events._UnixSelectorEventLoop"
+        in text.stdout
+    )
+    alike = "of a class of its own, sleeper 1, sleeper 2, sleeper 10, 4 tasks: sleeper, waits for a future"
+    assert f"\n- {alike}\n" in text.stdout
+    assert "\n- gathers: gathers, waits for gather of 3 (gathered 1, gathered 2)\n" in text.stdout
+    prompt = dualdbg("core", str(core), "-x", "tasks deep", "-x", "tasks nosuch")
+    assert "1 task in thread" in prompt.stdout and "- deep: outer_one, waits for a future\n" in prompt.stdout
+    assert "no task has 'nosuch' in its name or coroutine" in prompt.stderr + prompt.stdout
+
+
+def test_a_process_without_asyncio() -> None:
+    words = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        done = dualdbg("stacks", "--tasks", str(process.pid))
+        quiet = dualdbg("stacks", str(process.pid))
+        process.kill()
+    assert "\nThere are no tasks of asyncio.\n" in done.stdout
+    assert "--tasks" not in quiet.stdout
+
+
+def test_a_layout_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A _asyncio of another size is not read by a table that was made for this one."""
+    version = sys.version_info[:2]
+    if version >= (3, 14):
+        pytest.skip("it describes itself")
+    size, *others = futures._KNOWN[version]
+    monkeypatch.setitem(futures._KNOWN, version, (size + 8, *others))
+    with program(sys.executable) as (pid, _):
+        found = tasks_of(pid)
+    (note, *_) = found.notes
+    assert "tasks of asyncio cannot be read: this Python" in note
+    assert found.tasks == ()

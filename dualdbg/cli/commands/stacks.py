@@ -133,6 +133,13 @@ def _has_more_to_say(reports: Sequence[ProcessReport]) -> bool:
     return bool(diagnose(reports))
 
 
+def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
+    """Whether a thread runs an event loop of asyncio."""
+    from ...stacks.task_frames import runs_event_loop
+
+    return any(runs_event_loop(thread.stack.frames) for report in reports for thread in report.threads)
+
+
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     return _parser().parse_args(words)
@@ -201,9 +208,7 @@ def _write(
         words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
         if findings is None and _has_more_to_say(reports):
             sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
-        from ...snapshot.report.event_loops import runs_loop
-
-        if not options.tasks and any(map(runs_loop, reports)):
+        if not options.tasks and _has_tasks(reports):
             sys.stdout.write(f"\nThe tasks that its event loop runs: {words} --tasks\n")
         for failure in failures:
             sys.stderr.write(listing.failure(failure))

@@ -280,8 +280,14 @@ class Inspector:
 
     async def threads(self) -> list[Thread]:
         """Every thread of the program, the current one first. A running target is halted for a moment."""
+        return self._current_first(await self._halting.interrupted(self.thread_list.described))
 
-        rows: list[Thread] = await self._halting.interrupted(self.thread_list.described)
+    async def threads_and_tasks(self) -> tuple[list[Thread], Tasks]:
+        """The same, and the tasks of asyncio where a thread runs an event loop."""
+        rows, tasks = await self._halting.interrupted(self.thread_list.with_tasks)
+        return self._current_first(rows), tasks
+
+    def _current_first(self, rows: list[Thread]) -> list[Thread]:
         current = self._loop.state.stop.thread.tid if self._loop.state.stop else None
         return sorted(rows, key=lambda thread: (thread.tid != current, thread.tid))
 

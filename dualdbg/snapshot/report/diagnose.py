@@ -9,8 +9,8 @@ from pathlib import PurePath
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
-from .event_loops import rings as rings_of_tasks
-from .event_loops import stuck
+from .task_rings import rings as rings_of_tasks
+from .task_rings import stuck
 from .telling_frame import own_python_frame, place, where
 from .waits import Node, Scene, Wait, cycles, find_waits
 from .wording import activity

@@ -1,29 +1,13 @@
-"""Event loops of asyncio: whether a process runs one, and tasks that wait for each other. Pure."""
+"""Tasks of asyncio that wait for each other. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ...model import NativeFrame, PythonFrame, Task, TaskState
-from ..facts import ProcessReport
+from ...model import Task, TaskState
 
-_LOOP_FILE, _LOOP_FUNCTION = "/asyncio/base_events.py", "run_forever"
-_UVLOOP = "/uvloop/"
 # What ends only when all that is awaited has ended, or one is cancelled. wait and wait_for may have a time limit.
 _LASTING = ("await", "gather", "shield", "TaskGroup")
-
-
-def runs_loop(process: ProcessReport) -> bool:
-    """Whether a thread is in an event loop of asyncio or uvloop."""
-    for thread in process.threads:
-        for frame in thread.stack.frames:
-            if isinstance(frame, PythonFrame):
-                is_loop = (frame.file or "").endswith(_LOOP_FILE)
-                if is_loop and frame.function.rpartition(".")[2] == _LOOP_FUNCTION:
-                    return True
-            elif isinstance(frame, NativeFrame) and _UVLOOP in (frame.library or ""):
-                return True
-    return False
 
 
 def stuck(tasks: Iterable[Task]) -> dict[int, Task]:
