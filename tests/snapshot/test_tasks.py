@@ -179,6 +179,39 @@ def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
     assert "no task has 'nosuch' in its name or coroutine" in prompt.stderr + prompt.stdout
 
 
+ANYIO = """\
+import asyncio, anyio
+async def waits():
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.sleep, 3600, name="one")
+        group.start_soon(anyio.sleep, 3600, name="two")
+async def settled():
+    tasks = []
+    while len(tasks) < 4 or any(task._fut_waiter is None for task in tasks if task is not asyncio.current_task()):
+        await asyncio.sleep(0)
+        tasks = asyncio.all_tasks()
+async def main():
+    waiting = asyncio.create_task(waits(), name="waits")
+    await settled()
+    asyncio.get_running_loop().call_soon(lambda: print(flush=True))
+    await waiting
+asyncio.run(main())
+"""
+
+
+def test_task_groups_of_anyio() -> None:
+    words = [sys.executable, "-c", ANYIO]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = tasks_of(process.pid)
+        process.kill()
+    names = {task.address: task.name for task in found.tasks}
+    rows = {task.name: (task.waits_for, [names[one] for one in task.awaited_by]) for task in found.tasks}
+    assert rows["waits"] == ("TaskGroup of 2 tasks", ["Task-1"])
+    assert rows["one"] == rows["two"] == ("a future", ["waits"])
+
+
 def test_a_process_without_asyncio() -> None:
     words = [sys.executable, "-c", "print(flush=True); input()"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

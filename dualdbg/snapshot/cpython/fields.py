@@ -23,7 +23,7 @@ class Fields:
         self._reader = reader
         self._memory = reader.memory
         self._objects = reader.layout.objects
-        self._types, self._tables = texts.decoders()
+        self._types, self._tables, self._all_attributes = texts.decoders()
         self._slots = PythonSlots(reader)
         self._names: dict[int, str] = {}
         self._attributes: dict[tuple[int, str], int | None] = {}
@@ -56,10 +56,14 @@ class Fields:
         return sum(word << L.INT_DIGIT_BITS * at for at, word in enumerate(words))
 
     def attribute(self, address: int, name: str) -> int | None:
-        """The value of an attribute in the ``__dict__`` of an instance; None where it is not set."""
+        """The value of an attribute of an instance, in its ``__dict__`` or a slot; None where it is not set."""
         if (address, name) not in self._attributes:
-            items = self._tables.instance_items(self.kind(address), address)
-            self._attributes[address, name] = self._named(items, name)
+            kind = self.kind(address)
+            found = self._named(self._tables.instance_items(kind, address), name)
+            if found is None:
+                rows = dict(self._all_attributes.of(kind, address))
+                found = rows[name] if isinstance(rows.get(name), int) else None
+            self._attributes[address, name] = found
         return self._attributes[address, name]
 
     def entry(self, address: int, name: str) -> int | None:

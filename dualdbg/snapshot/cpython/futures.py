@@ -22,7 +22,8 @@ _TASK_IN_C, _FUTURE_IN_C = "_asyncio.Task", "_asyncio.Future"
 _TASK, _FUTURE = "class asyncio.tasks.Task", "class asyncio.futures.Future"
 GATHERING = "class asyncio.tasks._GatheringFuture"
 _WAKEUP_TYPE, _WAKEUP = "TaskWakeupMethWrapper", "task_wakeup"  # a type up to 3.9, later a method of the task
-_GROUP = "TaskGroup"
+_GROUP = "TaskGroup"  # asyncio's, or anyio's
+_GROUP_CLOSURE = "TaskGroup._spawn.<locals>.task_done"  # anyio's, 4.0 and later
 
 # A function that asyncio adds as a callback: what it is part of, and its variable with the future that it completes.
 _CLOSURES = {
@@ -32,7 +33,7 @@ _CLOSURES = {
     "_wait.<locals>._on_completion": ("wait", "waiter"),
 }
 _RELEASE_WAITER = "_release_waiter"
-_TASKS_FILE, _GROUPS_FILE = "asyncio/tasks.py", "asyncio/taskgroups.py"
+_TASKS_FILE, _GROUPS_FILE, _ANYIO_FILE = "asyncio/tasks.py", "asyncio/taskgroups.py", "_backends/_asyncio.py"
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ class Futures:
                 continue
             group = self._group(callback)
             if group:
-                parent = self._attribute(group, "_parent_task")
+                parent = self._parent(group)
                 if parent and self.is_task(parent):
                     yield Waiter(parent, _GROUP, self._future_of(group, "_on_completed_fut"))
                 continue
@@ -229,9 +230,18 @@ class Futures:
         return 0
 
     def _group(self, callback: int) -> int:
-        """The TaskGroup of which a callback is a method; 0 for another callback."""
-        is_groups = self._method(callback) == (_GROUPS_FILE, "TaskGroup._on_task_done")
-        return self._fields.member(callback, 1) if is_groups else 0
+        """The TaskGroup that a callback tells of a task's end; 0 for another callback."""
+        if self._method(callback) == (_GROUPS_FILE, "TaskGroup._on_task_done"):
+            return self._fields.member(callback, 1)
+        is_function = self._fields.kind(callback).tp_name == "function"
+        if is_function and self._function(callback) == (_ANYIO_FILE, _GROUP_CLOSURE):
+            return self._fields.closure(callback).get("self", 0)
+        return 0
+
+    def _parent(self, group: int) -> int:
+        """The task that has a TaskGroup."""
+        scope = self._attribute(group, "cancel_scope")
+        return self._attribute(scope, "_host_task") if scope else self._attribute(group, "_parent_task")
 
     def _completed(self, callback: int) -> tuple[str, int]:
         """The future that a callback completes, and what of asyncio it is part of; no future for another callback."""

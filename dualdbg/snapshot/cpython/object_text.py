@@ -56,6 +56,7 @@ class ObjectText:
         self._objects_class = _module("python.objects").Objects
         self._types_class = _module("python.names").Types
         self._tables_class = _module("python.tables").Tables
+        self._attributes_class = _module("python.attributes").Attributes
         self._installation = _module("layout.installation").find(self._mappings)
         self._table = self._checked_table() if with_values else None
         try:
@@ -69,7 +70,7 @@ class ObjectText:
 
     def thread_names(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, str]:
         """The names of the ``threading.Thread`` objects whose code the threads run; other threads have no name."""
-        types, tables = self.decoders()
+        types, tables, _ = self.decoders()
         slots = PythonSlots(reader)
         names = {}
         for key, state in states.items():
@@ -92,10 +93,12 @@ class ObjectText:
         """What reading an object raises where memory does not hold what it should, or the time is used up."""
         return self._caught
 
-    def decoders(self) -> tuple[Any, Any]:
-        """``Types`` and ``Tables`` of the helpers, with the time of one process."""
+    def decoders(self) -> tuple[Any, Any, Any]:
+        """``Types``, ``Tables`` and ``Attributes`` of the helpers, with the time of one process."""
         target = self._target([])
-        return target.decoder(self._types_class), target.decoder(self._tables_class)
+        kinds = self._types_class, self._tables_class, self._attributes_class
+        types, tables, attributes = map(target.decoder, kinds)
+        return types, tables, attributes
 
     def variables(self, reader: PythonReader, frame: int) -> list[tuple[str, int]]:
         """Name and object address of what is set in the frame at ``frame``; a module's names such as ``__file__`` are
@@ -119,7 +122,7 @@ class ObjectText:
 
     def _entries(self, reader: PythonReader, address: int) -> list[tuple[str, int]]:
         """The entries of a dict whose keys are text; nothing for a mapping of another kind."""
-        types, tables = self.decoders()
+        types, tables, _ = self.decoders()
         if not types.of(address).has(_DICT):
             return []
         return [
