@@ -15,7 +15,7 @@ import pytest
 from dualdbg.model import Task, Tasks, TaskState
 from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Wanted
-from dualdbg.snapshot.cpython import futures
+from dualdbg.snapshot.cpython import futures, tasks
 from dualdbg.snapshot.take import take
 from tests.snapshot.programs_running import PROGRAMS
 from tests.snapshot.test_command import dualdbg
@@ -199,17 +199,57 @@ asyncio.run(main())
 """
 
 
-def test_task_groups_of_anyio() -> None:
-    words = [sys.executable, "-c", ANYIO]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+def tasks_of_code(code: str) -> Tasks:
+    """Those of a program, once it has printed a line."""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        assert process.stdout.readline() == b"\n"
         found = tasks_of(process.pid)
         process.kill()
+    return found
+
+
+def test_task_groups_of_anyio() -> None:
+    found = tasks_of_code(ANYIO)
     names = {task.address: task.name for task in found.tasks}
     rows = {task.name: (task.waits_for, [names[one] for one in task.awaited_by]) for task in found.tasks}
     assert rows["waits"] == ("TaskGroup of 2 tasks", ["Task-1"])
     assert rows["one"] == rows["two"] == ("a future", ["waits"])
+
+
+FOREIGN = """\
+import asyncio, time
+class Steps:
+    def __await__(self): return self
+    def __iter__(self): return self
+    def __next__(self): return None
+class Other:
+    _loop = None
+    def done(self): return False
+    def get_loop(self): return asyncio.get_running_loop()
+async def waits(): await Steps()
+async def main():
+    other = Other()
+    asyncio.tasks._register_task(other)
+    asyncio.create_task(waits(), name="waits")
+    await asyncio.sleep(0)
+    print(flush=True)
+    time.sleep(3600)
+asyncio.run(main())
+"""
+
+
+def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects in place of coroutines, tasks that are none of asyncio's, and more tasks than are read."""
+    found = tasks_of_code(FOREIGN)
+    assert found.notes == ("1 task of the type __main__.Other, which is not known, left out",)
+    (waits,) = (task for task in found.tasks if task.name == "waits")
+    assert waits.note == "it goes on in an object of the type __main__.Steps, whose frames are not known"
+    assert [frame.function for frame in waits.frames] == ["waits"]
+    monkeypatch.setattr(tasks, "MOST_TASKS", 1)
+    found = tasks_of_code(ANYIO)
+    assert len(found.tasks) == 1
+    assert found.notes == ("only the first 1 tasks were read",)
 
 
 def test_a_process_without_asyncio() -> None:
