@@ -171,8 +171,10 @@ def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
         f"{len(expected) - 2} tasks in thread {pid} (asyncio.unix_events._UnixSelectorEventLoop"
         in text.stdout
     )
-    alike = "of a class of its own, sleeper 1, sleeper 2, sleeper 10, 4 tasks: sleeper, waits for a future"
-    assert f"\n- {alike}\n" in text.stdout
+    alike = ["of a class of its own", "sleeper 1", "sleeper 2", "sleeper 10"]
+    if sys.version_info >= (3, 12):
+        alike.insert(0, "eager")
+    assert f"\n- {', '.join(alike)}, {len(alike)} tasks: sleeper, waits for a future\n" in text.stdout
     assert "\n- gathers: gathers, waits for gather of 3 (gathered 1, gathered 2)\n" in text.stdout
     prompt = dualdbg("core", str(core), "-x", "tasks deep", "-x", "tasks nosuch")
     assert "1 task in thread" in prompt.stdout and "- deep: outer_one, waits for a future\n" in prompt.stdout
@@ -242,7 +244,9 @@ asyncio.run(main())
 def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Objects in place of coroutines, tasks that are none of asyncio's, and more tasks than are read."""
     found = tasks_of_code(FOREIGN)
-    assert found.notes == ("1 task of the type __main__.Other, which is not known, left out",)
+    # From 3.14 on _asyncio keeps such tasks where nobody sees them.
+    others = () if sys.version_info >= (3, 14) else ("__main__.Other",)
+    assert found.notes == tuple(f"1 task of the type {each}, which is not known, left out" for each in others)
     (waits,) = (task for task in found.tasks if task.name == "waits")
     assert waits.note == "it goes on in an object of the type __main__.Steps, whose frames are not known"
     assert [frame.function for frame in waits.frames] == ["waits"]

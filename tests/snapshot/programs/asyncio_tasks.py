@@ -5,7 +5,6 @@ With the argument "running" a task of it holds its loop, so that others wait for
 
 import asyncio
 import json
-import os
 import sys
 import threading
 import types
@@ -206,9 +205,7 @@ def all_tasks():
 
 
 def report(tasks, other):
-    rows = [described(task, threading.get_native_id()) for task in tasks] + other
-    print(json.dumps(rows), flush=True)
-    print(f"ready pid={os.getpid()}", flush=True)
+    return json.dumps([described(task, threading.get_native_id()) for task in tasks] + other)
 
 
 # -- where they come from ---------------------------------------------------------------------------
@@ -294,12 +291,13 @@ async def main():
         future.set_result(None)
         fresh = loop.create_task(sleeper(), name="not started")
         hold(other, [late, fresh])
-    loop.call_soon(lambda: report(all_tasks(), other))
+    loop.call_soon(lambda: print(report(all_tasks(), other), flush=True))
     await asyncio.Event().wait()
 
 
 def hold(other, also):
-    report(all_tasks(), other)
+    text = report(all_tasks(), other)
+    print(text, flush=True)  # from here on no function of Python is called: this is the innermost frame
     sys.stdin.read()
 
 
