@@ -280,3 +280,32 @@ def test_a_layout_that_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     (note, *_) = found.notes
     assert "tasks of asyncio cannot be read: this Python" in note
     assert found.tasks == ()
+
+
+# What CPython's own reader of other processes says: python -m asyncio ps (3.14 and later).
+ORACLE = """\
+import json, sys
+from asyncio.tools import get_all_awaited_by
+rows = [task for thread in get_all_awaited_by(int(sys.argv[1])) for task in thread.awaited_by]
+print(json.dumps({task.task_id: [one.task_name for one in task.awaited_by] for task in rows}))
+"""
+
+
+@pytest.mark.parametrize("version", ["3.14", "3.15"])
+def test_who_awaits_whom_as_python_itself_reads_it(version: str) -> None:
+    interpreter = other_interpreter(version)
+    with program(interpreter) as (pid, expected):
+        words = [str(interpreter), "-c", ORACLE, str(pid)]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found = tasks_of(pid)
+    names = {task.address: task.name for task in found.tasks}
+    read = {task.address: {names[one] for one in task.awaited_by} for task in found.tasks}
+    told = {int(key): {names[one] for one in awaiters} for key, awaiters in json.loads(done.stdout).items()}
+    # asyncio.gather notes the task that calls it; another one awaits that future.
+    assert told.pop(next(key for key in told if names[key] == "gathered twice")) == {"main"}
+    compared = [key for key in told if "Python" not in names[key]]  # it leaves out the tasks in Python
+    assert len(compared) > 30
+    in_python = {row["name"] for row in expected.values() if "Python" in str(row["name"])}
+    for key in compared:
+        assert read[key] - in_python == told[key] - in_python, names[key]
