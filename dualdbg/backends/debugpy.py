@@ -100,6 +100,8 @@ class DebugpyOptions:
             "stopOnEntry": self.stop_on_entry,
             "showReturnValue": True,
             "redirectOutput": False,
+            # The user sees the streams of what was launched: what an expression prints is not sent besides.
+            "isOutputRedirected": self.launched,
             "subProcess": False,
             "dualdbgLimit": CODE_LIMIT,
             "pathMappings": [

@@ -101,6 +101,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
             f"{arguments.where}: console is {console!r}",
             "internalConsole, integratedTerminal or externalTerminal",
         )
+    console = "externalTerminal" if arguments.flag("externalConsole") else console
     if arguments.text("reprs", "read") not in ("read", "run"):
         raise UsageError(f"{arguments.where}: reprs is {arguments.text('reprs')!r}", "read or run")
     stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
@@ -111,7 +112,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         cwd=arguments.text("cwd", None),
         env=_environment(arguments),
         env_file=arguments.text("envFile", None),
-        console="externalTerminal" if arguments.flag("externalConsole") else console,
+        console=console,
         title=arguments.text("consoleTitle", "dualdbg"),
         redirect_output=_redirect_output(arguments, flags),
         templates=any(arguments.flag(name) for name in ("django", "jinja", "flask", "pyramid")),
@@ -129,7 +130,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         follow_by_default="subProcess" not in arguments and "followChildren" not in arguments,
         interrupt_first=arguments.text("onTerminate", "kill") == "KeyboardInterrupt",
         no_debug=arguments.flag("noDebug"),
-        debugpy=_for_debugpy(arguments, flags),
+        debugpy=_for_debugpy(arguments, flags, console),
         process_id=_process_id(arguments),
         fix_ptrace=arguments.flag("fixPtrace"),
         core=arguments.text("core", None) or arguments.text("coreDumpPath", None) or None,
@@ -152,16 +153,18 @@ def _redirect_output(arguments: Arguments, flags: set[str]) -> bool | None:
     return True if "RedirectOutput" in flags else None
 
 
-def _for_debugpy(arguments: Arguments, flags: set[str]) -> dict[str, Any]:
+def _for_debugpy(arguments: Arguments, flags: set[str], console: str) -> dict[str, Any]:
     arguments.objects("rules")  # a list of objects, or refused
     told = {name: arguments.values[name] for name in FOR_DEBUGPY if name in arguments}
     if arguments.flag("pyramid"):
         told["jinja"] = True  # the templates of the two are the same for debugpy
     if flags:
         told["debugOptions"] = sorted(flags - {"RedirectOutput"})
-    # Of a program that we start, the streams themselves are copied: what native code writes comes too.
-    if arguments.where == "attach" and _redirect_output(arguments, flags):
-        told["redirectOutput"] = True
+    # Of a program that we start, the streams themselves are copied: what native code writes comes too. Where its
+    # streams are not the client's, the client is sent what an expression in the console prints.
+    starts, redirected = arguments.where == "launch", bool(_redirect_output(arguments, flags))
+    told["redirectOutput"] = redirected and not starts
+    told["isOutputRedirected"] = starts and (redirected or console == "internalConsole")
     told.update(CONDITIONS)
     return told
 

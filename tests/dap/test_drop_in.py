@@ -184,6 +184,30 @@ def test_output_of_a_debug_console_comes_once(client: Client, program: Write) ->
     assert client.output == "from Python\nfrom C\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, "one\ntwo\n"),
+        ({"redirectOutput": False}, ""),
+        ({"console": "integratedTerminal"}, "one\n"),
+        ({"externalConsole": True}, "one\n"),
+        ({"console": "integratedTerminal", "redirectOutput": True}, "one\ntwo\n"),
+    ],
+)
+def test_what_an_expression_prints_comes_once(
+    options: Message, told: str, client: Client, program: Write, terminals: Terminals
+) -> None:
+    """A terminal has it too. Of what the console's expressions print there the client is told, as by debugpy."""
+    path = program("pass\n")
+    client.start({"program": str(path), **options}, lines={path: [1]})
+    stop = client.stopped()
+    client.evaluate("print('one', flush=True)", client.stack(stop["threadId"])[0])
+    client.evaluate("print('two', flush=True)", client.stack(stop["threadId"])[0], "watch")
+    client.go("continue", stop["threadId"])
+    assert finish(client) == 0
+    assert client.output == told
+
+
 def test_output_that_is_not_wanted(client: Client, program: Write, tmp_path: Path) -> None:
     """Nothing of it comes, and the program does not wait for anybody who reads it."""
     written = tmp_path / "written"
