@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .console.printer import Printer
-from .console.reports import StackReport, numbered
+from .console.reports import StackReport, TasksReport, numbered
 from .console.style import Style
 from .model import Frame, Quality
 from .snapshot.facts import Failure, ProcessReport, ThreadReport
@@ -41,6 +41,18 @@ class StackListing:
             lines += ["", self.group_heading(index, group, groups, several)]
             lines.append(self._stack(group.example).rstrip("\n"))
         return "\n".join(lines) + "\n"
+
+    def tasks(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
+        """The tasks of asyncio of each process that has some."""
+        text = ""
+        for report in reports:
+            found = report.tasks
+            if found is None or not (found.tasks or found.notes):
+                continue
+            heading = f"Tasks of process {report.pid}" + (f" ({report.label})" if report.label else "")
+            text += f"\n{self._style.paint('stop', heading)}\n"
+            text += self._printer.render(TasksReport(found, found.tasks, folded))
+        return text or "\nThere are no tasks of asyncio.\n"
 
     def findings(self, findings: Sequence[Finding]) -> str:
         """What is wrong, in words."""

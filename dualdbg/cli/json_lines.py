@@ -22,6 +22,7 @@ from ..console.reports import (
     Report,
     SourceReport,
     StackReport,
+    TasksReport,
     TextReport,
     ThreadsReport,
     ValueReport,
@@ -42,6 +43,7 @@ from ..model import (
     Role,
     SessionStarted,
     Stopped,
+    Task,
     Thread,
     Value,
 )
@@ -115,6 +117,29 @@ def _thread(thread: Thread) -> Json:
         "waits_for_gil": thread.waits_for_gil,
         "state": thread.state,
     }
+
+
+def task_to_json(task: Task) -> Json:
+    """The JSON object of one task. Tasks are named by ``id``, the address of their object in hexadecimal."""
+    return {
+        "id": _address(task.address),
+        "name": task.name,
+        "coroutine": task.coroutine,
+        "state": task.state.value,
+        "thread": task.thread,
+        "loop": {"type": task.loop_type, "address": _address(task.loop)},
+        "waits_for": task.waits_for,
+        "awaits": [_address(one) for one in task.awaits],
+        "other_futures": task.other_futures,
+        "through": task.through,
+        "awaited_by": [_address(one) for one in task.awaited_by],
+        "frames": [frame_to_json(frame) for frame in task.frames],
+        "note": task.note,
+    }
+
+
+def _tasks(report: TasksReport) -> Json:
+    return {"tasks": [task_to_json(task) for task in report.shown], "notes": list(report.tasks.notes)}
 
 
 def _location(location: Location) -> Json:
@@ -234,6 +259,7 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
         "threads",
         lambda r: {"threads": [_thread(thread) for thread in r.threads], "current": r.current},
     ),
+    TasksReport: ("tasks", _tasks),
     BreakpointsReport: ("breakpoints", lambda r: {"breakpoints": [_breakpoint(b) for b in r.breakpoints]}),
     LibrariesReport: ("libraries", lambda r: {"libraries": [_mapped(row) for row in r.libraries]}),
     SourceReport: ("source", _source),

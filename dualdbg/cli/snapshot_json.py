@@ -9,7 +9,7 @@ from ..snapshot.facts import Failure, ProcessReport, ThreadReport
 from ..snapshot.report.diagnose import Finding
 from ..snapshot.report.movement import Movement
 from ..snapshot.report.wording import activity
-from .json_lines import frame_to_json
+from .json_lines import frame_to_json, task_to_json
 
 
 def process_to_json(report: ProcessReport) -> dict[str, Any]:
@@ -25,6 +25,8 @@ def process_to_json(report: ProcessReport) -> dict[str, Any]:
         "torn": report.torn,
         "notes": list(report.notes),
         "threads": [_thread_to_json(thread) for thread in report.threads],
+        "tasks": None if report.tasks is None else [task_to_json(task) for task in report.tasks.tasks],
+        "task_notes": [] if report.tasks is None else list(report.tasks.notes),
     }
 
 
@@ -67,6 +69,7 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         "kind": finding.kind,
         "text": finding.text,
         "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
+        "tasks": [{"pid": pid, "id": f"{address:#x}"} for pid, address in finding.tasks],
     }
 
 

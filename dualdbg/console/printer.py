@@ -49,12 +49,14 @@ from .reports import (
     Report,
     SourceReport,
     StackReport,
+    TasksReport,
     TextReport,
     ThreadsReport,
     ValueReport,
     VariablesReport,
 )
 from .style import Style
+from .task_list import task_lines
 
 _OWN_REPR = "__repr__ not run"
 _PIPED = 100  # characters of a function's name where lines have no end
@@ -227,6 +229,17 @@ class Printer:
         for thread in report.threads:
             mark = ">" if thread.tid == report.current else " "
             lines.append(mark + _thread_line(thread))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _tasks(self, report: TasksReport) -> str:
+        lines = task_lines(
+            report.tasks,
+            report.shown,
+            report.folded,
+            lambda text: self.style.paint("stop", text),
+            lambda frame: self._frame_row("", frame, False, False),
+        )
+        lines += [self.style.paint("warning", note) for note in report.tasks.notes]
         return "".join(f"{line}\n" for line in lines)
 
     # -- values ---------------------------------------------------------------------------------
@@ -432,6 +445,7 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     ValueReport: Printer._value,
     VariablesReport: Printer._variables,
     ThreadsReport: Printer._threads,
+    TasksReport: Printer._tasks,
     BreakpointsReport: Printer._breakpoints,
     LibrariesReport: Printer._libraries,
     SourceReport: Printer._source,

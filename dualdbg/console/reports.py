@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Union
 
-from ..model import Breakpoint, Event, Frame, Stack, State, Thread, Value
+from ..model import Breakpoint, Event, Frame, Stack, State, Task, Tasks, Thread, Value
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,15 @@ class ThreadsReport:
 
     threads: tuple[Thread, ...]
     current: int | None
+
+
+@dataclass(frozen=True)
+class TasksReport:
+    """Tasks of asyncio. ``shown`` are those among ``tasks`` that were asked for; ``folded``: equal ones told once."""
+
+    tasks: Tasks
+    shown: tuple[Task, ...]
+    folded: bool = True
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,7 @@ Report = Union[
     ValueReport,
     VariablesReport,
     ThreadsReport,
+    TasksReport,
     BreakpointsReport,
     LibrariesReport,
     SourceReport,

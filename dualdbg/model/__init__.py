@@ -29,6 +29,7 @@ from .stops import (
     Stopped,
     Thread,
 )
+from .tasks import Task, Tasks, TaskState
 from .values import RETURNED, Value
 
 __all__ = [
@@ -64,6 +65,9 @@ __all__ = [
     "State",
     "Stop",
     "Stopped",
+    "Task",
+    "TaskState",
+    "Tasks",
     "Thread",
     "Value",
 ]

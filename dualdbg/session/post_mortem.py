@@ -20,6 +20,7 @@ from ..model import (
     BreakpointSpec,
     Notice,
     Reason,
+    Tasks,
     Thread,
 )
 from ..resources import resource_directory
@@ -29,6 +30,7 @@ from ..snapshot.core_file import capture_core
 from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
+from ..snapshot.cpython.tasks import read_tasks
 from ..snapshot.linux.procfs import MemoryMap
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
@@ -234,6 +236,13 @@ class _PythonInCore(PythonSide):
 
     def names(self) -> dict[int, str]:
         return dict(self._captured.names)
+
+    def tasks(self) -> Tasks:
+        captured = self._captured
+        reader, texts = self._readers()
+        if captured.python is None:
+            raise TargetError(captured.python_trouble or "the Python interpreter cannot be read")
+        return read_tasks(reader, texts, captured.python, captured.states, captured.modules)
 
     def _readers(self) -> tuple[PythonReader, ObjectText]:
         captured = self._captured

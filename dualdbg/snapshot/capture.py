@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import DualdbgError, TargetError, TargetGone
+from ..model import Tasks
 from ..symbols.address_space import AddressSpace, Module, root_of
 from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
 from ..symbols.objfile import Objfile
@@ -20,6 +21,7 @@ from .cpython.reader import (
     find_interpreter,
     states_by_tid,
 )
+from .cpython.tasks import read_tasks
 from .facts import Lock
 from .interrupted_calls import with_call
 from .linux.memory import Memory, ProcessMemory
@@ -47,6 +49,7 @@ class Wanted:
     names: bool = True
     locks: bool = False
     locals: bool = False
+    tasks: bool = False
 
 
 @dataclass
@@ -54,6 +57,7 @@ class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
     ``states``, ``names``, ``awaited`` and ``held`` are by OS thread id; ``locals`` by the address of a Python frame.
+    ``tasks`` is None where nobody has asked for them.
     """
 
     facts: ProcessFacts
@@ -71,6 +75,7 @@ class Captured:
     awaited: dict[int, Lock] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
+    tasks: Tasks | None = None
     label: str | None = None
     is_core: bool = False
     seconds_stopped: float | None = None
@@ -109,7 +114,7 @@ def capture(
         interpreter=find_interpreter(image.modules),
         label=read_rank(pid),
     )
-    if result.interpreter is not None and (wanted.names or wanted.locals):
+    if result.interpreter is not None and (wanted.names or wanted.locals or wanted.tasks):
         try:
             result.texts = ObjectText(
                 ProcessMemory(pid, memory_file),
@@ -181,6 +186,8 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)
+    if wanted.tasks and result.python is not None:
+        result.tasks = read_tasks(reader, result.texts, result.python, result.states, result.modules)
 
 
 def name_calls(result: Captured) -> None:

@@ -23,6 +23,7 @@ from ..symbols.source_lines import SourceLines
 from .capture import Captured, Wanted, name_calls, vdso
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
+from .cpython.tasks import read_tasks
 from .facts import ProcessReport
 from .linux.memory import PAGE, Memory
 from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
@@ -261,6 +262,8 @@ def _read_objects(
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = texts.locals_of(reader, frames)
+    if wanted.tasks and result.python is not None:
+        result.tasks = read_tasks(reader, texts, result.python, result.states, result.modules)
 
 
 def report_core(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..model import Stack, Thread
+from ..model import Stack, Tasks, Thread
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class ProcessReport:
     """One process. ``stopped``: for how many seconds it stood still; None when it did not (``--no-stop``, a core).
 
     ``label`` names its part in a larger job (``rank 3``), ``python`` the version of its interpreter; ``notes`` say
-    what could not be read, ``torn`` that it ran while it was read.
+    what could not be read, ``torn`` that it ran while it was read. ``tasks`` are those of asyncio, where they were
+    asked for.
     """
 
     pid: int
@@ -76,6 +77,7 @@ class ProcessReport:
     torn: bool = False
     label: str | None = None
     notes: tuple[str, ...] = ()
+    tasks: Tasks | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ..model import (
     State,
     Stop,
     Stopped,
+    Tasks,
     Thread,
     Value,
 )
@@ -85,7 +86,7 @@ class Follower:
         self._wanted = asyncio.Event()
         self._closed = False
         self._loading: asyncio.Future[None] | None = None
-        self._listed: tuple[Sequence[Thread], int | None] = ((), None)  # the threads that are shown
+        self._listed: tuple[Sequence[Thread], int | None, Tasks] = ((), None, Tasks())  # what is shown
         self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
         self._colouring: set[asyncio.Task[None]] = set()
 
@@ -171,7 +172,7 @@ class Follower:
         views.stack.clear(why)
         views.variables.clear(why)
         views.registers.clear(why)
-        self._listed = (), None
+        self._listed = (), None, Tasks()
         self.show_processes()
         for name in ("stack", "threads"):
             self._note(name, "")
@@ -267,12 +268,13 @@ class Follower:
         listed = await self.session.inspector.thread_list.all()
         if len(listed) > _MOST_STATES or not self._is_current(stop):
             return
-        known = {thread.tid: thread for thread in await self.session.inspector.threads()}
+        threads, tasks = await self.session.inspector.threads_and_tasks()
+        known = {thread.tid: thread for thread in threads}
         if self._is_current(stop):
-            self._list([with_state(thread, known.get(thread.tid)) for thread in listed], tid)
+            self._list([with_state(thread, known.get(thread.tid)) for thread in listed], tid, tasks)
 
-    def _list(self, threads: list[Thread], tid: int) -> None:
-        self._listed = threads, tid
+    def _list(self, threads: list[Thread], tid: int, tasks: Tasks = Tasks()) -> None:  # noqa: B008
+        self._listed = threads, tid, tasks
         self.show_processes()
         self._note("threads", thread_note(threads))
         stop = self.session.stop

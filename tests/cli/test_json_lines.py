@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -35,6 +36,9 @@ from dualdbg.model import (
     State,
     Stop,
     Stopped,
+    Task,
+    Tasks,
+    TaskState,
     Thread,
     Value,
 )
@@ -43,6 +47,10 @@ from tests.support import ROOT
 NATIVE = NativeFrame(0, 0x7F00, "at::native::randn", "/lib/libtorch_cpu.so", role=Role.GLUE)
 PYTHON = PythonFrame("<module>", "/home/ada/testdebug.py", 3, entry=True)
 THREAD = Thread(7, "python", "MainThread", True, False, "main at a.py:3")
+TASK = Task(
+    *(0x30, "Task-1", "main", TaskState.WAITING, (PYTHON,), 0x40, "uvloop.Loop", 7),
+    *("gather of 2", (0x50,), 1, "gather", (0x60,), "not all of it"),
+)
 SPEC = BreakpointSpec("randn", BreakpointKind.OPERATOR, "randn")
 BREAKPOINT = Breakpoint(1, SPEC, BreakpointState.VERIFIED, (Location("f", "/lib/l.so", 0x10),), hit_count=2)
 VALUE = Value("x", "int", "3", Language.NATIVE, address=0x20, data={"shape": [2, 3]})
@@ -69,6 +77,9 @@ EXAMPLES: list[reports.Report] = [
     reports.ValueReport("x", VALUE),
     reports.VariablesReport("locals", (VALUE,), "No locals."),
     reports.ThreadsReport((THREAD,), 7),
+    reports.TasksReport(
+        Tasks((TASK, replace(TASK, state=TaskState.RUNNING, thread=None)), ("one left out",)), (TASK,)
+    ),
     reports.BreakpointsReport((BREAKPOINT,)),
     reports.SourceReport("/home/ada/a.py", 1, ("import torch", ""), 1),
     reports.LibrariesReport((reports.Mapped(0x10, 0x20, "/lib/l.so"),)),

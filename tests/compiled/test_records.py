@@ -14,6 +14,7 @@ from dualdbg.console.names import lines_text
 from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
 from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
 from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+from tests.cli.driver import dualdbg
 
 MODULE = "c" + "ab" + "2" * 49
 KERNEL = "c" + "zz" + "3" * 49
@@ -244,3 +245,16 @@ def test_the_report(folder: Path) -> None:
     ]
     data = as_data(KernelFiles(multiplied))
     assert (data["calls"], data["library"], len(data["lines"])) == ([16, 18], None, 2)
+
+
+@pytest.mark.smoke
+@pytest.mark.processes
+def test_the_command(folder: Path) -> None:
+    done = dualdbg("ops", "--compiled", "model.py:20", "--cache", folder)
+    assert "extern_kernels.mm  called in line 16, 18" in done.stdout and "cpp_fused" not in done.stdout
+    dualdbg("ops", "--compiled", "nothing", "--cache", folder).complains(
+        "computes nothing", "forward, scale, step"
+    )
+    dualdbg("ops", "--compiled", "step", "--cache", folder / "ab").complains("no record", "--compiled-debug")
+    dualdbg("ops", "add", "--compiled", "step").complains("goes with no operator")
+    dualdbg("ops", "add", "--cache", folder).complains("--cache goes with --compiled")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dualdbg.console.style import Style
 from dualdbg.errors import SymbolError, UnreadableMemory
-from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Thread
+from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Task, Tasks, TaskState, Thread
 from dualdbg.snapshot.facts import Descriptor, Failure, Lock, ProcessReport, SystemCall, ThreadReport
 from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.snapshot.report.diagnose import diagnose
@@ -107,6 +109,53 @@ def test_waiting_is_no_deadlock() -> None:
     (finding,) = diagnose([chain])
     assert finding.kind == "gil"
     assert finding.threads == ((1, 12), (1, 13))
+
+
+def task(address: int, *awaits: int, through: str = "await", others: int = 0, name: str = "") -> Task:
+    return Task(
+        address,
+        name or f"Task-{address}",
+        "work",
+        TaskState.WAITING,
+        (python("sleep", 1, "/usr/lib/python3.11/asyncio/tasks.py"), python("work", 10 * address)),
+        *(0x10, "uvloop.Loop", 7),
+        waits_for=", ".join(f"Task-{one}" for one in awaits) or "a future",
+        awaits=awaits,
+        other_futures=others,
+        through=through if awaits else None,
+    )
+
+
+def of_tasks(*tasks: Task) -> list[str]:
+    one = replace(process(1, thread(7, *COMMON)), tasks=Tasks(tasks))
+    return [finding.text for finding in diagnose([one]) if finding.kind == "task-deadlock"]
+
+
+def test_tasks_that_await_each_other() -> None:
+    """Those that wait for the ring are not in it; that one of the ring is gathered does not help it."""
+    ring = task(1, 2), task(2, 3, through="gather"), task(3, 1, through="shield")
+    assert of_tasks(*ring, task(4, 1), task(5, 4), task(6)) == [
+        "deadlock: 3 tasks await each other, and none can go on unless one is cancelled\n"
+        "task Task-1, in work (train.py:10), waits for Task-2\n"
+        "task Task-2, in work (train.py:20), waits for Task-3\n"
+        "task Task-3, in work (train.py:30), waits for Task-1"
+    ]
+    assert len(of_tasks(task(1, 2), task(2, 1), task(3, 4), task(4, 3))) == 2
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        task(2, 3),
+        task(2, 1, through="wait"),  # it may have a time limit, or be content with another one
+        task(2, 1, through="wait_for"),
+        task(2, 1, through="gather", others=1),  # which may fail, and end it
+        task(2, 1, 3, through="gather"),
+    ],
+    ids=["no ring", "wait", "wait_for", "other futures", "other tasks"],
+)
+def test_tasks_that_may_go_on_are_no_deadlock(second: Task) -> None:
+    assert of_tasks(task(1, 2), second, task(3)) == []
 
 
 def test_a_lock_that_was_held_at_the_fork() -> None:

@@ -22,6 +22,7 @@ from dualdbg.model import (
     State,
     Stop,
     Stopped,
+    Tasks,
     Thread,
     Value,
 )
@@ -60,6 +61,9 @@ class ScriptedInspector:
 
     async def threads(self) -> list[Thread]:
         return list(await self._answer("threads"))
+
+    async def threads_and_tasks(self) -> tuple[list[Thread], Tasks]:
+        return await self.threads(), Tasks()
 
     async def evaluate(
         self, expression: str, tid: int, frame: Frame, language: Language, may_stop: bool = False

@@ -389,6 +389,38 @@ def test_threads_are_listed_and_selected(tmp_path: Path) -> None:
     on_screen(work, folder=tmp_path, script=THREADS, breakpoints=["threads.py:15"])
 
 
+def test_tasks_are_listed_below_the_threads(tmp_path: Path) -> None:
+    """Equal ones in one line; Enter shows the frames of one, and the source behind."""
+    script = tmp_path / "tasks.py"
+    script.write_text(
+        "import asyncio\n"
+        "async def waits():\n"
+        "    await asyncio.sleep(3600)\n"
+        "async def main():\n"
+        "    others = [asyncio.create_task(waits()) for _ in range(3)]\n"
+        "    await asyncio.sleep(0)\n"
+        "    print(len(others))\n"
+        "asyncio.run(main())\n"
+    )
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        view = screen.app.views.threads
+        await screen.press("3")
+        await screen.until(lambda: len(view.rows) == 3, "a thread and two kinds of tasks")
+        tasks = [line.split() for line in screen.lines(view)[1:]]
+        assert tasks[0][:5] == ["task", "Task-1", "main", "runs", "in"]
+        assert tasks[1] == ["task", "Task-2", "and", "2", "more", "waits", "waits", "for", "a", "future"]
+        view.cursor = 2
+        await screen.press("enter")
+        shown = screen.text()
+        assert "sleep  " in shown and f"waits  {script}:3" in shown
+        await screen.press("escape")
+        assert screen.app.views.source.cursor == 2
+
+    on_screen(work, folder=tmp_path, script=script, breakpoints=["tasks.py:7"])
+
+
 @pytest.mark.smoke
 def test_the_end_is_said_and_quit_leaves(tmp_path: Path) -> None:
     async def work(screen: Screen) -> Dashboard:

@@ -104,7 +104,7 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     from ...snapshot.capture import Wanted
     from ...snapshot.take import take
 
-    wanted = Wanted(locals=options.locals, locks=options.diagnose)
+    wanted = Wanted(locals=options.locals, locks=options.diagnose, tasks=options.tasks or options.diagnose)
     reports, failures = take(pids, stop=not options.no_stop, wanted=wanted, lines=options.lines)
     if options.cores:
         from ...snapshot.core_file import report_core
@@ -133,6 +133,13 @@ def _has_more_to_say(reports: Sequence[ProcessReport]) -> bool:
     return bool(diagnose(reports))
 
 
+def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
+    """Whether a thread runs an event loop of asyncio."""
+    from ...stacks.task_frames import runs_event_loop
+
+    return any(runs_event_loop(thread.stack.frames) for report in reports for thread in report.threads)
+
+
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     return _parser().parse_args(words)
@@ -152,6 +159,9 @@ def _parser() -> Parser:
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument(
         "--locals", action="store_true", help="show the arguments and locals of Python frames"
+    )
+    parser.add_argument(
+        "--tasks", action="store_true", help="show the tasks of asyncio, and what each awaits"
     )
     parser.add_argument("--diagnose", action="store_true", help="say in words what the threads wait for")
     parser.add_argument("--each", action="store_true", help="show every thread, also those with equal stacks")
@@ -192,10 +202,14 @@ def _write(
             sys.stdout.write(listing.findings(findings))
         if reports:
             sys.stdout.write(listing.processes(reports, folded=not options.each))
+        if options.tasks:
+            sys.stdout.write(listing.tasks(reports, folded=not options.each))
+        chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
+        words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
         if findings is None and _has_more_to_say(reports):
-            chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
-            words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
             sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
+        if not options.tasks and _has_tasks(reports):
+            sys.stdout.write(f"\nThe tasks that its event loop runs: {words} --tasks\n")
         for failure in failures:
             sys.stderr.write(listing.failure(failure))
     sys.stdout.flush()

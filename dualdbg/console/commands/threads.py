@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ..reports import TextReport, ThreadsReport
+from ..reports import TasksReport, TextReport, ThreadsReport
 from .registry import command, no_argument
 from .stacks import backtrace, select
 
@@ -20,6 +20,21 @@ async def threads(console: Console, argument: str) -> None:
     rows = await console.session.inspector.threads()
     current = console.selection.tid if console.selection is not None and console.stopped else None
     console.show(ThreadsReport(tuple(rows), current))
+
+
+@command(
+    "tasks",
+    "[NAME]",
+    "list the tasks of asyncio, what each awaits, and who awaits it",
+    details="Equal ones are told once. With a NAME: each task by itself in whose name or coroutine that is.",
+)
+async def tasks(console: Console, argument: str) -> None:
+    """Show the tasks of asyncio. Raises CommandError when none has the name."""
+    found = await console.session.inspector.tasks()
+    shown = tuple(task for task in found.tasks if argument in task.name or argument in task.coroutine)
+    if argument and found.tasks and not shown:
+        raise CommandError(f"no task has {argument!r} in its name or coroutine", "tasks lists all of them")
+    console.show(TasksReport(found, shown, folded=not argument))
 
 
 @command("thread t", "[NUMBER | NAME]", "select a thread by its OS thread id or name")

@@ -12,6 +12,7 @@ from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..handles import FrameHandle
 from ..presentation import bodies
+from ..presentation.tasks import task_scopes
 from ..registry import request
 from ..stages import CONFIGURABLE
 from .sources import tell_python_modules
@@ -116,5 +117,9 @@ async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) 
 async def scopes(adapter: Adapter, arguments: Arguments) -> dap.ScopesResponseBody:
     handle = adapter.debuggee.frame(arguments.number("frameId"))
     if isinstance(handle.frame, NativeFrame):
-        return {"scopes": adapter.values.native_scopes(handle)}
-    return {"scopes": await adapter.values.python_scopes(handle)}
+        found = adapter.values.native_scopes(handle)
+    else:
+        found = await adapter.values.python_scopes(handle)
+    if stepping_alone.steps_alone(adapter):
+        return {"scopes": found}
+    return {"scopes": [*found, *await task_scopes(adapter.values, handle)]}

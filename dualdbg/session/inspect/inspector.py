@@ -25,6 +25,7 @@ from ...model import (
     Role,
     Stack,
     State,
+    Tasks,
     Thread,
     Value,
 )
@@ -279,10 +280,23 @@ class Inspector:
 
     async def threads(self) -> list[Thread]:
         """Every thread of the program, the current one first. A running target is halted for a moment."""
+        return self._current_first(await self._halting.interrupted(self.thread_list.described))
 
-        rows: list[Thread] = await self._halting.interrupted(self.thread_list.described)
+    async def threads_and_tasks(self) -> tuple[list[Thread], Tasks]:
+        """The same, and the tasks of asyncio where a thread runs an event loop."""
+        rows, tasks = await self._halting.interrupted(self.thread_list.with_tasks)
+        return self._current_first(rows), tasks
+
+    def _current_first(self, rows: list[Thread]) -> list[Thread]:
         current = self._loop.state.stop.thread.tid if self._loop.state.stop else None
         return sorted(rows, key=lambda thread: (thread.tid != current, thread.tid))
+
+    async def tasks(self) -> Tasks:
+        """The tasks of asyncio that are not done. A running target is halted for a moment.
+
+        Raises TargetError where there is no interpreter yet, or it cannot be read.
+        """
+        return await self._halting.interrupted(self.thread_list.tasks)
 
     # -- stacks ---------------------------------------------------------------------------------
 

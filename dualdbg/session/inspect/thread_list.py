@@ -10,11 +10,12 @@ from typing import Protocol
 from ...backends import python as debugpy
 from ...errors import CommandError, DualdbgError, EngineTimeout
 from ...known.short_names import short_function
-from ...model import Frame, NativeFrame, PythonFrame, State, Thread
+from ...model import Frame, NativeFrame, PythonFrame, State, Tasks, Thread
 from ...patience import patient
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.debugger_threads import is_debuggers
+from ...stacks.task_frames import runs_event_loop, with_visible_frames
 from ..engines import Reading
 from ..loop import Loop
 from ..ports import Reads
@@ -114,6 +115,19 @@ class ThreadList:
             names = self._threads.thread_name(tid), self._names.get(tid)
             rows.append(Thread(tid, *names, holds, waits, doing))
         return rows
+
+    async def tasks(self) -> Tasks:
+        """The tasks of asyncio that are not done, read from memory. gdb holds the target."""
+        reader = self._threads.reader
+        return with_visible_frames(reader.python_side.tasks(), reader.rules)
+
+    async def with_tasks(self) -> tuple[list[Thread], Tasks]:
+        """What :meth:`described` gives, and the tasks of asyncio where a thread runs an event loop."""
+        rows = await self.described()
+        for row in rows:
+            if runs_event_loop((await self._threads.stack_while_held(row.tid)).frames):
+                return rows, await self.tasks()
+        return rows, Tasks()
 
     def _read_names(self, side: PythonSide) -> None:
         self._names.setdefault(self._loop.state.pid, "MainThread")  # threading has this name for it

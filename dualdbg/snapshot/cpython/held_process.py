@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from ...errors import TargetError, UnreadableMemory
 from ...known.python_files import why_no_python
-from ...model import PythonFrame
+from ...model import PythonFrame, Tasks
 from ...symbols.address_space import AddressSpace
 from ..linux.memory import ProcessMemory
 from ..linux.procfs import MemoryMap, namespace_tids
 from .object_text import ObjectText
 from .reader import PythonReader, PythonState, PythonThreadState, find_interpreter, states_by_tid
+from .tasks import read_tasks
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,12 @@ class PythonSide:
             return []
         reader, texts = self._readers()
         return texts.globals(reader, frame.address)
+
+    def tasks(self) -> Tasks:
+        """The tasks of asyncio that are not done."""
+        reader, texts = self._readers()
+        state, states = self._read(reader)
+        return read_tasks(reader, texts, state, states, self._image.modules)
 
     def _readers(self) -> tuple[PythonReader, ObjectText]:
         reader = self._reader()

@@ -42,6 +42,10 @@ class PythonLayout:
     at ``gil``. ``cframe`` and ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer.
     ``instruction`` is a number of bytes (3.8, 3.9) or of instructions (3.10) in a frame object, a pointer from
     3.11 on. ``frame_namespace``: f_locals, the mapping that holds the variables of modules and class bodies.
+    ``frame_stack`` tells where the value stack of a suspended frame ends: a pointer (3.8, 3.9; 3.14 and later), a
+    number of values (3.10), or an index into ``frame_locals``. ``generator_frame``: a pointer to the frame up to 3.10,
+    the frame itself later. ``modules`` is sys.modules in an interpreter state, ``thread_dict`` a member of a thread
+    state.
     """
 
     version: tuple[int, int]
@@ -76,6 +80,11 @@ class PythonLayout:
     code_stack_size: int
     code_exceptions: int | None
     frame_block_count: int | None
+    frame_stack: int
+    generator_frame: int
+    generator_state: int | None
+    modules: int
+    thread_dict: int
     head: int = 16
     has_gil: bool = True
     remote: RemoteDebugging | None = None
@@ -124,6 +133,11 @@ _3_10 = PythonLayout(
     code_stack_size=32,
     code_exceptions=None,
     frame_block_count=104,
+    frame_stack=80,
+    generator_frame=16,
+    generator_state=None,
+    modules=856,
+    thread_dict=152,
 )
 
 
@@ -131,8 +145,10 @@ def _like(base: PythonLayout, **changes: object) -> PythonLayout:
     return PythonLayout(**{**base.__dict__, **changes})
 
 
-_3_9 = _like(_3_10, version=(3, 9), frame_instruction=104, frame_block_count=112, frame_locals=360)
-_3_8 = _like(_3_9, version=(3, 8), gil_locked=1168, gil_holder=1160)
+_3_9 = _like(
+    _3_10, version=(3, 9), frame_instruction=104, frame_block_count=112, frame_locals=360, frame_stack=72
+)
+_3_8 = _like(_3_9, version=(3, 8), gil_locked=1168, gil_holder=1160, modules=56)
 _3_11 = PythonLayout(
     version=(3, 11),
     finalizing=24,
@@ -166,6 +182,11 @@ _3_11 = PythonLayout(
     code_stack_size=68,
     code_exceptions=40,
     frame_block_count=None,
+    frame_stack=64,
+    generator_frame=80,
+    generator_state=75,
+    modules=888,
+    thread_dict=128,
 )
 _3_12 = _like(
     _3_11,
@@ -185,6 +206,10 @@ _3_12 = _like(
     code_first_line=68,
     code_start=192,
     code_stack_size=64,
+    generator_frame=72,
+    generator_state=67,
+    modules=944,
+    thread_dict=112,
 )
 _TABLES = {layout.version: layout for layout in (_3_8, _3_9, _3_10, _3_11, _3_12)}
 
@@ -319,6 +344,12 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         code_stack_size=offsets["code.firstlineno"] - 4,
         code_exceptions=24 + head,
         frame_block_count=None,
+        # 3.13 does not describe these three; in 3.14 and later a thread state needs no dict to tell its loop.
+        frame_stack=offsets.get("frame.stackpointer", 64),
+        generator_frame=offsets.get("generator.2", 56 + head),
+        generator_state=offsets.get("generator.3", 51 + head),
+        modules=offsets["interpreter.imports_modules"],
+        thread_dict=128,
         head=head,
         has_gil=not free_threaded,
         remote=_remote_of(offsets) if "debugging.enabled" in offsets else None,

@@ -56,6 +56,7 @@ class ObjectText:
         self._objects_class = _module("python.objects").Objects
         self._types_class = _module("python.names").Types
         self._tables_class = _module("python.tables").Tables
+        self._attributes_class = _module("python.attributes").Attributes
         self._installation = _module("layout.installation").find(self._mappings)
         self._table = self._checked_table() if with_values else None
         try:
@@ -69,8 +70,7 @@ class ObjectText:
 
     def thread_names(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, str]:
         """The names of the ``threading.Thread`` objects whose code the threads run; other threads have no name."""
-        target = self._target([])
-        types, tables = target.decoder(self._types_class), target.decoder(self._tables_class)
+        types, tables, _ = self.decoders()
         slots = PythonSlots(reader)
         names = {}
         for key, state in states.items():
@@ -87,6 +87,18 @@ class ObjectText:
             except self._caught:
                 continue
         return names
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What reading an object raises where memory does not hold what it should, or the time is used up."""
+        return self._caught
+
+    def decoders(self) -> tuple[Any, Any, Any]:
+        """``Types``, ``Tables`` and ``Attributes`` of the helpers, with the time of one process."""
+        target = self._target([])
+        kinds = self._types_class, self._tables_class, self._attributes_class
+        types, tables, attributes = map(target.decoder, kinds)
+        return types, tables, attributes
 
     def variables(self, reader: PythonReader, frame: int) -> list[tuple[str, int]]:
         """Name and object address of what is set in the frame at ``frame``; a module's names such as ``__file__`` are
@@ -110,8 +122,7 @@ class ObjectText:
 
     def _entries(self, reader: PythonReader, address: int) -> list[tuple[str, int]]:
         """The entries of a dict whose keys are text; nothing for a mapping of another kind."""
-        target = self._target([])
-        types, tables = target.decoder(self._types_class), target.decoder(self._tables_class)
+        types, tables, _ = self.decoders()
         if not types.of(address).has(_DICT):
             return []
         return [

@@ -204,7 +204,7 @@ class PythonReader:
             if len(frames) == _MOST_FRAMES:
                 raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
             if not self._is_of_loop(frame):
-                frames.append(self._frame(frame))
+                frames.append(self.frame_at(frame))
                 continue
             loops.append(frame)
             if frames and not frames[-1].entry:
@@ -216,7 +216,8 @@ class PythonReader:
         owner = self.layout.frame_owner
         return owner is not None and self.memory.u8(frame + owner) == _OWNED_BY_C_STACK
 
-    def _frame(self, frame: int) -> PythonFrame:
+    def frame_at(self, frame: int) -> PythonFrame:
+        """The frame at an address: that of a thread, or of a generator. Raises UnreadableMemory."""
         layout, memory = self.layout, self.memory
         code_address = memory.u64(frame + layout.frame_code) & ~_TAG_BITS
         code = self.code(code_address)
@@ -230,7 +231,10 @@ class PythonReader:
             entry = layout.frame_is_entry is not None and memory.u8(frame + layout.frame_is_entry) != 0
         key = (code_address, offset)
         if key not in self._lines:
-            self._lines[key] = line_at(layout.version, code.lines, code.first_line, offset)
+            begun = offset >= 0  # 3.8 to 3.10: a frame whose first instruction is still to come
+            self._lines[key] = (
+                line_at(layout.version, code.lines, code.first_line, offset) if begun else code.first_line
+            )
         return PythonFrame(code.function, code.file, self._lines[key], entry, frame)
 
     def code(self, address: int) -> CodeInfo:

@@ -11,6 +11,7 @@ from .reader import PythonReader
 _HIDDEN, _CELL, _FREE = 0x10, 0x40, 0x80  # co_localspluskinds, Include/internal/pycore_code.h
 _OPTIMIZED = 0x1  # CO_OPTIMIZED: a function, whose variables are in the frame itself; Include/cpython/code.h
 _TAG_BITS = 7
+_FREE_NAMES = 8  # bytes from co_varnames to co_freevars; co_cellvars follows (3.10 and earlier)
 _MOST_STACK = 500
 
 
@@ -56,6 +57,17 @@ class PythonSlots:
         back = 8 if layout.has_frame_objects else 16
         return self._reader.memory.u64(frame + layout.frame_namespace - back) & ~_TAG_BITS
 
+    def free_names(self, code: int) -> list[str]:
+        """The names of the variables that a function with this code object takes from the function around it."""
+        reader, layout = self._reader, self._reader.layout
+        if layout.code_local_kinds is None:
+            names = reader.memory.u64(code + layout.code_local_names + _FREE_NAMES)
+            return [reader.string(name) for name in reader.tuple_items(names)]
+        names = reader.memory.u64(code + layout.code_local_names)
+        kinds = reader.bytes_object(reader.memory.u64(code + layout.code_local_kinds))
+        pairs = zip(reader.tuple_items(names), kinds, strict=True)
+        return [reader.string(name) for name, kind in pairs if kind & _FREE]
+
     def all_objects(self, frame: int) -> list[int]:
         """Everything in the frame's variables and value stack, also what earlier calls have left there."""
         code = self._code(frame)
@@ -99,7 +111,7 @@ class PythonSlots:
         stack_size = memory.i32(address + layout.code_stack_size)
         tuples = [memory.u64(address + layout.code_local_names)]
         if layout.code_local_kinds is None:  # 3.10 and earlier: co_varnames, co_cellvars, co_freevars
-            tuples += [memory.u64(address + layout.code_local_names + offset) for offset in (16, 8)]
+            tuples += [memory.u64(address + layout.code_local_names + offset) for offset in (16, _FREE_NAMES)]
         names = [[reader.string(name) for name in reader.tuple_items(each)] for each in tuples]
         flat = tuple(name for part in names for name in part)
         if layout.code_local_kinds is None:

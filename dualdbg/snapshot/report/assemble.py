@@ -12,6 +12,7 @@ from ...stacks.debugger_threads import is_debuggers
 from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.roles import is_base, rules_of
+from ...stacks.task_frames import with_visible_frames
 from ...symbols.objfile import Objfile
 from ...symbols.source_lines import Line, SourceLines
 from ...symbols.torch.compiled_code import with_program_lines
@@ -88,6 +89,7 @@ class Assembler:
             stopped=captured.seconds_stopped,
             torn=captured.seconds_stopped is None and not captured.is_core,
             notes=(*self._notes(), *_left_out(len(ours))),
+            tasks=with_visible_frames(captured.tasks, self._rules) if captured.tasks is not None else None,
         )
 
     def _is_debuggers(self, tid: int) -> bool:

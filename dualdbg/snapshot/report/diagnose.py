@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
+from .task_rings import rings as rings_of_tasks
+from .task_rings import stuck
 from .telling_frame import own_python_frame, place, where
 from .waits import Node, Scene, Wait, cycles, find_waits
 from .wording import activity
@@ -15,14 +18,29 @@ from .wording import activity
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was seen. ``kind`` is one of ``KINDS``, which begin with the gravest."""
+    """One thing that was seen. ``kind`` is one of ``KINDS``, which begin with the gravest.
+
+    ``tasks``: process id and address of each task of asyncio that it is about.
+    """
 
     kind: str
     text: str
     threads: tuple[Node, ...] = ()
+    tasks: tuple[Node, ...] = ()
 
 
-KINDS = ("deadlock", "fork-with-lock", "collective", "workers", "lock", "gil", "io", "child", "notification")
+KINDS = (
+    "deadlock",
+    "task-deadlock",
+    "fork-with-lock",
+    "collective",
+    "workers",
+    "lock",
+    "gil",
+    "io",
+    "child",
+    "notification",
+)
 
 _COLLECTIVES = frozenset(
     (
@@ -71,6 +89,7 @@ def diagnose(processes: Sequence[ProcessReport], context: Sequence[ProcessReport
     rings = cycles(waits)
     in_rings = {wait.thread for ring in rings for wait in ring}
     findings = [_deadlock(scene, ring) for ring in rings]
+    findings += [finding for process in scene.shown for finding in _task_deadlocks(scene, process)]
     told = set(in_rings)
     for rule in _RULES:
         for finding in rule(scene, waits, told):
@@ -103,6 +122,28 @@ def _deadlock(scene: Scene, ring: list[Wait]) -> Finding:
         for wait in ring
     ]
     return Finding("deadlock", "\n".join(lines), tuple(wait.thread for wait in ring))
+
+
+def _task_deadlocks(scene: Scene, process: ProcessReport) -> list[Finding]:
+    found = stuck(process.tasks.tasks if process.tasks is not None else ())
+    findings = []
+    for ring in rings_of_tasks(found):
+        of_process = f" of {_process(scene, process.pid)}" if len(scene.processes) > 1 else ""
+        lines = [
+            f"deadlock: {len(ring)} tasks{of_process} await each other, and none can go on unless one is cancelled"
+        ]
+        for task in ring:
+            own = next((frame for frame in task.frames if not is_of_a_library(frame.file or "")), None)
+            at = f", in {place(own)}," if own is not None else ""
+            lines.append(f"task {task.name}{at} waits for {task.waits_for}")
+        findings.append(
+            Finding(
+                "task-deadlock",
+                "\n".join(lines),
+                tasks=tuple((process.pid, task.address) for task in ring),
+            )
+        )
+    return findings
 
 
 # -- rules: each gives findings about threads without a graver finding ------------------------------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...console.console import View
 from ...errors import CommandError
 from ...folders import here
-from ...model import Breakpoint, Language
+from ...known.python_files import is_of_a_library
+from ...model import Breakpoint, Language, Task
 from ..model.goto_target import understand
 from ..panes.breakpoints import BreakpointsView
 from ..panes.memory import MemoryView
@@ -34,6 +35,8 @@ class Looking(Following, Arranging):
             return
         if isinstance(row.thing, View):
             self.look_at(row.thing)
+        elif isinstance(row.thing, Task):
+            self._look_at_task(row.thing)
         elif isinstance(view, ThreadsView):
             self.follower.select(row.thing)
         elif isinstance(view, StackView):
@@ -48,6 +51,15 @@ class Looking(Following, Arranging):
                 self.act(self.follower.show_file(row.thing.file, row.thing.line))
             elif row.thing.address is not None:
                 self.act(self.follower.show_code(row.thing.address, None, False))
+
+    def _look_at_task(self, task: Task) -> None:
+        """Show the source of the user's own code in which a task stands, and all of its frames."""
+        places = [f"{frame.function}  {frame.file}:{frame.line}" for frame in task.frames]
+        own = [frame for frame in task.frames if frame.file and not is_of_a_library(frame.file)]
+        frame = next(iter(own or task.frames), None)
+        if frame is not None and frame.file is not None and self.follower is not None:
+            self.act(self.follower.show_file(frame.file, frame.line))
+        self.push_screen(Detail(task.name, task.coroutine, "\n".join([task.state.value, *places])))
 
     def on_variables_view_watched(self, message: VariablesView.Watched) -> None:
         follower, watches = self.follower, self.views.variables.watches

@@ -1,4 +1,4 @@
-"""The threads pane: what each thread is doing, which holds the GIL, and the processes where there are several."""
+"""The threads pane: what each thread and each task of asyncio is doing, and the processes where there are several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from ...console.console import View
-from ...model import Thread
+from ...console.task_list import doing, groups_of, labels
+from ...model import Task, Tasks, Thread
 from ..model.looks import Part, fit
 from ..widgets.row_view import Row, RowsView
 
@@ -41,6 +42,24 @@ def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Pa
     )
 
 
+def task_rows(tasks: Tasks) -> list[Row]:
+    """A line for each group of tasks that stand at the same place."""
+    names = labels(tasks.tasks)
+    rows = []
+    for group in groups_of(tasks.tasks):
+        task, others = group.example, len(group.tasks) - 1
+        name = names[task.address] + (f" and {others} more" if others else "")
+        rows.append(Row(("task", task.address), partial(_task, task, name, doing(task, names)), task))
+    return rows
+
+
+def _task(task: Task, name: str, text: str, room: int) -> Sequence[Part]:
+    start = " task "
+    room -= len(start) + 1
+    name = fit(f"{name} {task.coroutine}", max(room // 2, 8))
+    return (start, "number"), (f"{name} ", "name"), (fit(text, max(room - len(name), 0)), "dim")
+
+
 def process_rows(views: Sequence[View], current: View) -> list[Row]:
     """The processes of a run; no rows for a run of one process."""
     if len(views) < 2:
@@ -65,13 +84,18 @@ def _process(view: View, current: bool, room: int) -> Sequence[Part]:
 
 
 class ThreadsView(RowsView):
-    """Enter on a thread or a process selects it."""
+    """Enter on a thread or a process selects it; on a task it shows where the task stands."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__("Threads are listed when the target stops.", id=id)
 
     def show_threads(
-        self, threads: Sequence[Thread], current: int | None, views: Sequence[View], shown: View
+        self,
+        threads: Sequence[Thread],
+        current: int | None,
+        tasks: Tasks,
+        views: Sequence[View],
+        shown: View,
     ) -> None:
-        """``threads`` are those of the process ``shown``, one of ``views``."""
-        self.show_rows([*process_rows(views, shown), *thread_rows(threads, current)])
+        """``threads`` and ``tasks`` are those of the process ``shown``, one of ``views``."""
+        self.show_rows([*process_rows(views, shown), *thread_rows(threads, current), *task_rows(tasks)])
