@@ -100,12 +100,16 @@ class Situation(Answer):
 
 
 class BreakpointsAnswer(Answer):
+    """The breakpoints of a session."""
+
     session: str
     breakpoints: list[BreakpointRow]
     notices: Names | None = None
 
 
 class StackAnswer(Answer):
+    """The stack of a thread."""
+
     session: str
     thread: int
     frames: list[FrameRow]
@@ -126,6 +130,8 @@ class GroupRow(BaseModel):
 
 
 class ThreadRow(BaseModel):
+    """A thread of a process."""
+
     pid: int
     tid: int
     name: str
@@ -135,6 +141,8 @@ class ThreadRow(BaseModel):
 
 
 class ProcessRow(BaseModel):
+    """A process that was looked at."""
+
     pid: int
     command: str
     label: str | None = None
@@ -144,24 +152,32 @@ class ProcessRow(BaseModel):
 
 
 class StacksAnswer(Answer):
+    """The stacks of processes, the rarest first."""
+
     processes: list[ProcessRow]
     groups: list[GroupRow]
     failures: Names = []
 
 
 class FindingRow(BaseModel):
+    """Something that looks wrong, and which threads it is about."""
+
     kind: str
     text: str
     threads: list[ThreadRow] = []
 
 
 class DiagnosisAnswer(Answer):
+    """What looks wrong in processes."""
+
     findings: list[FindingRow]
     failures: Names = []
     next: str | None = None
 
 
 class VariablesAnswer(Answer):
+    """Variables of a frame, or parts of a value."""
+
     session: str
     frame: FrameRow
     variables: list[ValueRow]
@@ -169,6 +185,8 @@ class VariablesAnswer(Answer):
 
 
 class EvaluationAnswer(Answer):
+    """The value of an expression, and whether it ran code."""
+
     session: str
     language: str = Field(description="in which language it was read: python or native")
     ran_code: bool = Field(description="whether code of the program may have run for it")
@@ -176,6 +194,8 @@ class EvaluationAnswer(Answer):
 
 
 class SourceAnswer(Answer):
+    """Lines of a source file."""
+
     file: str
     first: int
     lines: Names
@@ -183,6 +203,8 @@ class SourceAnswer(Answer):
 
 
 class StationRow(BaseModel):
+    """A function on the way of an operator."""
+
     step: str
     function: str
     overloads: Names = []
@@ -194,23 +216,31 @@ class StationRow(BaseModel):
 
 
 class OperatorAnswer(Answer):
+    """The way of an operator from Python to its kernels."""
+
     operator: str
     schemas: Names
     stations: list[StationRow]
 
 
 class OutputRow(BaseModel):
+    """What the program has written to one of its streams."""
+
     stream: str
     text: str
 
 
 class OutputAnswer(Answer):
+    """What the program has written since it was last asked for."""
+
     session: str
     output: list[OutputRow]
     until: int = Field(description="the position after the last character that is shown")
 
 
 class EndAnswer(Answer):
+    """What became of the session's program."""
+
     session: str
     ended: str
 
