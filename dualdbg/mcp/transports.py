@@ -19,13 +19,14 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import UsageError
+from ..patience import patient
 from ..program_client import Pipes, open_pipes, until_signalled
 from ..target.peers import is_loopback
 from .sessions import Sessions
 
 PATH = "/mcp"
 MOST = 4 << 20  # bytes of one message of a client
-_TO_LEAVE = 5  # seconds for the requests under way, when the server is to end
+_TO_LEAVE = patient(5.0)  # seconds for the requests under way, when the server is to end
 
 
 async def serve_stdio(server: Server[Any], sessions: Sessions) -> signal.Signals | None:
@@ -107,7 +108,7 @@ async def serve_http(
         log_config=None,
         lifespan="on",
         server_header=False,
-        timeout_graceful_shutdown=_TO_LEAVE,
+        timeout_graceful_shutdown=round(_TO_LEAVE),
     )
     http = _Http(config)
     ready(f"http://{address}{PATH}")

@@ -91,7 +91,8 @@ def test_names_of_debugpy_and_cppdbg() -> None:
         Mapping("/src", "/build", of_compiler=True),
         Mapping("/s2", "/b2", of_compiler=True),
     )
-    assert read.debugpy == {"django": True, **CONDITIONS} and not read.just_my_code and read.interrupt_first
+    own = {"django": True, "redirectOutput": False, "isOutputRedirected": False}
+    assert read.debugpy == {**own, **CONDITIONS} and not read.just_my_code and read.interrupt_first
     assert read.notes == ()
 
 

@@ -51,6 +51,8 @@ ELSEWHERE = {
     "dualdbg/target/keeper.py: _DEADLINE": "the kernel is waited for, and nothing depends on its answer",
     "dualdbg/model/stops.py: seconds": "a time that has passed",
     "dualdbg/session/session.py: grace": "a gdb that holds nothing alive is not waited for",
+    "dualdbg/mcp/tools/beginning.py: seconds": "the client says how long it waits",
+    "dualdbg/mcp/tools/running.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
 _SHOWN_FOR = "notify"  # how long the dashboard shows a message

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ...errors import WrongState
 from ...model import Reason
+from ...patience import patient
 from ..answers import Reply, Situation
 from ..debuggee import Debuggee
 from ..registry import Arguments, tool
@@ -39,7 +40,7 @@ async def continue_until(sessions: Sessions, arguments: ContinueArguments) -> Re
         return await situation(debuggee, None if stands else arguments.seconds)
 
 
-_PAUSE = 30.0  # seconds for a program to be stopped
+_PAUSE = patient(30.0)  # seconds for a program to be stopped
 
 
 class StepArguments(Arguments):
