@@ -13,6 +13,7 @@ from .breakpoints import (
 from .frames import Frame, Language, NativeFrame, PythonFrame, Quality, Role, Stack
 from .gdb_commands import GdbCommand
 from .stops import (
+    CRASHES,
     BreakpointChanged,
     Detached,
     Event,
@@ -28,10 +29,12 @@ from .stops import (
     Stop,
     Stopped,
     Thread,
+    signal_in_words,
 )
 from .values import RETURNED, Value
 
 __all__ = [
+    "CRASHES",
     "RETURNED",
     "STEP_LAYERS",
     "SUFFIX_FIELDS",
@@ -65,4 +68,5 @@ __all__ = [
     "Stopped",
     "Thread",
     "Value",
+    "signal_in_words",
 ]

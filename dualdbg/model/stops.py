@@ -11,6 +11,9 @@ from .breakpoints import Breakpoint
 from .frames import Frame, Language
 from .values import Value
 
+CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
+"""Signals that end a program and say that it is broken: those of signal(7) with a core, without what users send."""
+
 
 class State(str, Enum):
     """Where the target is, as the session knows it."""
@@ -93,13 +96,14 @@ class Exit:
     def in_words(self) -> str:
         """What the target did, for people: ``ended with status 1``."""
         if self.signal is not None:
-            return f"was ended by {_signal_in_words(self.signal)}"
+            return f"was ended by {signal_in_words(self.signal)}"
         if self.code is None:
             return "ended; with what status is not known: its parent has taken it, and gdb missed the end"
         return f"ended with status {self.code}"
 
 
-def _signal_in_words(number: int) -> str:
+def signal_in_words(number: int) -> str:
+    """``SIGSEGV (Segmentation fault)``."""
     try:
         return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
     except ValueError:  # a real-time signal between the first and the last
