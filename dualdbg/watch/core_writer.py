@@ -66,7 +66,20 @@ def keep_core(folder: Path, dying: Dying, tids: Iterable[int]) -> Path:
         machine = _MACHINES[platform.machine()]
         ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
         head = _HEADER.pack(
-            ident, _ET_CORE, machine, 1, 0, _HEADER.size, 0, 0, _HEADER.size, _SEGMENT.size, 1 + len(areas), 0, 0, 0
+            ident,
+            _ET_CORE,
+            machine,
+            1,
+            0,
+            _HEADER.size,
+            0,
+            0,
+            _HEADER.size,
+            _SEGMENT.size,
+            1 + len(areas),
+            0,
+            0,
+            0,
         )
         table = _SEGMENT.pack(_PT_NOTE, 0, begin, 0, 0, len(notes), 0, 4)
         at = first = -(-(begin + len(notes)) // PAGE) * PAGE

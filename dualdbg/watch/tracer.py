@@ -80,14 +80,20 @@ class Ended:
 
 
 class Tracer:
-    """Processes that were seized, their threads, and what they fork, until that runs another program."""
+    """Processes that were seized, their threads, and what they fork.
 
-    def __init__(self) -> None:
+    What was forked and runs another program then is let go of, unless ``follow`` says otherwise.
+    """
+
+    def __init__(self, follow: bool = False) -> None:
+        self._follow = follow
+        self._seized: set[int] = set()
         self._process_of: dict[int, int] = {}  # thread -> process
         self._stopped: dict[int, int] = {}  # threads that stand still for us, with the status of their stop
 
     def seize(self, pid: int) -> None:
         """Trace a process with all its threads. Raises PermissionRefused, TargetGone or TargetError."""
+        self._seized.add(pid)
         fresh = True
         while fresh:  # a thread may start another one meanwhile
             try:
@@ -195,7 +201,7 @@ class Tracer:
             except OSError:
                 return None
         if status >> 16 == _EVENT_EXEC:
-            self._new_program(tid)
+            self._new_program(tid, status)
             return None
         number = _signal_of(status)
         if number and signal_name(number) in CRASHES and self._is_deadly(tid, number):
@@ -206,14 +212,17 @@ class Tracer:
         self._go_on(tid, status)
         return None
 
-    def _new_program(self, tid: int) -> None:
+    def _new_program(self, tid: int, status: int) -> None:
         """Of a process that runs another program only this thread is left, under the number of the process."""
         pid = self._process_of[tid]
         for other in self.threads(pid):
             if other != tid:
                 del self._process_of[other]
-        del self._process_of[tid]
-        request(DETACH, tid)
+        if self._follow or pid in self._seized:
+            self._go_on(tid, status)
+        else:
+            del self._process_of[tid]
+            request(DETACH, tid)
 
     def _is_deadly(self, tid: int, number: int) -> bool:
         """Whether the program neither handles nor ignores the signal."""
