@@ -19,11 +19,11 @@ from pathlib import Path
 from ..errors import DualdbgError, TargetError
 from ..patience import patient
 from ..private_files import new_file
-from ..watch.core_writer import keep_core
 from ..watch.incident import Incident, of_crash, of_hang
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Tracer
 from .commands.run import RunOptions
+from .crash_details import with_details
 from .incident_html import incident_html
 from .incident_text import incident_text, incident_to_json
 from .main import tell
@@ -137,12 +137,8 @@ class _Run:
             incident = of_crash(self._tracer, dying)
         except DualdbgError as error:
             incident = Incident("crash", f"crashed, and was not read: {error.message}", dying.pid)
-        if self._options.asked.core_folder is not None:
-            try:
-                core = keep_core(self._folder, dying, self._tracer.threads(dying.pid))
-                incident = replace(incident, core=str(core))
-            except OSError as error:
-                tell(f"no core could be kept in {self._folder}: {error.strerror}")
+        folder = self._folder if self._options.asked.core_folder is not None else None
+        incident = with_details(incident, self._tracer, dying, folder)
         self._write(incident)
         self._tracer.let_die(dying)
 

@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,6 +228,7 @@ class Supervisor:
     # -- when one has ended ------------------------------------------------------------------------
 
     def _crashed(self, dying: Dying) -> None:
+        from ..cli.crash_details import with_details
         from ..errors import DualdbgError
         from ..watch.incident import Incident, of_crash
 
@@ -237,8 +238,7 @@ class Supervisor:
             incident = of_crash(self._tracer, dying)
         except DualdbgError as error:
             incident = Incident("crash", f"crashed, and was not read: {error.message}", dying.pid)
-        if self._wishes.core is not None:
-            incident = replace(incident, core=self._keep_core(dying))
+        incident = with_details(incident, self._tracer, dying, self._wishes.core)
         descendants = _Descendants(dying.pid)
         if owner is not None:
             self._note(incident, owner)
@@ -247,16 +247,6 @@ class Supervisor:
         self._tracer.let_die(dying)
         if dying.pid == owner:
             descendants.end()
-
-    def _keep_core(self, dying: Dying) -> str | None:
-        from ..watch.core_writer import keep_core
-
-        assert self._wishes.core is not None and self._tracer is not None
-        try:
-            return str(keep_core(self._wishes.core, dying, self._tracer.threads(dying.pid)))
-        except OSError as error:
-            print(f"dualdbg: no core was kept in {self._wishes.core}: {error.strerror}", file=sys.stderr)
-            return None
 
     def _owner_of(self, pid: int) -> int | None:
         """The tests process that a process is, or descends from."""

@@ -6,6 +6,7 @@ kernel leaves out by default (core(5), coredump_filter): code and data that the 
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import struct
@@ -50,17 +51,19 @@ class _Area:
         return PAGE if self.path and self.offset == 0 else 0  # the head of an ELF file names its build-id
 
 
-def keep_core(folder: Path, dying: Dying, tids: Iterable[int]) -> Path:
+def keep_core(folder: Path, dying: Dying, tids: Iterable[int], limit: int | None = None) -> Path:
     """Write ``folder``/core.PID of a process whose threads all stand still; returns its path.
 
     A name that is taken gets a number. Only the user may read it: it is all of the program's memory. Raises OSError;
-    no file is left then.
+    no file is left then. ``limit``: bytes above which none is written.
     """
     path, descriptor = _new(folder / f"core.{dying.pid}")
     memory = None
     try:
         memory = open_memory(dying.pid)
         areas = _areas(dying.pid)[: _MANY - 2]
+        if limit is not None and sum(area.kept for area in areas) > limit:
+            raise OSError(errno.EFBIG, f"its memory is larger than {limit >> 20} MB")
         notes = _notes(dying, [dying.tid, *(tid for tid in tids if tid != dying.tid)], areas)
         begin = _HEADER.size + _SEGMENT.size * (1 + len(areas))
         machine = _MACHINES[platform.machine()]
