@@ -62,16 +62,15 @@ class _Run:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(woken[1].fileno(), warn_on_full_buffer=False)
         self._start()
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # Ctrl-C is the program's: the terminal sends it there too
+        # Ctrl-C is the program's: the terminal sends it there too.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in _PASSED_ON:
-            signal.signal(number, lambda number, _frame: self._send(number))
+            signal.signal(number, lambda received, _frame: self._send(received))
         try:
             with selectors.DefaultSelector() as selector:
                 selector.register(woken[0], selectors.EVENT_READ)
-                for number, end in self._tee.read_ends.items():
-                    selector.register(end, selectors.EVENT_READ, number)
+                for stream, descriptor in self._tee.read_ends.items():
+                    selector.register(descriptor, selectors.EVENT_READ, stream)
                 status = self._watch(selector)
         finally:
             self._tracer.let_go()

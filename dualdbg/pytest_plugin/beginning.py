@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,17 @@ def begin(config: pytest.Config) -> None:
         from .debugger import run_under_debugger
 
         run_under_debugger(config)
+        return
     from .supervisor import Supervisor, Wishes
 
     core = Path(config.invocation_params.dir, given.dualdbg_core) if given.dualdbg_core else None
-    if core is not None and not core.is_dir():
-        raise pytest.UsageError(f"--dualdbg-core: there is no folder {core}")
+    if core is not None:
+        try:
+            core.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise pytest.UsageError(f"--dualdbg-core: {core} cannot be made: {error.strerror}") from error
+    if threading.current_thread() is not threading.main_thread():
+        raise pytest.UsageError("--dualdbg: pytest was not started by the main thread, which signals go to")
     wishes = Wishes(given.dualdbg_timeout, core, config.rootpath)
     started = Supervisor(wishes).run()
     os.environ[MARK] = f"{os.getpid()}:{started.folder}"

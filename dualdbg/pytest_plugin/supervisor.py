@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import page
+from .annotations import annotation
 from .records import JOURNAL, MOVED_FROM, Record
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ class Supervisor:
                 words = told.readline()
             if not words:  # the parent is gone, or could not do its part and says why
                 os._exit(3)
-            return Started(**{**json.loads(words), "folder": Path(json.loads(words)["folder"])})
+            said = json.loads(words)
+            return Started(Path(said["folder"]), said["is_traced"])
         os.close(reader)
         self._main = pid
         with open(writer, "w", encoding="utf-8") as told:
@@ -139,7 +141,7 @@ class Supervisor:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._main, number)
 
-        wanted = {signal.SIGCHLD: lambda *_: None, signal.SIGINT: signal.SIG_IGN}
+        wanted: dict[int, Any] = {signal.SIGCHLD: lambda *_: None, signal.SIGINT: signal.SIG_IGN}
         wanted |= dict.fromkeys(_PASSED_ON, pass_on)
         for number, handler in wanted.items():
             if signal.getsignal(number) is not signal.SIG_IGN or number == signal.SIGCHLD:
@@ -239,13 +241,13 @@ class Supervisor:
         except DualdbgError as error:
             incident = Incident("crash", f"crashed, and was not read: {error.message}", dying.pid)
         incident = with_details(incident, self._tracer, dying, self._wishes.core)
-        descendants = _Descendants(dying.pid)
         if owner is not None:
             self._note(incident, owner)
         else:
             _tell(incident)
+        descendants = _Descendants(dying.pid) if dying.pid == owner else None
         self._tracer.let_die(dying)
-        if dying.pid == owner:
+        if descendants is not None:  # a server of a session fixture, say, which the next process starts anew
             descendants.end()
 
     def _owner_of(self, pid: int) -> int | None:
@@ -277,6 +279,8 @@ class Supervisor:
             return code if code >= 0 else 128 - code
         if not broken or (self._folder / "no-journal").exists():
             print(told.text, file=sys.stderr)
+            if os.environ.get("GITHUB_ACTIONS") == "true":
+                print(annotation(told, os.environ.get("GITHUB_WORKSPACE", "")))
             return code if code > 0 else 128 - code
         with open(self._folder / JOURNAL, "a", encoding="utf-8") as journal:
             journal.write(json.dumps({MOVED_FROM: told.number}) + "\n")

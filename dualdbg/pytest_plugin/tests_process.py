@@ -172,38 +172,39 @@ class TestsProcess:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins. The controller of pytest-xdist hears of the tests of its workers too, but runs none."""
-        if self._journal is not None or self._is_worker():
+        if (self._journal is not None or self._is_worker()) and not self._is_other():
             self._page.begin(page.SETUP, nodeid, time.monotonic())
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
         """Its first phase."""
-        if os.getpid() == self._pid:
+        if not self._is_other():
             self._page.phase(page.SETUP)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_call(self) -> None:
         """Its second one."""
-        if os.getpid() == self._pid:
+        if not self._is_other():
             self._page.phase(page.CALL)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self) -> None:
         """Its third one."""
-        if os.getpid() == self._pid:
+        if not self._is_other():
             self._page.phase(page.TEARDOWN)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logfinish(self) -> None:
         """It is over; what crashes before the next one begins is still its own."""
-        self._page.rest()
+        if not self._is_other():
+            self._page.rest()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Say what children have crashed, and write the report down."""
         if self._page.incidents() != self._children_told:
             self._tell_of_children(report)
-        if self._journal is None:
+        if self._journal is None or self._is_other():
             return
         if _says_little(report):
             self._waiting += (
