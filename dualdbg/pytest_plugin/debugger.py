@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -57,5 +58,5 @@ def _wait_for_editor() -> None:
 def _is_debugged() -> bool:
     """pydevd, which comes with the debugger, is told at last that all is set."""
     pydevd = sys.modules.get("pydevd")
-    debugger = pydevd.get_global_debugger() if hasattr(pydevd, "get_global_debugger") else None
+    debugger: Any = getattr(pydevd, "get_global_debugger", lambda: None)()
     return debugger is not None and debugger.ready_to_run

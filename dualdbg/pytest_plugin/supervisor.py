@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _SOCKET = "watch"
 _CREDENTIALS = struct.Struct("3i")  # struct ucred of socket(7)
+_REQUESTS_TO_END = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # nothing is broken then
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -207,8 +208,6 @@ class Supervisor:
                 connection.sendall(answer)
 
     def _look_for_hangs(self) -> None:
-        from ..watch.incident import of_hang
-
         limit = self._wishes.timeout
         if limit is None:
             return
@@ -217,6 +216,8 @@ class Supervisor:
             age = self._age(pid)
             if age is None or age < limit:
                 continue
+            from ..watch.incident import of_hang  # what this imports would be felt in every run
+
             before = page.read(self._folder, pid)
             descendants = _Descendants(pid)
             incident = of_hang(self._tracer, pid, limit)
@@ -265,14 +266,14 @@ class Supervisor:
 
     def _ended(self, status: int) -> int | None:
         """The first tests process is no more."""
-        from ..watch.incident import is_request_to_end, of_end
-
         assert self._folder is not None
         doing = page.read(self._folder, self._main)
         code = os.waitstatus_to_exitcode(status)
         told = self._told_of(self._main)
         broken = doing is not None and (doing.is_test or doing.phase == page.COLLECTING)
-        if told is None and (broken or code < 0) and not is_request_to_end(-code):
+        if told is None and (broken or code < 0) and -code not in _REQUESTS_TO_END:
+            from ..watch.incident import of_end
+
             why = f"there are no stacks: {self._refused}" if self._refused else ""
             told = self._note(of_end(self._main, status, why), self._main)
         if told is None:

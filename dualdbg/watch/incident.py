@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import signal
 import stat
 from dataclasses import dataclass, field, replace
 
@@ -204,8 +203,3 @@ def _versions(report: ProcessReport | None) -> dict[str, str]:
     if report is not None and report.python is not None:
         versions["Python"] = report.python
     return versions
-
-
-def is_request_to_end(number: int | None) -> bool:
-    """Whether a signal is one by which people and systems end a program that is not broken."""
-    return number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
