@@ -9,9 +9,6 @@ from pathlib import Path
 
 from ..private_files import new_file
 
-JOURNAL = "journal"
-MOVED_FROM = "incident"  # the key of a line of the journal that names an incident
-
 
 @dataclass(frozen=True)
 class Record:

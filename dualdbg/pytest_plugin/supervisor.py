@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import page
 from .annotations import annotation
-from .records import JOURNAL, MOVED_FROM, Record
+from .journal import Journal
+from .records import Record
 
 if TYPE_CHECKING:
     from ..watch.incident import Incident
@@ -283,8 +284,9 @@ class Supervisor:
             if os.environ.get("GITHUB_ACTIONS") == "true":
                 print(annotation(told, os.environ.get("GITHUB_WORKSPACE", "")))
             return code if code > 0 else 128 - code
-        with open(self._folder / JOURNAL, "a", encoding="utf-8") as journal:
-            journal.write(json.dumps({MOVED_FROM: told.number}) + "\n")
+        journal = Journal(self._folder)
+        journal.add(told.number)
+        journal.close()
         return None
 
     def _told_of(self, pid: int) -> Record | None:

@@ -14,7 +14,13 @@ from .records import Record
 
 # Frames of these folders call the user's tests; all that is further out is pytest's own.
 _RUNNERS = ("/_pytest/", "/pluggy/", "/xdist/")
+_PHASES = {
+    "pytest_runtest_setup": page.SETUP,
+    "pytest_runtest_call": page.CALL,
+    "pytest_runtest_teardown": page.TEARDOWN,
+}
 _TALK = "execnet/"
+_OF_ASSERTS = "@py"  # _pytest/assertion/rewrite.py
 
 
 def record_of(
@@ -23,6 +29,7 @@ def record_of(
     """The record of what happened to a process while ``owner`` was ``doing`` something."""
     test = rootpath / doing.what.split("::")[0]
     line = _line_in(incident, str(test))
+    phase = _phase_in(incident, owner) if doing.is_test else None
     incident = _without_runner(incident)
     is_child = incident.pid != owner
     subject = f"process {incident.pid}, which the test has forked," if is_child else f"process {incident.pid}"
@@ -32,7 +39,7 @@ def record_of(
         owner,
         incident.pid,
         doing.what,
-        doing.phase,
+        doing.phase if phase is None else phase,
         incident.summary,
         text,
         is_child,
@@ -41,6 +48,18 @@ def record_of(
         seconds,
         [list(row) for row in incident.output],
     )
+
+
+def _phase_in(incident: Incident, owner: int) -> int | None:
+    """In which phase of its test the process is, as its stack says: plugins report phases when all are over."""
+    for report in incident.processes:
+        for thread in report.threads if report.pid == owner else ():
+            for frame in thread.stack.frames:
+                if isinstance(frame, PythonFrame) and (frame.file or "").endswith("_pytest/runner.py"):
+                    phase = _PHASES.get(frame.function)
+                    if phase is not None:
+                        return phase
+    return None
 
 
 def _line_in(incident: Incident, file: str) -> int | None:
@@ -75,14 +94,17 @@ def _is_workers(thread: ThreadReport) -> bool:
 
 
 def _inner(thread: ThreadReport) -> ThreadReport:
+    """Without the frames that call the test, and the variables that the rewriting of its asserts has made."""
     frames = thread.stack.frames
     runners = (
         at
         for at, frame in enumerate(frames)
         if isinstance(frame, PythonFrame) and any(one in (frame.file or "") for one in _RUNNERS)
     )
-    cut = next(runners, 0)
-    if cut == 0:  # none of pytest's, or nothing but pytest's
-        return thread
-    variables = {position: rows for position, rows in thread.locals.items() if position < cut}
-    return replace(thread, stack=replace(thread.stack, frames=frames[:cut]), locals=variables)
+    end = next(runners, 0) or len(frames)  # nothing but pytest's own: all of it
+    variables = {
+        at: tuple(row for row in rows if not row[0].startswith(_OF_ASSERTS))
+        for at, rows in thread.locals.items()
+        if at < end
+    }
+    return replace(thread, stack=replace(thread.stack, frames=frames[:end]), locals=variables)

@@ -18,7 +18,7 @@ PROGRAM = """
 import ctypes, os, sys, time
 def broken(name):
     ctypes.string_at(0)
-print("said <b>\\x1b[31m")
+print("said <b>\\x1b[31m", flush=True)
 print("complained", file=sys.stderr)
 what = sys.argv[1]
 if what == "crash":

@@ -80,6 +80,7 @@ raise SystemExit(7)
     assert _run(code) == ([], 7, "50\n")
 
 
+@pytest.mark.smoke
 def test_a_deadly_signal_stops_once() -> None:
     dying, status, _ = _run("import ctypes\nctypes.string_at(64)")
     assert status == -signal.SIGSEGV
