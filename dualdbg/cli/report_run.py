@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from ..errors import DualdbgError, TargetError
+from ..errors import DualdbgError, TargetError, TargetGone
 from ..patience import patient
 from ..private_files import new_file
 from ..watch.incident import Incident, of_crash, of_hang
@@ -132,12 +132,8 @@ class _Run:
                     selector.unregister(key.fd)
 
     def _crashed(self, dying: Dying) -> None:
-        try:
-            incident = of_crash(self._tracer, dying)
-        except DualdbgError as error:
-            incident = Incident("crash", f"crashed, and was not read: {error.message}", dying.pid)
         folder = self._folder if self._options.asked.core_folder is not None else None
-        incident = with_details(incident, self._tracer, dying, folder)
+        incident = with_details(of_crash(self._tracer, dying), self._tracer, dying, folder)
         self._write(incident)
         self._tracer.let_die(dying)
 
@@ -149,7 +145,8 @@ class _Run:
             return
         assert self._options.timeout is not None
         self._asked_to_end = True
-        self._write(of_hang(self._tracer, self._pid, self._options.timeout))
+        with contextlib.suppress(TargetGone):  # it has ended in this very moment
+            self._write(of_hang(self._tracer, self._pid, self._options.timeout))
         self._deadline = time.monotonic() + _TO_END
         self._send(signal.SIGTERM)
 

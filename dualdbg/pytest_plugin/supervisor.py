@@ -25,6 +25,8 @@ from .journal import Journal
 from .records import Record
 
 if TYPE_CHECKING:
+    import psutil
+
     from ..watch.incident import Incident
     from ..watch.tracer import Dying, Tracer
 
@@ -217,40 +219,38 @@ class Supervisor:
             age = self._age(pid)
             if age is None or age < limit:
                 continue
+            from ..errors import TargetGone
             from ..watch.incident import of_hang  # what this imports would be felt in every run
 
             before = page.read(self._folder, pid)
-            descendants = _Descendants(pid)
-            incident = of_hang(self._tracer, pid, limit)
+            descendants = _descendants(pid)
+            try:
+                incident = of_hang(self._tracer, pid, limit)
+            except TargetGone:
+                continue
             if before != page.read(self._folder, pid):
                 continue  # it came to its end while we looked
             self._note(incident, pid, limit)
             self._hung.add(pid)
-            descendants.end()
+            _end_all(descendants)
             os.kill(pid, signal.SIGKILL)
 
     # -- when one has ended ------------------------------------------------------------------------
 
     def _crashed(self, dying: Dying) -> None:
         from ..cli.crash_details import with_details
-        from ..errors import DualdbgError
-        from ..watch.incident import Incident, of_crash
+        from ..watch.incident import of_crash
 
         assert self._tracer is not None
         owner = self._owner_of(dying.pid)
-        try:
-            incident = of_crash(self._tracer, dying)
-        except DualdbgError as error:
-            incident = Incident("crash", f"crashed, and was not read: {error.message}", dying.pid)
-        incident = with_details(incident, self._tracer, dying, self._wishes.core)
+        incident = with_details(of_crash(self._tracer, dying), self._tracer, dying, self._wishes.core)
         if owner is not None:
             self._note(incident, owner)
         else:
             _tell(incident)
-        descendants = _Descendants(dying.pid) if dying.pid == owner else None
+        descendants = _descendants(dying.pid) if dying.pid == owner else []
         self._tracer.let_die(dying)
-        if descendants is not None:  # a server of a session fixture, say, which the next process starts anew
-            descendants.end()
+        _end_all(descendants)
 
     def _owner_of(self, pid: int) -> int | None:
         """The tests process that a process is, or descends from."""
@@ -321,23 +321,23 @@ class Supervisor:
         session_folders.remove(self._folder)
 
 
-class _Descendants:
-    """What descends from a process now, to be ended when that process is no more."""
+def _descendants(pid: int) -> list[psutil.Process]:
+    """What descends from a process now."""
+    import psutil
 
-    def __init__(self, pid: int) -> None:
-        from ..snapshot.linux.targets import find_targets
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
 
-        self._held: list[int] = []
-        for one in find_targets([], [pid])[1:]:
-            with contextlib.suppress(ProcessLookupError):
-                self._held.append(os.pidfd_open(one))
 
-    def end(self) -> None:
-        for held in self._held:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(held, signal.SIGKILL)
-            os.close(held)
-        self._held.clear()
+def _end_all(processes: list[psutil.Process]) -> None:
+    """What a dead process has started: a server of a session fixture, say, which the next process starts anew."""
+    import psutil
+
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            process.kill()
 
 
 def _tell(incident: Incident) -> None:

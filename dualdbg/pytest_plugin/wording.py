@@ -8,6 +8,7 @@ from pathlib import Path
 from ..cli.incident_text import incident_text
 from ..model import PythonFrame
 from ..snapshot.facts import ThreadReport
+from ..terminal_text import visible
 from ..watch.incident import Incident
 from . import page
 from .records import Record
@@ -40,7 +41,7 @@ def record_of(
         incident.pid,
         doing.what,
         doing.phase if phase is None else phase,
-        incident.summary,
+        visible(incident.summary),
         text,
         is_child,
         str(test) if doing.what else None,

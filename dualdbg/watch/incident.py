@@ -66,7 +66,23 @@ class Incident:
 
 
 def of_crash(tracer: Tracer, dying: Dying) -> Incident:
-    """What is to be told of a process that is about to be ended by a signal. It stands still until it is let die."""
+    """What is to be told of a process that is about to be ended by a signal. It stands still until it is let die.
+
+    A crash may have left anything in memory: where that cannot be read, the incident says so, and has no stacks.
+    """
+    title = f"was ended by {signal_in_words(dying.info.number)}{_source_of(dying)}"
+    plain = Incident("crash", title, dying.pid, tid=dying.tid, signal=dying.info.number)
+    try:
+        return _read_crash(tracer, dying, plain)
+    except DualdbgError as error:
+        failure = Failure(dying.pid, error.message, error.hint)
+    except Exception as error:
+        text = f"what is in its memory makes no sense to dualdbg ({type(error).__name__}: {error})"
+        failure = Failure(dying.pid, text, "")
+    return replace(plain, failures=(failure,), output=captured_output(dying.pid))
+
+
+def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
     held = tracer.hold(dying.pid)
     captured = capture(dying.pid, wanted=Wanted(locals=True), held=held)
     assembler = Assembler(captured)
@@ -77,14 +93,10 @@ def of_crash(tracer: Tracer, dying: Dying) -> Incident:
     if dying.info.sender == dying.pid:
         report = replace(report, threads=tuple(map(_without_handler, report.threads)))
     crashed = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
-    return Incident(
-        "crash",
-        f"was ended by {signal_in_words(dying.info.number)}{_source_of(dying)}",
-        dying.pid,
-        where(crashed) if crashed is not None else None,
-        dying.tid,
-        dying.info.number,
-        (report,),
+    return replace(
+        plain,
+        place=where(crashed) if crashed is not None else None,
+        processes=(report,),
         libraries=_libraries(captured),
         versions=_versions(report),
         output=output,
