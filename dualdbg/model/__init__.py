@@ -13,7 +13,6 @@ from .breakpoints import (
 from .frames import Frame, Language, NativeFrame, PythonFrame, Quality, Role, Stack
 from .gdb_commands import GdbCommand
 from .stops import (
-    CRASHES,
     BreakpointChanged,
     Detached,
     Event,
@@ -34,7 +33,6 @@ from .stops import (
 from .values import RETURNED, Value
 
 __all__ = [
-    "CRASHES",
     "RETURNED",
     "STEP_LAYERS",
     "SUFFIX_FIELDS",

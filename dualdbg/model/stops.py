@@ -11,9 +11,6 @@ from .breakpoints import Breakpoint
 from .frames import Frame, Language
 from .values import Value
 
-CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
-"""Signals that end a program and say that it is broken: those of signal(7) with a core, without what users send."""
-
 
 class State(str, Enum):
     """Where the target is, as the session knows it."""

@@ -48,12 +48,12 @@ def collect_report(record: Record) -> pytest.CollectReport:
     return pytest.CollectReport(record.what, "failed", Told(record), [])  # type: ignore[arg-type]
 
 
-def test_reports(record: Record, item: pytest.Item | None, begun: set[str]) -> list[pytest.TestReport]:
-    """The reports that are missing of a test at which the process was ended. ``begun``: tests that have a report."""
+def test_reports(record: Record, item: pytest.Item | None, has_begun: bool) -> list[pytest.TestReport]:
+    """The reports that are missing of a test at which the process was ended. ``has_begun``: its setup has one."""
     phases: tuple[Literal["setup", "call", "teardown"], ...] = ("setup", "call", "teardown")
     place = record.phase - page.SETUP
     reports = []
-    if record.what not in begun and record.phase == page.CALL:
+    if not has_begun and record.phase == page.CALL:
         reports.append(_report(record, item, "setup", "passed"))
     failed = _report(record, item, phases[place], "failed")
     describe(failed, record)
@@ -64,6 +64,13 @@ def test_reports(record: Record, item: pytest.Item | None, begun: set[str]) -> l
 
 
 test_reports.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's
+
+
+def torn_down(report: pytest.TestReport) -> pytest.TestReport:
+    """The report of a teardown of which nothing is known but that it passed."""
+    return pytest.TestReport(
+        report.nodeid, report.location, dict(report.keywords), "passed", None, "teardown"
+    )
 
 
 def _report(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from . import page
-from .crash_report import keywords_of, test_reports
+from .crash_report import keywords_of, test_reports, torn_down
 from .records import Record
 
 if TYPE_CHECKING:
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 
 class History:
-    """``entries`` of the journal: tuples and texts are reports, a number is that of the record of an end."""
+    """``entries`` of the journal: a list has reports, in short or as JSON, a number is that of the record of an end.
+
+    The teardown of the last test before an end may be missing: it is written down with the next call.
+    """
 
     def __init__(
         self, config: pytest.Config, process: TestsProcess, entries: list[Any], records: Sequence[Record]
     ) -> None:
         self._config = config
         self._process = process
-        self._entries = [json.loads(entry) if isinstance(entry, str) else entry for entry in entries]
+        self._entries = [one for entry in entries for one in _taken_apart(entry)]
         self._records = {record.number: record for record in records}
         self._items: dict[str, pytest.Item] = {}
         self._mute: _Mute | None = None
@@ -70,21 +73,25 @@ class History:
         entries, self._entries = self._entries, []
         hook = self._config.hook
         journal, self._process.journal = self._process.journal, None  # it has all this
-        begun: set[str] = set()
+        open_test: pytest.TestReport | None = None
         for at, entry in enumerate(entries):
             record = self._records[entry] if isinstance(entry, int) else None
             if record is not None and record.phase == page.COLLECTING:
                 continue
-            for report in self._reports(entry, begun):
-                if report.nodeid not in begun:
-                    begun.add(report.nodeid)
+            for report in self._reports(entry, open_test):
+                if open_test is not None and open_test.nodeid != report.nodeid:
+                    self._finish(torn_down(open_test))
+                    open_test = None
+                if open_test is None:
                     hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
                 if at == len(entries) - 1:  # the end that made this process necessary
                     self._speak()
-                hook.pytest_runtest_logreport(report=report)
                 if report.when == "teardown":
-                    begun.discard(report.nodeid)
-                    hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
+                    self._finish(report)
+                    open_test = None
+                else:
+                    hook.pytest_runtest_logreport(report=report)
+                    open_test = report
             if record is not None:
                 self._process.annotate(record)
         self._speak()
@@ -94,10 +101,16 @@ class History:
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
 
-    def _reports(self, entry: Any, begun: set[str]) -> list[pytest.TestReport]:
+    def _finish(self, teardown: pytest.TestReport) -> None:
+        hook = self._config.hook
+        hook.pytest_runtest_logreport(report=teardown)
+        hook.pytest_runtest_logfinish(nodeid=teardown.nodeid, location=teardown.location)
+
+    def _reports(self, entry: Any, open_test: pytest.TestReport | None) -> list[pytest.TestReport]:
         if isinstance(entry, int):
             record = self._records[entry]
-            return test_reports(record, self._items.get(record.what), begun)
+            has_begun = open_test is not None and open_test.nodeid == record.what
+            return test_reports(record, self._items.get(record.what), has_begun)
         if isinstance(entry, dict):
             report = self._config.hook.pytest_report_from_serializable(config=self._config, data=entry)
             assert isinstance(report, pytest.TestReport)
@@ -111,25 +124,42 @@ class History:
         ]
 
     def _done(self) -> Counter[str]:
-        """How often each test has been run."""
-        phases = [
-            (entry["nodeid"], entry["when"]) if isinstance(entry, dict) else entry[:2]
-            for entry in self._entries
-            if not isinstance(entry, int)
-        ]
-        ended = Counter(nodeid for nodeid, when in phases if when == "teardown")
-        for number in self._entries:
-            if isinstance(number, int):
-                record = self._records[number]
-                # What ended behind its own teardown is counted above.
-                if record.phase != page.COLLECTING and (record.what, "teardown") not in phases:
-                    ended[record.what] += 1
-        return ended
+        """How often each test has been run. Each time its setup is reported, or else its end."""
+        runs: Counter[str] = Counter()
+        last = None
+        for entry in self._entries:
+            if isinstance(entry, int):
+                record = self._records[entry]
+                if record.phase != page.COLLECTING and record.what != last:
+                    runs[record.what] += 1
+                last = None
+                continue
+            nodeid, when = (entry["nodeid"], entry["when"]) if isinstance(entry, dict) else entry[:2]
+            if when == "setup":
+                runs[nodeid] += 1
+                last = nodeid
+        return runs
 
     def _speak(self) -> None:
         if self._mute is not None:
             self._mute.end()
             self._mute = None
+
+
+def _taken_apart(entry: Any) -> list[Any]:
+    """A number, or reports: five values of one, or one as JSON."""
+    if isinstance(entry, int):
+        return [entry]
+    found: list[Any] = []
+    at = 0
+    while at < len(entry):
+        if isinstance(entry[at], bytes):
+            found.append(json.loads(entry[at]))
+            at += 1
+        else:
+            found.append(entry[at : at + 5])
+            at += 5
+    return found
 
 
 def _with_tuples(report: pytest.TestReport) -> pytest.TestReport:

@@ -25,7 +25,7 @@ class Journal:
         self._room = 0
         self._map = self._grown(0)
 
-    def add(self, entry: int | str | tuple[str | float | None, ...]) -> None:
+    def add(self, entry: int | list[Any]) -> None:
         """Write an entry down."""
         data = marshal.dumps(entry, 2)
         end = self._end + len(data)

@@ -7,6 +7,7 @@ when one has died it starts the next from the state before any of the user's cod
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import selectors
@@ -78,6 +79,7 @@ class Supervisor:
                     return started
                 status = self._watch()
                 if status is not None:
+                    gc.freeze()  # what pytest has imported is not looked through once more
                     raise SystemExit(status)
         except BaseException:
             self._end()

@@ -18,7 +18,7 @@ from .supervisor import Started
 
 # As many attributes has a report that says no more than its names, times and outcome.
 _FEW = len(pytest.TestReport("", ("", None, ""), {}, "passed", None, "call").__dict__)
-_NEXT = {"setup": page.CALL, "call": page.TEARDOWN, "teardown": page.TEARDOWN}
+_NEXT = {"setup": page.CALL, "call": page.TEARDOWN, "teardown": page.TEARDOWN, "???": page.TEARDOWN}
 
 
 class TestsProcess:
@@ -36,6 +36,7 @@ class TestsProcess:
         self._annotations: list[str] = []
         self._records = [record for record in read_all(started.folder) if not record.is_child]
         self.journal: Journal | None = None
+        self._waiting: list[Any] = []  # for the journal
         self._runs_tests = True
         self._pid = os.getpid()
         os.register_at_fork(after_in_child=self._be_another)
@@ -97,26 +98,28 @@ class TestsProcess:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A phase is over: say what children have crashed, and write the report down."""
-        if not self._runs_tests:
-            return
+        """A phase is over. This is run three times for each test, so what is usual comes first, and is short."""
         when = report.when
-        self._page.phase(_NEXT.get(when, page.TEARDOWN))
+        self._page.phase(_NEXT[when])
         if self._page.incidents() != self._children_told:
             self._tell_of_children(report)
         if self.journal is None:
             return
+        waiting = self._waiting
         if (
-            report.outcome == "passed"
-            and not report.sections
-            and not report.user_properties
-            and len(report.__dict__) == _FEW
-            and report.longrepr is None
+            report.outcome != "passed"
+            or report.sections
+            or report.user_properties
+            or len(report.__dict__) != _FEW
         ):
-            self.journal.add((report.nodeid, when, report.duration, report.start, report.stop))
-            return
-        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self.journal.add(json.dumps(data, default=str))
+            data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+            waiting.append(json.dumps(data, default=str).encode())
+        else:
+            waiting += report.nodeid, when, report.duration, report.start, report.stop
+            if when != "call":  # the next call writes it down, too
+                return
+        self.journal.add(waiting)
+        waiting.clear()
 
     def _tell_of_children(self, report: pytest.TestReport) -> None:
         self._children_told = self._page.incidents()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import TargetGone
-from ..model import CRASHES
+from ..known.crash_signals import CRASHES
 from ..patience import patient
 from ..shared.proc_files import read_status
 from ..snapshot.linux.ptrace import (

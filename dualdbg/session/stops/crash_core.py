@@ -8,7 +8,8 @@ from itertools import chain, count
 from pathlib import Path
 
 from ...errors import CommandError
-from ...model import CRASHES, Notice, Reason
+from ...known.crash_signals import CRASHES
+from ...model import Notice, Reason
 from ...private_files import new_file
 from ..engines import Reading
 from ..loop import Loop
