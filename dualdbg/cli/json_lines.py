@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from ..console.reports import (
@@ -97,6 +98,7 @@ def frame_to_json(frame: Frame | None) -> Json | None:
         "role": frame.role.value,
         "inlined": frame.inlined if native else False,  # type: ignore[union-attr]
         "source_language": frame.source_language if isinstance(frame, NativeFrame) else None,
+        "computes": [asdict(line) for line in frame.computes],
     }
 
 

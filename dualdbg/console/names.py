@@ -1,11 +1,12 @@
-"""Paths, made short enough for a line. Pure."""
+"""Paths, lines and languages of frames, made short enough for a line. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from ..folders import here
-from ..model import NativeFrame
+from ..model import Frame, NativeFrame, ProgramLine
 
 
 def short_path(path: str, directory: str | None = None) -> str:
@@ -16,6 +17,29 @@ def short_path(path: str, directory: str | None = None) -> str:
 def file_name(path: str | None) -> str:
     """The last part of a path; ``?`` where the file is not known."""
     return PurePath(path).name if path else "?"
+
+
+def computed_text(frame: Frame) -> str:
+    """What a frame of generated code computes: ``computes model.py:5, 10-12``. Empty where that is not known."""
+    return f"computes {lines_text(frame.computes)}" if frame.computes else ""
+
+
+def lines_text(lines: Iterable[ProgramLine]) -> str:
+    """Lines by their files: ``model.py:5, 10-12; layers.py:7``."""
+    numbers: dict[str, list[int]] = {}
+    for one in lines:
+        numbers.setdefault(one.file, []).append(one.line)
+    return "; ".join(f"{file_name(file)}:{_ranges(found)}" for file, found in numbers.items())
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    parts: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1] = parts[-1][0], number
+        else:
+            parts.append((number, number))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
 def package_path(path: str) -> str:

@@ -36,7 +36,7 @@ from ..model import (
     Value,
 )
 from ..terminal_text import cleaned, visible
-from .names import file_name, native_tag, package_path
+from .names import computed_text, file_name, native_tag, package_path
 from .reports import (
     BreakpointsReport,
     CommandReport,
@@ -192,12 +192,17 @@ class Printer:
         head = self.style.paint(
             "selected" if selected else "number", start[: -len(f"{tag:<4} ")]
         ) + self.style.paint(kind, f"{tag:<4} {function}")
-        if not place:
-            return [head]
-        if not narrow:
-            return [f"{head}  {self.style.paint('place', place)}"]
         indent = " " * len(start)
-        return [head, indent + self.style.paint("place", _cut(place, room, len(indent)))]
+        computed = [indent + text for text in self._computed(frame, len(indent))]
+        if not place:
+            return [head, *computed]
+        if not narrow:
+            return [f"{head}  {self.style.paint('place', place)}", *computed]
+        return [head, indent + self.style.paint("place", _cut(place, room, len(indent))), *computed]
+
+    def _computed(self, frame: Frame, indent: int) -> list[str]:
+        text = visible(computed_text(frame))
+        return [self.style.paint("place", _cut(text, self.style.width, indent))] if text else []
 
     def _frame_with_line(self, frame: Frame) -> list[str]:
         kind, _ = _kind(frame)
@@ -211,7 +216,7 @@ class Printer:
         text = self.read_line(frame.file, frame.line) if frame.file and frame.line else None
         if text is not None and text.strip():
             lines.append(f"  {self.style.paint('number', str(frame.line))}  {visible(text.strip())}")
-        return lines
+        return lines + [f"  {text}" for text in self._computed(frame, 2)]
 
     def _frame(self, report: FrameReport) -> str:
         first, *rest = self._frame_with_line(report.frame)

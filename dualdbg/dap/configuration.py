@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import UsageError
+from ..known.generated_code import COMPILED_DEBUG
 from ..model import GdbCommand
 from ..session.inferiors import EVERY_PYTHON
 from . import cppdbg
@@ -250,7 +251,7 @@ def _words(arguments: Arguments, name: str) -> tuple[str, ...]:
 
 
 def _environment(arguments: Arguments) -> dict[str, str | None]:
-    environment: dict[str, str | None] = {}
+    environment: dict[str, str | None] = dict(COMPILED_DEBUG) if arguments.flag("compiledDebug") else {}
     for row in arguments.objects("environment"):
         environment[row.text("name")] = row.text("value", "")
     for name, value in arguments.object("env").values.items():

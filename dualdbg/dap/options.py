@@ -202,6 +202,12 @@ OPTIONS = (
     ),
     Option("gdb", _TEXT, "The gdb to use."),
     Option("miDebuggerPath", _TEXT, "The gdb to use.", of="cppdbg", hidden=True),
+    Option(
+        "compiledDebug",
+        _FLAG,
+        "torch.compile keeps debug info of its kernels, and from which lines each comes.",
+        (LAUNCH,),
+    ),
     Option("logDir", _TEXT, "A folder for every message of the engines and of the editor, with times."),
     Option(
         "setupCommands",

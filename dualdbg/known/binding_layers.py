@@ -58,6 +58,7 @@ RUST_LIBRARY = re.compile(
 _PYTORCH_GLUE = (
     r"THPVariable_",
     r"THPModule_\w+_wrap",
+    r"dynamo__?(custom_eval_frame|eval_custom_code|set_eval_frame|eval_frame_default)",
     r"torch::autograd::(\(anonymous namespace\)::)?THPVariable_",
     r"torch::(autograd::)?TypeError_to_NotImplemented_",
     r"c10::impl::(wrap_kernel_functor|make_boxed_from_unboxed|BoxedKernelWrapper|call_functor_with_args)",

@@ -10,7 +10,7 @@ from .breakpoints import (
     Layer,
     Location,
 )
-from .frames import Frame, Language, NativeFrame, PythonFrame, Quality, Role, Stack
+from .frames import Frame, Language, NativeFrame, ProgramLine, PythonFrame, Quality, Role, Stack
 from .gdb_commands import GdbCommand
 from .stops import (
     BreakpointChanged,
@@ -53,6 +53,7 @@ __all__ = [
     "NativeFrame",
     "Notice",
     "Output",
+    "ProgramLine",
     "Progress",
     "PythonFrame",
     "Quality",

@@ -16,6 +16,7 @@ class BreakpointKind(str, Enum):
     FUNCTION = "function"  # a C or C++ function; globs
     NATIVE_LINE = "native-line"  # file.cpp:12
     PYTHON_LINE = "python-line"  # file.py:12
+    COMPILED_LINE = "compiled-line"  # file.py:12@kernel: the kernels that torch.compile makes of it
     PYTHON_FUNCTION = "python-function"  # py:package.module.function
     ADDRESS = "address"  # *0x7f...
     DATA = "data"  # memory that changes or is read: subject = ADDRESS:SIZE:ACCESS
@@ -46,7 +47,7 @@ class BreakpointSpec:
     """A spec that was understood. ``text`` is the spec as typed, without its suffixes.
 
     ``subject``: the operator, function, file, address, preset, type or signal name;
-    ``line``: of the two line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators. ``access``: what a
+    ``line``: of the three line kinds. ``overload``, ``namespace`` and ``layer`` belong to operators. ``access``: what a
     WATCH stops at: write, read, or readWrite.
     Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
     on), ``hit_condition`` (which hits stop, as an editor words it: ``5``, ``> 2``, ``% 3``),

@@ -32,6 +32,16 @@ class Quality(str, Enum):
 
 
 @dataclass(frozen=True)
+class ProgramLine:
+    """A line of the program that generated code computes. ``code`` is what it said when that was generated."""
+
+    file: str
+    line: int
+    function: str
+    code: str
+
+
+@dataclass(frozen=True)
 class NativeFrame:
     """A frame of compiled code, as gdb unwound it.
 
@@ -43,7 +53,8 @@ class NativeFrame:
     (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``;
     ``between`` is true for code that the compiler put between the author's lines, at which no step ends;
     ``evaluates`` says whether it is the interpreter's evaluation loop, where the loop's own record on the stack has
-    told; None leaves it to the name.
+    told; None leaves it to the name;
+    ``computes`` are the lines of the program that generated code computes, where that is known.
     """
 
     level: int
@@ -58,6 +69,7 @@ class NativeFrame:
     between: bool = False
     role: Role = Role.USER
     evaluates: bool | None = None
+    computes: tuple[ProgramLine, ...] = ()
 
     @property
     def language(self) -> Language:
@@ -75,7 +87,8 @@ class PythonFrame:
     ``engine_id`` is debugpy's frame id, where debugpy named it;
     ``loop`` is, of an entry frame, an address within the C frame of its loop (3.12 and later);
     ``columns`` are those of the code that runs in the line, from 1 on, the end not included (3.11 and later, where
-    debugpy named the frame).
+    debugpy named the frame);
+    ``computes`` are the lines of the program that generated code computes, where that is known.
     """
 
     function: str
@@ -87,6 +100,7 @@ class PythonFrame:
     role: Role = Role.USER
     loop: int | None = None
     columns: tuple[int, int] | None = None
+    computes: tuple[ProgramLine, ...] = ()
 
     @property
     def language(self) -> Language:

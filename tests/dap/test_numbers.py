@@ -34,7 +34,6 @@ _ALL = [
     ("stepIn", "threadId"),
     ("stepOut", "threadId"),
     ("goto", "threadId"),
-    ("pause", "threadId"),
     ("stackTrace", "threadId"),
     ("exceptionInfo", "threadId"),
     ("stepIn", "targetId"),
@@ -56,6 +55,7 @@ def test_the_table_is_complete() -> None:
     assert requests
     without = {
         ("cancel", "requestId"),  # what has been answered already cannot be told from what was never asked
+        ("pause", "threadId"),  # all threads are paused, whichever is named
         ("dataBreakpointInfo", "frameId"),  # answers why there is nothing to watch
         ("dataBreakpointInfo", "variablesReference"),
     }
@@ -88,10 +88,10 @@ def test_a_number_that_nothing_has_is_refused(client: Client, program: Write, or
     client.go("continue", thread)
 
 
-def test_a_pause_of_no_thread_is_refused(client: Client, program: Write) -> None:
+@pytest.mark.parametrize("number", [{}, {"threadId": 0}, {"threadId": _NONE}])
+def test_a_pause_is_of_all_threads(number: dict[str, int], client: Client, program: Write) -> None:
+    """A client that has seen no stop knows no thread. debugpy pauses whatever the number."""
     client.start({"program": str(program("import time\nprint('on', flush=True)\ntime.sleep(600)\n"))})
     client.wait_output("on")
-    assert f"there is no thread {_NONE}" in client.refused("pause", {"threadId": _NONE})
-    thread = client.request("threads")["threads"][0]["id"]
-    client.go("pause", thread)
-    client.stopped()
+    client.request("pause", number)
+    client.stopped(reason="pause")

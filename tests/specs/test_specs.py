@@ -56,6 +56,9 @@ MEANINGS = [
     ("/a hits 3/b.py:4", K.PYTHON_LINE, "/a hits 3/b.py", {"line": 4}),
     ('"my if a.py":3', K.PYTHON_LINE, "my if a.py", {"line": 3}),
     ("py:bin/tool:12", K.PYTHON_LINE, "bin/tool", {"line": 12}),
+    ("train.py:3@kernel", K.COMPILED_LINE, "train.py", {"line": 3}),
+    ("py:bin/tool:12@kernel hits 2", K.COMPILED_LINE, "bin/tool", {"line": 12, "hits": 2}),
+    ('"my if a.py":3@kernel', K.COMPILED_LINE, "my if a.py", {"line": 3}),
     ("py:torch.nn.functional.linear", K.PYTHON_FUNCTION, "torch.nn.functional.linear", {}),
     ("py:MyModel.forward", K.PYTHON_FUNCTION, "MyModel.forward", {}),
     ("py:f.<locals>.g", K.PYTHON_FUNCTION, "f.<locals>.g", {}),
@@ -190,6 +193,9 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
             "", kind, draw(files) + "." + draw(st.sampled_from(sorted(NATIVE_ENDINGS))), line=draw(lines)
         ),
         K.PYTHON_LINE: lambda: BreakpointSpec(
+            "", kind, draw(files) + draw(st.sampled_from([".py", ".pyw", "", ".cfg"])), line=draw(lines)
+        ),
+        K.COMPILED_LINE: lambda: BreakpointSpec(
             "", kind, draw(files) + draw(st.sampled_from([".py", ".pyw", "", ".cfg"])), line=draw(lines)
         ),
         K.PYTHON_FUNCTION: lambda: BreakpointSpec(

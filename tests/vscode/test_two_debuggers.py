@@ -187,9 +187,8 @@ def test_the_python_half(version: str, start: Start) -> None:
 THREADS = """\
 import threading, time
 
+over = False
 def work():
-    global over
-    over = False
     while not over:
         time.sleep(0.01)
 

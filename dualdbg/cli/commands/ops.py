@@ -1,16 +1,21 @@
-"""``dualdbg ops``: an operator's way from Python to its kernels, with symbols, libraries and addresses."""
+"""``dualdbg ops``: the way from Python to kernels: of an operator, or of a function that was compiled."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ...errors import SymbolError
+from ...errors import SymbolError, UsageError
 from ...target.interpreter import default_python
 from ...terminal_text import visible_text
 from ..arguments import Parser
+
+if TYPE_CHECKING:
+    from ...symbols.torch.compiled_code import Kernel
 
 
 def main(words: list[str]) -> int:
@@ -25,8 +30,26 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object an operator")
+    parser.add_argument(
+        "--compiled",
+        metavar="FUNCTION",
+        help="the kernels that torch.compile has made of a function, a FILE or a FILE:LINE",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object an operator, or a kernel")
     given = parser.parse_args(words)
+    if given.compiled is not None:
+        if given.names:
+            raise UsageError("ops: --compiled goes with no operator", "leave one of them away")
+        return _compiled(given.compiled, Path(given.cache) if given.cache else None, given.json)
+    if given.cache is not None:
+        raise UsageError(
+            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache DIR"
+        )
     from ...symbols.torch.operator_chain import TorchInstallation, trace
     from ...symbols.torch.operator_report import as_data, as_text
 
@@ -43,6 +66,44 @@ def main(words: list[str]) -> int:
         else:
             sys.stdout.write(("\n" if at else "") + visible_text(as_text(chain)) + "\n")
     return 0
+
+
+def _compiled(wanted: str, folder: Path | None, as_json: bool) -> int:
+    """Kernels of a compiled function. Raises SymbolError where none is known."""
+    from ...symbols.torch.compiled_code import CompiledCode, default_folder
+    from ...symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+
+    code = CompiledCode(folder if folder is not None else default_folder())
+    kernels = code.kernels()
+    found = []
+    for kernel in kernels:
+        if computes(kernel, wanted):
+            library = code.library_of(kernel)
+            source = str(library.with_suffix(".cpp")) if library is not None else None
+            found.append(KernelFiles(kernel, source, str(library) if library is not None else None))
+    if not found:
+        raise SymbolError(*_why_none(wanted, code.folder, kernels))
+    if as_json:
+        sys.stdout.writelines(json.dumps(as_data(one)) + "\n" for one in found)
+    else:
+        sys.stdout.write(visible_text(as_text(found)) + "\n")
+    return 0
+
+
+def _why_none(wanted: str, folder: Path, kernels: Sequence[Kernel]) -> tuple[str, str]:
+    """Message and hint."""
+    if not kernels:
+        return (
+            f"{folder} has no record of compiled code",
+            "run the program with dualdbg run --compiled-debug first; --cache DIR names another folder",
+        )
+    known = sorted({line.function for kernel in kernels for line in kernel.lines or ()})
+    if not known:
+        return (
+            f"the {len(kernels)} kernels in {folder} have no record of what they compute",
+            "compile them once more with dualdbg run --compiled-debug",
+        )
+    return f"no kernel in {folder} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
 
 
 def torch_folder(python: str) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
 from ...folders import here
+from ...known.generated_code import COMPILED_DEBUG
 from ...target import interpreter
 from ..arguments import (
     SEPARATOR,
@@ -93,7 +94,11 @@ def read_options(words: list[str]) -> RunOptions:
         native=given.native,
         python=interpreter.find(python) if python else "",
         cwd=given.cwd,
-        env=(*(_assignment(text) for text in given.env), *_jit_log(given.jit_log)),
+        env=(
+            *(COMPILED_DEBUG if given.compiled_debug else ()),
+            *(_assignment(text) for text in given.env),
+            *_jit_log(given.jit_log),
+        ),
         commands=tuple(given.commands),
         batch=given.batch,
         json=given.json,
@@ -203,6 +208,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PASSES",
         default="",
         help="set PYTORCH_JIT_LOG_LEVEL, e.g. dead_code_elimination",
+    )
+    add(
+        "--compiled-debug",
+        action="store_true",
+        help="torch.compile keeps debug info of its kernels, and from which lines each comes",
     )
     add(
         "--follow",

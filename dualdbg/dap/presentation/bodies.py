@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from ...console.names import computed_text
 from ...model import (
     Breakpoint,
     BreakpointKind,
@@ -45,6 +46,7 @@ _BREAKPOINT_REASONS = {
     BreakpointKind.OPERATOR: "function breakpoint",
     BreakpointKind.FUNCTION: "function breakpoint",
     BreakpointKind.PYTHON_FUNCTION: "function breakpoint",
+    BreakpointKind.COMPILED_LINE: "function breakpoint",
     BreakpointKind.PRESET: "function breakpoint",
     BreakpointKind.ADDRESS: "instruction breakpoint",
     BreakpointKind.DATA: "data breakpoint",
@@ -127,9 +129,10 @@ def boundary(id: int, above: Frame, below: Frame) -> dap.StackFrame:
 
 def frame(id: int, one: Frame, source: dap.Source | None, line: int | None, client: Client) -> dap.StackFrame:
     """One frame; ``source`` and ``line`` as the client is to show them."""
+    computed = computed_text(one)
     body: dap.StackFrame = {
         "id": id,
-        "name": frame_name(one),
+        "name": f"{frame_name(one)} [{computed}]" if computed else frame_name(one),
         "line": client.line(line) if source is not None and line else 0,
         "column": client.column(1) if source is not None and line else 0,
     }

@@ -65,8 +65,8 @@ async def goto(adapter: Adapter, arguments: Arguments) -> None:
 
 
 @request("pause")
-async def pause(adapter: Adapter, arguments: Arguments) -> None:
-    _thread_of_the_program(adapter, arguments)
+async def pause(adapter: Adapter, _arguments: Arguments) -> None:
+    """Of all threads, whichever is named: a client that has not seen a stop knows none, and may say 0."""
     if adapter.session.state is not State.RUNNING:
         raise WrongState("the program is stopped already", "")
     await adapter.session.pause()

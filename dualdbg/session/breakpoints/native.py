@@ -19,6 +19,7 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
+from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
@@ -83,6 +84,7 @@ class NativeBreakpoints:
         self._places = FunctionLocations(native, image, reader, policy)
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
+        self._kernels = CompiledKernels(native, image)
         self._wanted: dict[int, Wanted] = {}
         self.points = Points(native, image, self._wanted)
 
@@ -219,6 +221,23 @@ class NativeBreakpoints:
                 changed.append(wanted.id)
         return changed
 
+    async def kernel_called(self, gdb_number: int) -> list[int] | None:
+        """At a stop before a kernel of generated code: bind it where it computes a line. Returns what changed.
+
+        None at any other stop.
+        """
+        module = await self._kernels.at_call(gdb_number)
+        if module is None:
+            return None
+        changed = []
+        for wanted in list(self._wanted.values()):
+            if wanted.spec.kind is BreakpointKind.COMPILED_LINE:
+                before = len(wanted.locations), wanted.message
+                await self._bind_compiled_line(wanted, [module])
+                await self._forget_vanished(wanted)
+                changed += [wanted.id] if (len(wanted.locations), wanted.message) != before else []
+        return changed
+
     def _unbound_operators(self) -> set[str]:
         """The operators whose kernels are looked for.
 
@@ -251,6 +270,7 @@ class NativeBreakpoints:
                 wanted.unresolved = unresolved
                 changed.append(wanted.id)
         await self._indirect.libraries_left()
+        await self._kernels.libraries_left()
         await self._reader.libraries_left()
         return changed
 
@@ -269,6 +289,7 @@ class NativeBreakpoints:
             wanted.message = None
         self._indirect.program_replaced()
         self._registrations.program_replaced()
+        self._kernels.program_replaced()
         self.points.program_replaced()
 
     # -- binding --------------------------------------------------------------------------------
@@ -278,6 +299,8 @@ class NativeBreakpoints:
             await self._bind_address(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
             await self._bind_line(wanted, modules)
+        elif wanted.spec.kind is BreakpointKind.COMPILED_LINE:
+            await self._bind_compiled_line(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.DATA:
             await self._bind_data(wanted)
         elif wanted.spec.kind is BreakpointKind.WATCH:
@@ -410,6 +433,13 @@ class NativeBreakpoints:
         for module in modules:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
+
+    async def _bind_compiled_line(self, wanted: Wanted, modules: Iterable[Module]) -> None:
+        for module in modules:
+            found = await self._kernels.of_line(module, wanted.spec.subject, wanted.spec.line or 0)
+            for place in found.places:
+                await self._bind_place(wanted, place)
+            wanted.message = None if wanted.locations else found.message or wanted.message
 
     async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
         await self._prepare(modules)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from ...model import BreakpointKind, BreakpointSpec
 
 # Every arrival at these counts; others must be looked at first (stops/native_hits.py).
-_PLAIN = {BreakpointKind.FUNCTION, BreakpointKind.NATIVE_LINE, BreakpointKind.ADDRESS}
+_PLAIN = {
+    BreakpointKind.FUNCTION,
+    BreakpointKind.NATIVE_LINE,
+    BreakpointKind.COMPILED_LINE,
+    BreakpointKind.ADDRESS,
+}
 
 
 def _names_a_thread(spec: BreakpointSpec) -> bool:

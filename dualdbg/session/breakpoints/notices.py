@@ -105,7 +105,7 @@ class Notices:
         for row in self._rows.values():
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in optional:
                 continue
-            if row.spec.language is Language.PYTHON:
+            if row.spec.language is Language.PYTHON or row.spec.kind is BreakpointKind.COMPILED_LINE:
                 if row.spec.log is not None:
                     continue  # it is written in the target, which counts no hit
                 hint = row.message or ""

@@ -329,6 +329,8 @@ class BreakpointTable:
         changed = await self._native.resolver_called(number, thread)
         if changed is None:
             changed = await self._native.operator_registered(number, thread)
+        if changed is None:
+            changed = await self._native.kernel_called(number)
         for id in changed or ():
             if id in self._rows:
                 self._settle(id, announce=True)

@@ -25,6 +25,7 @@ from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
+from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
 from .symbol_policy import SymbolPolicy
@@ -245,7 +246,7 @@ class StackReader:
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
-        stack = merge(tid, native, frames, self.rules, trouble)
+        stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
         self._stacks[tid] = replace(stack, origin=await self._origin(native))
         return self._stacks[tid]
 

@@ -10,6 +10,9 @@ from .step import CONTINUE, Step
 # Not signals: a program that has crashed goes nowhere, so nothing is to be said of its step.
 _CUTTING = {Reason.BREAKPOINT, Reason.EXCEPTION, Reason.PAUSE}
 
+# The other kinds are nouns as they are: the next, the step.
+_NAMES = {"finish": "the step out"}
+
 
 def cut_short(step: Step | None, left_to_debugpy: Step | None, reason: Reason, done: bool) -> str | None:
     """What to tell of the step at a stop of this ``reason``. None when the step is ``done`` with it, or there was
@@ -27,14 +30,15 @@ def cut_short(step: Step | None, left_to_debugpy: Step | None, reason: Reason, d
 
 
 def described(step: Step) -> str:
-    """The step for people: ``the next from train.py:12``."""
+    """The step for people, at a prompt and in an editor: ``the next from train.py:12``."""
     frame = step.origin or step.top
+    what = _NAMES.get(step.kind, f"the {step.kind}")
     if frame is None:
-        return f"the {step.kind}"
+        return what
     if frame.file is not None and frame.line is not None:
-        return f"the {step.kind} from {PurePath(frame.file).name}:{frame.line}"
+        return f"{what} from {PurePath(frame.file).name}:{frame.line}"
     where = frame.function if isinstance(frame, NativeFrame) else None
-    return f"the {step.kind} from {where}" if where else f"the {step.kind}"
+    return f"{what} from {where}" if where else what
 
 
 def native_step_done(kind: str, left: NativeFrame, stack_pointer: int) -> bool:

@@ -14,6 +14,7 @@ from ...stacks.merge import merge
 from ...stacks.roles import is_base, rules_of
 from ...symbols.objfile import Objfile
 from ...symbols.source_lines import Line, SourceLines
+from ...symbols.torch.compiled_code import with_program_lines
 from ..capture import Captured
 from ..cpython.reader import PythonThreadState
 from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
@@ -190,6 +191,7 @@ class Assembler:
         loops = [frame.loop for frame in python if frame.loop is not None]
         native = with_loops(native, loops)
         stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
+        stack = with_program_lines(stack)
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
         call = self._system_call(facts, registers)

@@ -3,6 +3,7 @@
 PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, mylib::myop, randn@binding
       | ["::"] FUNCTION           C or C++: THPModule_initExtension, at::native::randn, Foo<int>::f, *_kernel
       | FILE ":" LINE             the file's suffix tells the language; a FILE may stand in double quotes
+      | FILE ":" LINE "@kernel"   the kernels that torch.compile makes of a line of Python
       | "py:" FUNCTION            a Python function: py:torch.nn.functional.linear
       | "py:" FILE ":" LINE       a Python file whose name does not end in .py
       | ["*"] "0x" HEX            an absolute address
@@ -19,6 +20,7 @@ import difflib
 import re
 import signal
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ...known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from ...model import BreakpointKind, BreakpointSpec, Layer
@@ -34,6 +36,7 @@ _REGISTRY_NAMESPACES = frozenset({"aten", "prim", "prims"})
 
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)", re.DOTALL)
 _QUOTED_LINE = re.compile(r'"(?P<file>(?:[^"\\]|\\.)+)":(?P<line>\d+)', re.DOTALL)
+_KERNEL_OF_LINE = re.compile(r"(?P<place>.+:\d+)@(?P<layer>\w*)", re.DOTALL)
 _ADDRESS = re.compile(r"\*?0[xX](?P<hex>[0-9a-fA-F]+)")
 _LIBRARY_ADDRESS = re.compile(r"(?P<library>.*[^\s+]\.so[^+]*|[\w./-]+)\+0[xX](?P<hex>[0-9a-fA-F]+)")
 _OPERATOR = re.compile(
@@ -107,6 +110,19 @@ def _signal(text: str, match: re.Match[str]) -> BreakpointSpec:
 
 def _quoted_line(text: str, match: re.Match[str]) -> BreakpointSpec:
     return _line_of(text, re.sub(r"\\(.)", r"\1", match["file"]), match["line"], match.start("line"))
+
+
+def _kernel_of_line(text: str, match: re.Match[str]) -> BreakpointSpec:
+    spec = parse_locspec(match["place"], lambda _name: False)
+    if spec.kind is not BreakpointKind.PYTHON_LINE:
+        raise Problem(
+            "only a line of Python has kernels", match.start("layer") - 1, "for example model.py:12@kernel"
+        )
+    if match["layer"] != Layer.KERNEL.value:
+        raise Problem(
+            f"a line has no layer {match['layer']!r}", match.start("layer"), f"type {match['place']}@kernel"
+        )
+    return replace(spec, text=text, kind=BreakpointKind.COMPILED_LINE)
 
 
 def _line(text: str, match: re.Match[str]) -> BreakpointSpec:
@@ -331,6 +347,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[str, re.Match[str]], BreakpointSp
     (_LIBRARY_ADDRESS, _library_address),
     (re.compile(r"SIG[A-Z0-9]+(?:\+\d+)?"), _signal),
     (_QUOTED_LINE, _quoted_line),
+    (_KERNEL_OF_LINE, _kernel_of_line),
 )
 _PREFIXES: dict[str, Callable[[str, str, int], BreakpointSpec]] = {
     "py": _python,
@@ -356,11 +373,13 @@ def _write_operator(spec: BreakpointSpec) -> str:
 
 def _write_line(spec: BreakpointSpec) -> str:
     file = spec.subject
-    prefix = "py:" if spec.kind is BreakpointKind.PYTHON_LINE and _ending(file) not in PYTHON_ENDINGS else ""
+    is_native = spec.kind is BreakpointKind.NATIVE_LINE
+    prefix = "" if is_native or _ending(file) in PYTHON_ENDINGS else "py:"
     if re.search(r'[\s":()\[\]{}\\]', file):
         escaped = file.replace("\\", "\\\\").replace('"', '\\"')
         file = f'"{escaped}"'
-    return f"{prefix}{file}:{spec.line}"
+    kernel = "@kernel" if spec.kind is BreakpointKind.COMPILED_LINE else ""
+    return f"{prefix}{file}:{spec.line}{kernel}"
 
 
 def _write_event(word: str) -> Callable[[BreakpointSpec], str]:
@@ -381,6 +400,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.FUNCTION: lambda spec: spec.subject,
     BreakpointKind.NATIVE_LINE: _write_line,
     BreakpointKind.PYTHON_LINE: _write_line,
+    BreakpointKind.COMPILED_LINE: _write_line,
     BreakpointKind.PYTHON_FUNCTION: lambda spec: f"py:{spec.subject}",
     BreakpointKind.ADDRESS: _write_address,
     BreakpointKind.DATA: lambda spec: f"data:{spec.subject}",

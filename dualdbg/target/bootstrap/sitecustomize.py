@@ -324,6 +324,8 @@ def load_probe(pydevd: Any) -> None:
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
     pydevd.dualdbg_probe.listen(earlier)
     load_beside("dualdbg_presentation").install(pydevd, pydevd.dualdbg_probe.beside)
+    ours = [os.path.dirname(str(pydevd.__file__)), os.path.dirname(os.path.dirname(HERE))]
+    load_beside("dualdbg_compiler").install([os.path.join(folder, "") for folder in ours])
 
 
 def settrace(pydevd: Any, settings: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import file_name, native_tag, package_path
+from ...console.names import computed_text, file_name, native_tag, package_path
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
 from ..model.looks import Part, fit
@@ -71,6 +71,8 @@ def stack_rows(stack: Stack, detail: Detail, opened: frozenset[int], selected: i
                 "selected" if number is not None and number == selected else "",
             )
         )
+        if frame.computes:
+            rows.append(Row(("computes", at), partial(_computed, frame, width)))
         at += 1
     if stack.origin is not None:
         rows.append(Row("origin", partial(_boundary, stack.origin)))
@@ -98,6 +100,10 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
     name = short_function(frame.function or "??", max(room, 8))
     place = _end(place_of(frame), room - len(name) - 1)
     return (start, "number"), (f"{tag:<4} ", look), (name, look), (f" {place}" if place else "", "dim")
+
+
+def _computed(frame: Frame, width: int, room: int) -> Sequence[Part]:
+    return ((fit(" " * (width + 2) + computed_text(frame), room), "dim"),)
 
 
 def _end(text: str, room: int) -> str:

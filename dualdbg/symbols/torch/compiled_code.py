@@ -1,0 +1,303 @@
+"""What PyTorch's compiler has written for the CPU: kernels, and the lines of the program that each of them computes.
+
+Inductor keeps all of it in one folder, ``TORCHINDUCTOR_CACHE_DIR`` or ``torchinductor_USER`` in the folder for
+temporary files (torch/_inductor/codecache.py and runtime/cache_dir_utils.py of PyTorch 2.13): modules of Python,
+``xx/HASH.py``, which call kernels; the source and the library of each kernel, ``xx/HASH.main.cpp`` and ``.main.so``;
+and a record of each graph, a pickle below ``fxgraph``, which has the text of its module. With INDUCTOR_PROVENANCE the
+record also says from which lines of the program each kernel came. A package of AOTInductor has the same as JSON, beside
+the library of its model. A pickle is looked through for its texts; it is never loaded, because to load one is to run
+what it says.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from ...known.generated_code import is_generated_module, is_kernel_library, is_model_library
+from ...model import Frame, ProgramLine, PythonFrame, Stack
+
+# The members of torch._inductor.output_code.CompiledFxGraph that are wanted, in the order in which they are pickled.
+_KEY, _SOURCE, _TRACES = "cache_key", "source_code", "inductor_provenance_stack_traces_str"
+_OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch/_inductor/debug.py
+_NO_VALUES = ("MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "FRAME")
+_LARGEST = 64_000_000  # bytes of a record that is read
+
+_HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<handles>.+)$")
+_TRACE = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.+)(?:\n\s*(?P<code>.*))?')
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """A call of a kernel. ``line`` is that of the module; ``computes`` are the lines of the program that the call
+    computes, in the order of files and lines; None where that was not recorded.
+    """
+
+    line: int
+    computes: tuple[ProgramLine, ...] | None
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that Inductor has generated, or one of PyTorch's own that a generated module calls.
+
+    ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of the
+    kernel; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
+    """
+
+    name: str
+    module: str
+    calls: tuple[KernelCall, ...]
+    source: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[ProgramLine, ...] | None:
+        """What all its calls compute; None where that was not recorded."""
+        known = [call.computes for call in self.calls if call.computes is not None]
+        return _in_order(line for lines in known for line in lines) if known else None
+
+
+def default_folder() -> Path:
+    """Inductor's folder for programs of this user and environment."""
+    import getpass
+    import tempfile
+
+    named = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
+    user = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    return Path(named) if named else Path(tempfile.gettempdir()) / f"torchinductor_{user}"
+
+
+class CompiledCode:
+    """The records of one folder of Inductor's. They are read when they are asked for, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[
+            Path, tuple[int, tuple[Kernel, ...]]
+        ] = {}  # by file: when it was written, and its kernels
+
+    def kernels(self) -> list[Kernel]:
+        """All kernels of all graphs that were compiled."""
+        for path in self.folder.glob("fxgraph/*/*/*"):
+            try:
+                written = path.stat().st_mtime_ns
+                if self._read.get(path, (None,))[0] != written:
+                    self._read[path] = written, tuple(_kernels_of(self.folder, path))
+            except OSError:  # it was removed, or belongs to somebody else
+                self._read.pop(path, None)
+        return [kernel for _, kernels in self._read.values() for kernel in kernels]
+
+    def of_library(self, path: str) -> list[Kernel]:
+        """The kernels of which a library was made: graphs with the same kernel share it."""
+        try:
+            source = Path(path.removesuffix(".so") + ".cpp").read_text(errors="replace").strip()
+        except OSError:
+            return []
+        return [one for one in self.kernels() if one.source is not None and source.startswith(one.source)]
+
+    def at_line(self, module: str, line: int) -> tuple[ProgramLine, ...]:
+        """What a line of a module computes."""
+        calls = (call for kernel in self.kernels() if kernel.module == module for call in kernel.calls)
+        return _in_order(one for call in calls if call.line == line for one in call.computes or ())
+
+    def library_of(self, kernel: Kernel) -> Path | None:
+        """The library of a kernel. None where it has none, or it is not there."""
+        for source in self.folder.glob("*/*.main.cpp") if kernel.source is not None else ():
+            library = source.with_suffix(".so")
+            if kernel in self.of_library(str(library)) and library.exists():
+                return library
+        return None
+
+
+_folders: dict[Path, CompiledCode] = {}
+
+
+def beside(path: str) -> CompiledCode:
+    """The records of the folder in which a generated module or library is."""
+    folder = Path(path).parent.parent
+    return _folders.setdefault(folder, CompiledCode(folder))
+
+
+def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
+    """What each kernel in the library of a model computes, by its function. Empty where the package does not say."""
+    path = Path(library).with_name(_OF_MODEL)
+    try:
+        with path.open("rb") as file:
+            data = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError):
+        return {}
+    rows = data.items() if isinstance(data, dict) else ()
+    traces = _traces({handle: row.get("stack_traces") for handle, row in rows if isinstance(row, dict)})
+    names = {handle.rpartition(":")[0] for handle in traces}
+    return {
+        name: _in_order(
+            line for handle in traces if handle.rpartition(":")[0] == name for line in traces[handle]
+        )
+        for name in names
+    }
+
+
+def with_program_lines(stack: Stack) -> Stack:
+    """The same stack; each frame of generated code has the lines of the program that it computes."""
+    frames = tuple(map(_with_program_lines, stack.frames))
+    return stack if frames == stack.frames else replace(stack, frames=frames)
+
+
+def _with_program_lines(frame: Frame) -> Frame:
+    if isinstance(frame, PythonFrame):
+        if frame.file is None or frame.line is None or not is_generated_module(frame.file):
+            return frame
+        return replace(frame, computes=beside(frame.file).at_line(frame.file, frame.line))
+    if frame.library is None:
+        return frame
+    if is_model_library(frame.library):
+        name = re.split(r"[ (]", frame.function or "", maxsplit=1)[
+            0
+        ]  # one of a parallel region says so behind it
+        return replace(frame, computes=of_model(frame.library).get(name, ()))
+    if is_kernel_library(frame.library):
+        return replace(frame, computes=lines_of(beside(frame.library).of_library(frame.library)))
+    return frame
+
+
+def names_file(named: str, file: str) -> bool:
+    """Whether a file's name, or the end of its path, is what the user has named."""
+    wanted = PurePath(named).parts
+    return PurePath(file).parts[-len(wanted) :] == wanted
+
+
+def lines_of(kernels: Iterable[Kernel]) -> tuple[ProgramLine, ...]:
+    """The lines of the program that any of some kernels computes, each once."""
+    return _in_order(line for kernel in kernels for line in kernel.lines or ())
+
+
+def _in_order(lines: Iterable[ProgramLine]) -> tuple[ProgramLine, ...]:
+    return tuple(sorted(set(lines), key=lambda one: (one.file, one.line, one.function)))
+
+
+# -- records ----------------------------------------------------------------------------------------
+
+
+def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
+    with record.open("rb") as file:
+        texts = _texts(file.read(_LARGEST))
+    key, source = texts.get(_KEY), texts.get(_SOURCE)
+    if key is None or source is None or not is_generated_module(f"{key}.py"):
+        return
+    module = str(folder / key[1:3] / f"{key}.py")
+    traces = _traces(_json(texts.get(_TRACES)))
+    handles = _handles(source)
+    generated = _generated(source)
+    for name in dict.fromkeys([*generated, *(handle.rpartition(":")[0] for handle in handles)]):
+        own = [(line, handle) for handle, line in handles.items() if handle.rpartition(":")[0] == name]
+        calls = [KernelCall(line, traces.get(handle)) for line, handle in sorted(own)]
+        text, arguments = generated.get(name, (None, ()))
+        yield Kernel(
+            name,
+            module,
+            tuple(calls or (KernelCall(line, None) for line in _lines_that_call(source, name))),
+            text.strip() if text is not None else None,
+            arguments,
+        )
+
+
+def _texts(data: bytes) -> dict[str, str]:
+    """The members of a pickled object that are texts, of those that are wanted. The pickle is not loaded."""
+    import pickletools  # few programs have generated code
+
+    found: dict[str, str] = {}
+    member: str | None = None
+    try:
+        for opcode, argument, _ in pickletools.genops(data):
+            if opcode.name in _NO_VALUES:
+                continue
+            if member is not None:
+                if isinstance(argument, str):
+                    found[member] = argument
+                if member == _TRACES:
+                    break
+                member = None
+            elif argument in (_KEY, _SOURCE, _TRACES) and argument not in found:
+                member = argument
+    except ValueError:  # it is not a pickle to its end
+        return {}
+    return found
+
+
+def _traces(data: object) -> dict[str, tuple[ProgramLine, ...]]:
+    """The lines of the program by the handle of each call, ``NAME:NUMBER``, of an object of JSON."""
+    if not isinstance(data, dict):
+        return {}
+    return {
+        handle: tuple(dict.fromkeys(line for trace in traces for line in _lines_of_trace(trace)))
+        for handle, traces in data.items()
+        if isinstance(traces, list)
+    }
+
+
+def _json(text: str | None) -> object:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return None
+
+
+def _lines_of_trace(trace: object) -> Iterator[ProgramLine]:
+    for match in _TRACE.finditer(trace) if isinstance(trace, str) else ():
+        yield ProgramLine(match["file"], int(match["line"]), match["function"], (match["code"] or "").strip())
+
+
+def _handles(source: str) -> dict[str, int]:
+    """The lines of a module that call kernels, by the handle of each call."""
+    found: dict[str, int] = {}
+    handles: list[str] = []
+    for number, line in enumerate(source.splitlines(), 1):
+        match = _HANDLES.match(line)
+        if match is not None:
+            handles += re.split(r",\s*", match["handles"].strip())
+        elif handles and line.strip() and not line.lstrip().startswith("#"):
+            found.update(dict.fromkeys(handles, number))
+            handles = []
+    return found
+
+
+def _lines_that_call(source: str, name: str) -> list[int]:
+    call = re.compile(rf"^\s+{re.escape(name)}\(")
+    return [number for number, line in enumerate(source.splitlines(), 1) if call.match(line)]
+
+
+def _generated(source: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Text and types of arguments of each kernel that a module defines: ``NAME = async_compile.….(…)``."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found = {}
+    for row in body:
+        if not (isinstance(row, ast.Assign) and isinstance(row.value, ast.Call)):
+            continue
+        target, made = row.targets[0], row.value.func
+        if not (
+            isinstance(target, ast.Name) and isinstance(made, ast.Attribute) and _is_compiler(made.value)
+        ):
+            continue
+        texts = [text for text in map(_constant, row.value.args) if text is not None]
+        lists = [one.elts for one in row.value.args if isinstance(one, ast.List)]
+        arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
+        if texts:
+            found[target.id] = max(texts, key=len), arguments
+    return found
+
+
+def _is_compiler(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "async_compile"
+
+
+def _constant(node: ast.expr) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -1,0 +1,246 @@
+"""Reading what Inductor has written: from records of every kind, none of which is loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.console.names import lines_text
+from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
+from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
+from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+
+MODULE = "c" + "ab" + "2" * 49
+KERNEL = "c" + "zz" + "3" * 49
+SOURCE = """\
+from torch._inductor.async_compile import AsyncCompile
+async_compile = AsyncCompile()
+
+cpp_fused_add_0 = async_compile.cpp_pybinding(['float*', 'const float*'], r\'\'\'
+#include <torch/csrc/inductor/cpp_prefix.h>
+extern "C" void kernel(float* out_ptr0, const float* in_ptr0) { out_ptr0[0] = in_ptr0[0] + 1; }
+\'\'\')
+
+class Runner:
+    def call(self, args):
+        buf0 = args
+        # [Provenance debug handles] cpp_fused_add_0:1
+        cpp_fused_add_0(buf0, buf0)
+        # [Provenance debug handles] extern_kernels.mm:2
+        # another comment
+        extern_kernels.mm(buf0, buf0, out=buf0)
+        # [Provenance debug handles] extern_kernels.mm:3
+        extern_kernels.mm(buf0, buf0, out=buf0)
+"""
+TRACES = {
+    "cpp_fused_add_0:1": [
+        '  File "/home/model.py", line 10, in step\n    total = scale(x) + 1\n            ^^^^^\n'
+        '  File "/home/model.py", line 5, in scale\n    return x\n',
+        '  File "/home/model.py", line 11, in step\n    total = total + 1\n',
+    ],
+    "extern_kernels.mm:2": ['  File "/home/model.py", line 20, in step\n    return a @ b\n'],
+    "extern_kernels.mm:3": ['  File "/home/layers.py", line 7, in forward\n    return a @ b\n'],
+}
+
+
+class CompiledFxGraph:
+    """Pickled as PyTorch's class of the same name is: a dict of its members, in their order."""
+
+    def __init__(self, **members: Any) -> None:
+        self.__dict__.update(current_callable=None, **members)
+
+
+class Evil:
+    """Would run a command where it were loaded."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> Any:
+        return os.system, (self.command,)
+
+
+def write(folder: Path, data: bytes, name: str = "record") -> None:
+    path = folder / "fxgraph" / "ab" / "key" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def record(traces: Any = TRACES, **more: Any) -> bytes:
+    members = {"cache_key": MODULE, "source_code": SOURCE}
+    if traces is not None:
+        members["inductor_provenance_stack_traces_str"] = json.dumps(traces)
+    return pickle.dumps(CompiledFxGraph(**members, **more))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With the record above, and the source and the library of its kernel."""
+    write(tmp_path, record())
+    (tmp_path / "zz").mkdir()
+    code = SOURCE.split("r'''")[1].split("'''")[0]
+    (tmp_path / "zz" / f"{KERNEL}.main.cpp").write_text(code + "\nstatic PyObject* kernel_py();\n")
+    (tmp_path / "zz" / f"{KERNEL}.main.so").touch()
+    return tmp_path
+
+
+def test_the_kernels_of_a_record(folder: Path) -> None:
+    code = CompiledCode(folder)
+    added, multiplied = code.kernels()
+    assert (added.name, added.arguments) == ("cpp_fused_add_0", ("float*", "const float*"))
+    assert added.module == str(folder / "ab" / f"{MODULE}.py")
+    assert [call.line for call in added.calls] == [13]
+    assert added.lines == (
+        ProgramLine("/home/model.py", 5, "scale", "return x"),
+        ProgramLine("/home/model.py", 10, "step", "total = scale(x) + 1"),
+        ProgramLine("/home/model.py", 11, "step", "total = total + 1"),
+    )
+    assert (multiplied.name, multiplied.source) == ("extern_kernels.mm", None)
+    assert [call.line for call in multiplied.calls] == [16, 18]
+    assert code.library_of(added) == folder / "zz" / f"{KERNEL}.main.so"
+    assert code.library_of(multiplied) is None
+
+
+def test_each_call_has_its_own_lines(folder: Path) -> None:
+    code = CompiledCode(folder)
+    module = str(folder / "ab" / f"{MODULE}.py")
+    assert lines_text(code.at_line(module, 16)) == "model.py:20"
+    assert lines_text(code.at_line(module, 18)) == "layers.py:7"
+    assert lines_text(code.at_line(module, 13)) == "model.py:5, 10-11"
+    assert code.at_line(module, 12) == ()
+
+
+def test_frames_of_generated_code_say_what_they_compute(folder: Path) -> None:
+    library = str(folder / "zz" / f"{KERNEL}.main.so")
+    frames = (
+        NativeFrame(0, 0x1000, "kernel", library),
+        PythonFrame("Runner.call", str(folder / "ab" / f"{MODULE}.py"), 18),
+        PythonFrame("step", "/home/model.py", 9),
+        NativeFrame(1, 0x2000, "main", "/usr/bin/python3"),
+    )
+    stack = Stack(1, frames, Quality.FULL)
+    told = [lines_text(frame.computes) for frame in with_program_lines(stack).frames]
+    assert told == ["model.py:5, 10-11", "layers.py:7", "", ""]
+    plain = Stack(1, frames[2:], Quality.FULL)
+    assert with_program_lines(plain) is plain
+
+
+def test_the_library_of_a_model_says_what_each_of_its_kernels_computes(tmp_path: Path) -> None:
+    library = tmp_path / f"{MODULE}.wrapper.so"
+    rows = {handle: {"stack_traces": traces, "post_grad_nodes": []} for handle, traces in TRACES.items()}
+    (tmp_path / "kernel_information.json").write_text(json.dumps(rows))
+    names = ["cpp_fused_add_0", "cpp_fused_add_0 [parallel region]", "run_impl", None]
+    frames = tuple(NativeFrame(at, 0x1000, name, str(library)) for at, name in enumerate(names))
+    told = [lines_text(one.computes) for one in with_program_lines(Stack(1, frames, Quality.FULL)).frames]
+    assert told == ["model.py:5, 10-11"] * 2 + ["", ""]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", '{"a:1": 5}', '{"a:1": {"stack_traces": 7}}', '{"a:1": {}}'])
+def test_a_model_with_another_record(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kernel_information.json").write_text(text)
+    assert not any(of_model(str(tmp_path / f"{MODULE}.wrapper.so")).values())
+
+
+def test_a_record_of_another_graph_with_the_same_kernel(folder: Path) -> None:
+    """Its library is made once."""
+    again = {"cpp_fused_add_0:1": ['  File "/home/other.py", line 3, in f\n    x + 1\n']}
+    write(folder, record(again), "another")
+    kernels = CompiledCode(folder).of_library(str(folder / "zz" / f"{KERNEL}.main.so"))
+    assert sorted(lines_text(one.lines or ()) for one in kernels) == ["model.py:5, 10-11", "other.py:3"]
+
+
+def test_a_record_that_comes_later_is_read(folder: Path) -> None:
+    code = CompiledCode(folder)
+    assert len(code.kernels()) == 2
+    write(folder, record({}), "later")
+    assert len(code.kernels()) == 4
+
+
+@pytest.mark.parametrize("traces", [None, {}, [], {"cpp_fused_add_0:1": 5}, {"cpp_fused_add_0:1": [7]}])
+def test_what_was_not_recorded_is_not_known(tmp_path: Path, traces: Any) -> None:
+    write(tmp_path, record(traces))
+    added = CompiledCode(tmp_path).kernels()[0]
+    assert added.name == "cpp_fused_add_0"
+    assert not added.lines
+
+
+def test_no_record_is_loaded(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    write(tmp_path, record(constants=Evil(f"touch {mark}")))
+    write(tmp_path, pickle.dumps(Evil(f"touch {mark}")), "evil")
+    assert len(CompiledCode(tmp_path).kernels()) == 2
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no pickle at all",
+        record()[:200],
+        pickle.dumps(CompiledFxGraph(cache_key="../x", source_code=SOURCE)),
+    ],
+    ids=["empty", "text", "cut off", "a name that is none"],
+)
+def test_what_is_no_record_has_no_kernels(tmp_path: Path, data: bytes) -> None:
+    write(tmp_path, data)
+    assert CompiledCode(tmp_path).kernels() == []
+
+
+def test_source_that_is_no_python(tmp_path: Path) -> None:
+    data = pickle.dumps(CompiledFxGraph(cache_key=MODULE, source_code="def (:"))
+    write(tmp_path, data)
+    assert CompiledCode(tmp_path).kernels() == []
+
+
+@pytest.mark.parametrize(
+    ("named", "file", "same"),
+    [
+        ("model.py", "/home/model.py", True),
+        ("home/model.py", "/home/model.py", True),
+        ("/home/model.py", "/home/model.py", True),
+        ("odel.py", "/home/model.py", False),
+        ("/model.py", "/home/model.py", False),
+    ],
+)
+def test_names_of_files(named: str, file: str, same: bool) -> None:
+    assert names_file(named, file) is same
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"),
+    [
+        ("step", 2),
+        ("Model.forward", 1),
+        ("scale", 1),
+        ("model.py:20", 1),
+        ("model.py:21", 0),
+        ("layers.py", 1),
+    ],
+)
+def test_what_is_asked_for(folder: Path, wanted: str, count: int) -> None:
+    assert sum(computes(one, wanted) for one in CompiledCode(folder).kernels()) == count
+
+
+def test_the_report(folder: Path) -> None:
+    added, multiplied = CompiledCode(folder).kernels()
+    text = as_text([KernelFiles(added, "/c/k.main.cpp", "/c/k.main.so"), KernelFiles(multiplied)])
+    assert text.splitlines()[1:] == [
+        "  cpp_fused_add_0(float*, const float*)  called in line 13",
+        "      model.py:5 scale  return x",
+        "      model.py:10 step  total = scale(x) + 1",
+        "      model.py:11 step  total = total + 1",
+        "    source   /c/k.main.cpp",
+        "    library  /c/k.main.so",
+        "  extern_kernels.mm  called in line 16, 18",
+        "      layers.py:7 forward  return a @ b",
+        "      model.py:20 step     return a @ b",
+        "    a function of PyTorch's own",
+    ]
+    data = as_data(KernelFiles(multiplied))
+    assert (data["calls"], data["library"], len(data["lines"])) == ([16, 18], None, 2)

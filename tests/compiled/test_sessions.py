@@ -1,0 +1,160 @@
+"""Debugging what torch.compile has generated: from the user's line to the kernel that computes it, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from dualdbg.known.generated_code import COMPILED_DEBUG
+from dualdbg.model import ProgramLine
+from dualdbg.symbols.torch.compiled_code import CompiledCode
+from tests.cli.driver import Done, dualdbg
+from tests.compiled.conftest import SAMPLE
+from tests.dap.client import Client
+
+pytestmark = [pytest.mark.slow, pytest.mark.torch]
+
+SCALED = f"{SAMPLE.name}:9@kernel"  # torch.relu(x) * factor
+ADDED = f"{SAMPLE.name}:14@kernel"  # total = scale(x, 3.0) + 1
+MULTIPLIED = f"{SAMPLE.name}:15@kernel"  # torch.mm
+SUMMED = f"{SAMPLE.name}:16@kernel"  # mixed.tanh().sum(dim=1), and its gradient
+
+
+def run(folder: Path, *words: str) -> Done:
+    environment = ["--env", f"TORCHINDUCTOR_CACHE_DIR={folder}"]
+    return dualdbg("run", "--batch", "--json", *environment, *words, SAMPLE, cwd=SAMPLE.parent)
+
+
+def why_unbound(done: Done, place: str) -> str:
+    told = f"({place}) never bound"
+    (hint,) = [one["hint"] for one in done.of("notice") if told in one["message"]]
+    return str(hint)
+
+
+def numbers(lines: Sequence[ProgramLine] | None) -> tuple[int, ...]:
+    return tuple(line.line for line in lines or ())
+
+
+def lines_of(frame: dict) -> list[int]:  # type: ignore[type-arg]
+    return [row["line"] for row in frame["computes"]]
+
+
+@pytest.mark.parametrize("records", ["compiled", "without_records"])
+def test_a_line_stops_in_the_kernels_that_compute_it(records: str, request: pytest.FixtureRequest) -> None:
+    """Forward and backward, whether it is known when the kernel is loaded what it computes, or only when it runs."""
+    folder = request.getfixturevalue(records)
+    places = [word for place in (SCALED, MULTIPLIED, SUMMED) for word in ("-b", place)]
+    at_stops = ["continue", "bt", "args", "continue", "bt", "finish", "delete 1", "delete 3", "continue"]
+    commands = [word for command in at_stops for word in ("-x", command)]
+    done = run(folder, "--compiled-debug", *places, *commands)
+    assert done.status == 0, done
+    scaled, first, second, back = done.of("stopped")
+    assert lines_of(scaled["frame"]) == [9, 14]
+    for stop in (first, second):
+        assert (stop["origin"], stop["frame"]["function"], lines_of(stop["frame"])) == (
+            "native",
+            "kernel",
+            [16],
+        )
+    forward, backward = done.of("stack")
+    functions = [row["function"] for row in forward["frames"]]
+    assert functions[:3] == ["kernel", "kernel_py", "Runner.call"]
+    assert "step" in functions
+    assert [row["glue"] for row in forward["frames"][:3]] == [False, True, False]
+    assert [lines_of(row) for row in forward["frames"][:3]] == [[16]] * 3
+    assert any(row["function"].startswith("torch::autograd::") for row in backward["frames"])
+    pointers = [(row["name"], row["type"]) for row in done.of("variables")[0]["variables"]]
+    assert pointers == [("in_ptr0", "const float *"), ("out_ptr0", "float *")]
+    assert back["frame"]["function"] == "Runner.call"
+    assert done.of("exited")[0]["code"] == 0
+    assert why_unbound(done, MULTIPLIED).startswith(
+        "computed by extern_kernels.mm: a function of PyTorch's own"
+    )
+
+
+def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
+    words = ["--compiled-debug", "--env", "INDUCTOR_PROVENANCE=0", "-b", ADDED, "-x", "bt"]
+    done = run(without_records, *words)
+    assert done.of("stopped") == []
+    assert (
+        why_unbound(done, ADDED) == "which lines a kernel computes is not recorded: run with --compiled-debug"
+    )
+
+
+def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
+    """On the way the thread is stopped where TorchDynamo compiles what it meets: the debugger's code is not met."""
+    (kernel,) = [one for one in CompiledCode(compiled).kernels() if numbers(one.lines) == (9, 14)]
+    commands = ["step", "step", f"tbreak {kernel.module}:{kernel.calls[0].line}", "continue", "step", "bt"]
+    words = [word for command in [*commands, "finish", "finish"] for word in ("-x", command)]
+    call = f"{SAMPLE.name}:23 hits 2"  # result = step(x, weights): the second time, nothing is compiled
+    done = run(compiled, "--compiled-debug", "-b", call, *words)
+    assert done.status == 0, done
+    assert "Debugging will be disabled" not in done.stdout + done.stderr
+    places = [(stop["origin"], stop["frame"]["function"]) for stop in done.of("stopped")]
+    into = [
+        ("python", "main"),
+        ("python", "step"),
+        ("python", "call"),
+        ("python", "call"),
+        ("native", "kernel"),
+    ]
+    assert places == [*into, ("native", "Runner.call"), ("python", "step")]
+
+
+def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
+    done = dualdbg("ops", "--compiled", "scale", "--cache", compiled, "--json")
+    (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["function"], one["line"]) for one in row["lines"]] == [("scale", 9), ("step", 14)]
+    assert Path(row["source"]).is_file() and Path(row["library"]).is_file()
+    module = Path(row["module"]).read_text().splitlines()
+    assert [row["kernel"] in module[number - 1] for number in row["calls"]] == [True]
+    missing = dualdbg("ops", "--compiled", "nothing", "--cache", compiled)
+    missing.complains("computes nothing", "scale, step")
+
+
+def test_an_editor_is_told_what_a_frame_computes(compiled: Path, client: Client) -> None:
+    settings = {"TORCHINDUCTOR_CACHE_DIR": str(compiled)}
+    client.start({"program": str(SAMPLE), "compiledDebug": True, "env": settings}, functions=[SUMMED])
+    thread = client.stopped(reason="function breakpoint")["threadId"]
+    names = [frame["name"] for frame in client.stack(thread)]
+    assert names[0] == f"kernel [computes {SAMPLE.name}:16]"
+
+
+MODEL = """\
+import sys
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        total = torch.relu(x) * 3.0 + y
+        return total.mean(dim=1).sin()
+
+inputs = torch.ones(8, 4), torch.ones(8, 4)
+if sys.argv[1] == "make":
+    exported = torch.export.export(Model(), inputs)
+    torch._inductor.aoti_compile_and_package(exported, package_path=sys.argv[2])
+else:
+    print(torch._inductor.aoti_load_package(sys.argv[2])(*inputs).shape)
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_model_that_was_compiled_ahead_of_time(tmp_path: Path) -> None:
+    program, package = tmp_path / "model.py", tmp_path / "model.pt2"
+    program.write_text(MODEL)
+    settings = {**dict(COMPILED_DEBUG), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    made = [sys.executable, program, "make", package]
+    subprocess.run(made, env={**os.environ, **settings}, check=True, timeout=600)
+    done = dualdbg(
+        "run", "--batch", "--json", "-b", "model.py:6@kernel", "-x", "bt", program, "load", package
+    )
+    (stop,) = done.of("stopped")
+    assert stop["frame"]["function"].startswith("cpp_fused_")
+    assert lines_of(stop["frame"]) == [6, 7]
+    assert done.of("stack")[0]["frames"][-1]["function"] == "<module>"
