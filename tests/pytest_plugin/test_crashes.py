@@ -247,3 +247,28 @@ def test_the_whole_run_ends_by_the_signal_that_asks_it_to(tmp_path: Path) -> Non
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
     assert done.status == 128 + signal.SIGTERM
     assert "was ended" not in done.err
+
+
+def test_an_end_from_outside_is_a_failure_too(tmp_path: Path) -> None:
+    suite = """
+import os, pytest, signal
+def test_a(): os.kill(os.getpid(), signal.SIGKILL)
+@pytest.mark.xfail
+def test_b(): os.abort()
+def test_c(): pass
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
+    assert done.totals == {"failed": 2, "passed": 1}
+    assert "was ended by SIGKILL" in done.out
+
+
+def test_a_test_that_is_there_twice_runs_twice(tmp_path: Path) -> None:
+    suite = {"test_it.py": "import os\ndef test_a(): pass\ndef test_b(): os.abort()\n"}
+    done = run_pytest(tmp_path, suite, "--dualdbg", "--keep-duplicates", "test_it.py", "test_it.py")
+    assert done.totals == {"failed": 2, "passed": 2}
+
+
+def test_the_tests_do_not_outlive_their_parent(tmp_path: Path) -> None:
+    suite = "import os, signal\ndef test_a(): os.kill(os.getppid(), signal.SIGKILL); signal.pause()\n"
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
+    assert done.status == -signal.SIGKILL  # the harness looks for processes that are left
