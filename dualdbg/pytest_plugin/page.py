@@ -14,9 +14,10 @@ from pathlib import Path
 from ..private_files import new_file
 
 _SIZE = 4096
-_CHILDREN, _BEGAN, _PHASE, _TEXT = 0, 8, 16, 20
+CHILDREN, _BEGAN, PHASE, _TEXT = 0, 8, 16, 20
 _HEAD = struct.Struct("<d")
 _LENGTH = struct.Struct("<I")
+_ALL = struct.Struct("<dBxxxI")  # from _BEGAN on, up to the text
 _LONGEST = _SIZE - _TEXT - _LENGTH.size
 
 STARTING, COLLECTING, SETUP, CALL, TEARDOWN, FINISHING = range(6)
@@ -46,37 +47,32 @@ def path_of(folder: Path, pid: int) -> Path:
 
 
 class Page:
-    """The page of this process, for writing."""
+    """The page of this process, for writing. ``bytes`` at ``PHASE`` and ``CHILDREN`` are for whoever is in a hurry."""
 
     def __init__(self, folder: Path) -> None:
         descriptor = new_file(path_of(folder, os.getpid()))
         try:
             os.ftruncate(descriptor, _SIZE)
-            self._map = _map(folder, os.getpid(), mmap.ACCESS_WRITE)
+            self.bytes = _map(folder, os.getpid(), mmap.ACCESS_WRITE)
         finally:
             os.close(descriptor)
 
     def begin(self, phase: int, what: str, now: float) -> None:
         """Something else is done from now on."""
         data = what.encode("utf-8", "replace")[:_LONGEST]
-        page = self._map
-        _LENGTH.pack_into(page, _TEXT, 0)  # whoever reads in the middle reads nothing wrong
-        page[_TEXT + 4 : _TEXT + 4 + len(data)] = data
-        page[_PHASE] = phase
-        _HEAD.pack_into(page, _BEGAN, now)
-        _LENGTH.pack_into(page, _TEXT, len(data))
+        self.bytes[_BEGAN : _BEGAN + _ALL.size + len(data)] = _ALL.pack(now, phase, len(data)) + data
 
     def phase(self, phase: int) -> None:
         """The same test, its next phase."""
-        self._map[_PHASE] = phase
+        self.bytes[PHASE] = phase
 
     def rest(self) -> None:
         """The test is over: until the next one no time is counted."""
-        _HEAD.pack_into(self._map, _BEGAN, 0.0)
+        _HEAD.pack_into(self.bytes, _BEGAN, 0.0)
 
     def incidents(self) -> int:
         """How many children of this process have crashed."""
-        return self._map[_CHILDREN]
+        return self.bytes[CHILDREN]
 
 
 def read(folder: Path, pid: int) -> Doing | None:
@@ -87,13 +83,13 @@ def read(folder: Path, pid: int) -> Doing | None:
         return None
     (length,) = _LENGTH.unpack_from(data, _TEXT)
     what = data[_TEXT + 4 : _TEXT + 4 + length].decode("utf-8", "replace")
-    return Doing(data[_PHASE], what, _HEAD.unpack_from(data, _BEGAN)[0])
+    return Doing(data[PHASE], what, _HEAD.unpack_from(data, _BEGAN)[0])
 
 
 def count_child(folder: Path, pid: int) -> None:
     """Tell a process that a child of its own has crashed."""
     page = _map(folder, pid, mmap.ACCESS_WRITE)
-    page[_CHILDREN] = (page[_CHILDREN] + 1) % 256
+    page[CHILDREN] = (page[CHILDREN] + 1) % 256
     page.close()
 
 

@@ -31,6 +31,7 @@ class TestsProcess:
         self._folder = started.folder
         self._is_traced = started.is_traced
         self._page = page.Page(started.folder)
+        self._bytes = self._page.bytes
         self._children_told = 0
         self._told: set[int] = set()
         self._annotations: list[str] = []
@@ -100,8 +101,9 @@ class TestsProcess:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A phase is over. This is run three times for each test, so what is usual comes first, and is short."""
         when = report.when
-        self._page.phase(_NEXT[when])
-        if self._page.incidents() != self._children_told:
+        there = self._bytes
+        there[page.PHASE] = _NEXT[when]
+        if there[page.CHILDREN] != self._children_told:
             self._tell_of_children(report)
         if self.journal is None:
             return
