@@ -79,7 +79,6 @@ class Supervisor:
                     return started
                 status = self._watch()
                 if status is not None:
-                    gc.freeze()  # what pytest has imported is not looked through once more
                     raise SystemExit(status)
         except BaseException:
             self._end()
@@ -90,6 +89,7 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         reader, writer = os.pipe()
+        gc.freeze()  # as Python's manual has it for fork: what is there is shared, and not looked through any more
         pid = os.fork()
         if pid == 0:
             os.close(writer)
