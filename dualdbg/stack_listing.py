@@ -31,11 +31,13 @@ class StackListing:
         self._printer = Printer(style)
         self._all_frames = all_frames
 
-    def processes(self, reports: Sequence[ProcessReport], folded: bool = True) -> str:
-        """A line for each process, then the stacks: each once, the rarest first."""
+    def processes(
+        self, reports: Sequence[ProcessReport], folded: bool = True, first: int | None = None
+    ) -> str:
+        """A line for each process, then the stacks: that of thread ``first``, then each once, the rarest first."""
         reports = cleaned(list(reports))
         lines = [self.heading(report) for report in reports]
-        groups = fold(reports) if folded else _one_by_one(reports)
+        groups = _groups(reports, folded, first)
         several = len(reports) > 1
         for index, group in enumerate(groups):
             lines += ["", self.group_heading(index, group, groups, several)]
@@ -146,6 +148,19 @@ def _repeats(rows: Sequence[tuple[int | None, Frame]]) -> bool:
 def _cut(text: str, width: int | None) -> str:
     room = width or _LONGEST_VALUE
     return text if len(text) <= room else text[: room - 3] + "..."
+
+
+def _groups(reports: Sequence[ProcessReport], folded: bool, first: int | None) -> list[Group]:
+    alone = [group for group in _one_by_one(reports) if group.example.thread.tid == first]
+    others = [
+        replace(report, threads=tuple(thread for thread in report.threads if thread.thread.tid != first))
+        for report in reports
+    ]
+    groups = fold(others) if folded else _one_by_one(others)
+    return alone + [
+        group if group.differs_from is None else replace(group, differs_from=group.differs_from + len(alone))
+        for group in groups
+    ]
 
 
 def _one_by_one(reports: Sequence[ProcessReport]) -> list[Group]:

@@ -28,6 +28,7 @@ from .stops import (
     Stop,
     Stopped,
     Thread,
+    signal_in_words,
 )
 from .tasks import Task, Tasks, TaskState
 from .values import RETURNED, Value
@@ -70,4 +71,5 @@ __all__ = [
     "Tasks",
     "Thread",
     "Value",
+    "signal_in_words",
 ]

@@ -93,13 +93,14 @@ class Exit:
     def in_words(self) -> str:
         """What the target did, for people: ``ended with status 1``."""
         if self.signal is not None:
-            return f"was ended by {_signal_in_words(self.signal)}"
+            return f"was ended by {signal_in_words(self.signal)}"
         if self.code is None:
             return "ended; with what status is not known: its parent has taken it, and gdb missed the end"
         return f"ended with status {self.code}"
 
 
-def _signal_in_words(number: int) -> str:
+def signal_in_words(number: int) -> str:
+    """``SIGSEGV (Segmentation fault)``."""
     try:
         return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
     except ValueError:  # a real-time signal between the first and the last

@@ -44,11 +44,17 @@ class RunOptions:
     tui: bool
     asked: Asked
     follow: str | None = None
+    report: Path | None = None
+    timeout: float | None = None  # seconds
     config: Config = field(default_factory=Config)
 
 
 def main(words: list[str]) -> int:
     options = read_options(words)
+    if options.report is not None:
+        from ..report_run import run_with_report
+
+        return run_with_report(options)
     from ..event_loop import run
     from ..run_session import debug, debug_in_dashboard  # the session and its engines: not needed for --help
 
@@ -81,6 +87,7 @@ def read_options(words: list[str]) -> RunOptions:
     python = given.python or ("" if given.native else interpreter.default_python(os.environ.get))
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
+    _check_report(given)
     core_folder = here() / (given.cwd or "") if given.on_crash else None
     return RunOptions(
         program=program,
@@ -98,8 +105,44 @@ def read_options(words: list[str]) -> RunOptions:
         tui=given.tui,
         asked=replace(asked(given), stop_on_entry=given.stop_on_entry, core_folder=core_folder),
         follow=given.follow,
+        report=here() / given.report if given.report is not None else None,
+        timeout=given.timeout,
         config=configuration(given.config),
     )
+
+
+def _check_report(given: argparse.Namespace) -> None:
+    """With --report nobody is at a prompt. Raises UsageError."""
+    if given.report is None:
+        if given.timeout is not None:
+            raise UsageError(
+                "run: --timeout goes with --report", "dualdbg run --report DIR --timeout S PROGRAM"
+            )
+        return
+    others = {
+        "--break": given.breakpoints,
+        "-x": given.commands,
+        "--batch": given.batch,
+        "--json": given.json,
+        "--tui": given.tui,
+        "--stop-on-entry": given.stop_on_entry,
+        "--all-code": given.all_code,
+        "--symbols": given.symbols,
+        "--log-dir": given.log_dir,
+    }
+    found = next((name for name, value in others.items() if value), None)
+    if found is not None:
+        text = f"run: --report does not go with {found}: the program runs without a session"
+        raise UsageError(text, "leave one of them away")
+    if given.follow not in (None, "children"):
+        raise UsageError(f"run: --report cannot follow {given.follow}", "--follow children, or none")
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise ValueError(text)
+    return number
 
 
 def _say_whose(option: str | None) -> None:
@@ -177,6 +220,13 @@ def _parser() -> argparse.ArgumentParser:
         help="debug child processes too: children (all programs), python (all Python ones), or a PATTERN of their "
         "command lines or functions",
     )
+    add(
+        "--report",
+        metavar="DIR",
+        help="run without a session; a crash is written into files there: text, JSON and HTML",
+    )
+    add("--timeout", type=_seconds, metavar="S",
+        help="with --report: a program that has not ended after S seconds is reported too, and ended")  # fmt: skip
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     return parser
 

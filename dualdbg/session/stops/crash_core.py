@@ -8,15 +8,13 @@ from itertools import chain, count
 from pathlib import Path
 
 from ...errors import CommandError
+from ...known.crash_signals import CRASHES
 from ...model import Notice, Reason
 from ...private_files import new_file
 from ..engines import Reading
 from ..loop import Loop
 from ..progress import progress
 from .facts import Show
-
-# Signals that end a program and say that it is broken; signal(7), "Core".
-CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
 
 
 async def keep_core(loop: Loop, native: Reading, folder: Path, verdict: Show) -> None:

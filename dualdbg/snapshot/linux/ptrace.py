@@ -27,11 +27,20 @@ from .registers import (
     with_regset,
 )
 
-_POKEDATA, _CONT, _SEIZE, _INTERRUPT, _DETACH, _GETREGSET = 5, 7, 0x4206, 0x4207, 17, 0x4204
-_NT_PRSTATUS = 1
+_POKEDATA, _GETREGSET = 5, 0x4204
+CONT, DETACH, GETEVENTMSG, GETSIGINFO, SEIZE, INTERRUPT, LISTEN = (
+    7,
+    17,
+    0x4201,
+    0x4202,
+    0x4206,
+    0x4207,
+    0x4208,
+)
+NT_PRSTATUS = 1
 _OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)
-_EVENT_STOP = 128
-_WALL = 0x40000000
+EVENT_STOP = 128
+WALL = 0x40000000
 _TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
 _TO_TAKE = patient(5.0)  # seconds for a thread to take a signal that is pending
 
@@ -76,7 +85,9 @@ class Hold:
                     break
                 self._wait_for(fresh, deadline)
             self.threads = [
-                thread for tid in sorted(self._signals) if (thread := self._read_registers(tid)) is not None
+                HeldThread(tid, registers)
+                for tid in sorted(self._signals)
+                if (registers := read_registers(tid)) is not None
             ]
         except BaseException:
             self.release()
@@ -85,7 +96,7 @@ class Hold:
     def release(self) -> None:
         """Let every thread go on, with the signal that was on its way to it."""
         for tid, signal in self._signals.items():
-            _ptrace(_DETACH, tid, signal)  # a thread that was killed meanwhile is gone: nothing to do
+            request(DETACH, tid, signal)  # a thread that was killed meanwhile is gone: nothing to do
         if self._began:
             self.seconds = time.perf_counter() - self._began
         self._signals.clear()
@@ -96,18 +107,18 @@ class Hold:
         Whether that happened. While all are held nobody else can take it.
         """
         end = time.perf_counter() + deadline
-        _ptrace(_CONT, tid)
+        request(CONT, tid)
         while time.perf_counter() < end:
-            known, status = os.waitpid(tid, os.WNOHANG | _WALL)
+            known, status = os.waitpid(tid, os.WNOHANG | WALL)
             if known == 0:
                 time.sleep(0.0005)
                 continue
             if not os.WIFSTOPPED(status):
                 return False
-            if status >> 16 != _EVENT_STOP and os.WSTOPSIG(status) == signal:
+            if status >> 16 != EVENT_STOP and os.WSTOPSIG(status) == signal:
                 self._signals[tid] = 0
                 return True
-            _ptrace(_CONT, tid, 0 if status >> 16 == _EVENT_STOP else os.WSTOPSIG(status))
+            request(CONT, tid, 0 if status >> 16 == EVENT_STOP else os.WSTOPSIG(status))
         self._signals.pop(tid, None)  # it runs, and is let go of when our thread ends
         return False
 
@@ -130,7 +141,7 @@ class Hold:
         for tid in tids:
             if tid in self._seized:
                 continue
-            problem = _ptrace(_SEIZE, tid)
+            problem = request(SEIZE, tid)
             if problem == errno.ESRCH or (problem == errno.EPERM and _is_ending(self.pid, tid)):
                 continue
             if problem:
@@ -139,7 +150,7 @@ class Hold:
             self._seized.add(tid)
             # A thread that ends just now cannot be interrupted. It is waited for all the same, or it would stay a
             # zombie that we trace. A main thread cannot be collected before the other threads of its process.
-            if _ptrace(_INTERRUPT, tid) == 0 or tid != self.pid:
+            if request(INTERRUPT, tid) == 0 or tid != self.pid:
                 fresh.append(tid)
         if not self._seized:
             raise TargetGone(f"process {self.pid} has ended")
@@ -151,7 +162,7 @@ class Hold:
         while waiting:
             for tid in list(waiting):
                 try:
-                    known, status = os.waitpid(tid, os.WNOHANG | _WALL)
+                    known, status = os.waitpid(tid, os.WNOHANG | WALL)
                 except ChildProcessError:
                     waiting.discard(tid)
                     continue
@@ -159,7 +170,7 @@ class Hold:
                     continue
                 waiting.discard(tid)
                 if os.WIFSTOPPED(status):
-                    is_event = status >> 16 == _EVENT_STOP
+                    is_event = status >> 16 == EVENT_STOP
                     self._signals[tid] = 0 if is_event else os.WSTOPSIG(status)
             if waiting and time.perf_counter() > end:
                 self.stubborn += sorted(waiting)
@@ -167,17 +178,19 @@ class Hold:
             if waiting:
                 time.sleep(0.00005)
 
-    def _read_registers(self, tid: int) -> HeldThread | None:
-        data = _regset(tid, _NT_PRSTATUS, 512)
-        if data is None:
-            return None
-        registers = registers_from_regset(data)
-        if registers.architecture is AARCH64:
-            registers = replace(registers, signature=0)  # a processor that signs nothing has no such set
-            for kind in _OF_ARM:
-                more = _regset(tid, kind, 512)
-                registers = with_regset(registers, kind, more) if more is not None else registers
-        return HeldThread(tid, registers)
+
+def read_registers(tid: int) -> Registers | None:
+    """Those of a thread that stands still and that we trace; None when it was killed. Raises TargetError."""
+    data = regset(tid, NT_PRSTATUS, 512)
+    if data is None:
+        return None
+    registers = registers_from_regset(data)
+    if registers.architecture is AARCH64:
+        registers = replace(registers, signature=0)  # a processor that signs nothing has no such set
+        for kind in _OF_ARM:
+            more = regset(tid, kind, 512)
+            registers = with_regset(registers, kind, more) if more is not None else registers
+    return registers
 
 
 def _is_ending(pid: int, tid: int) -> bool:
@@ -194,19 +207,20 @@ def poke(tid: int, address: int, word: int) -> None:
         raise TargetError(f"memory at {address:#x} cannot be written: {os.strerror(ctypes.get_errno())}")
 
 
-def _ptrace(request: int, tid: int, data: int = 0) -> int:
-    """The errno of a request that returns no data; 0 when it was carried out."""
-    if _libc.ptrace(request, tid, None, ctypes.c_void_p(data)) == -1:
+def request(number: int, tid: int, data: int = 0) -> int:
+    """The errno of a request that returns no data, or puts it where ``data`` points; 0 when it was carried out."""
+    if _libc.ptrace(number, tid, None, ctypes.c_void_p(data)) == -1:
         return ctypes.get_errno()
     return 0
 
 
-def _regset(tid: int, kind: int, size: int) -> bytes | None:
+def regset(tid: int, kind: int, size: int) -> bytes | None:
+    """A register set of a thread that stands still; None where it has none, or was killed. Raises TargetError."""
     buffer = ctypes.create_string_buffer(size)
     vector = _Iovec(ctypes.addressof(buffer), size)
     if _libc.ptrace(_GETREGSET, tid, ctypes.c_void_p(kind), ctypes.addressof(vector)) == -1:
         # Killed while it was held; or a set that this processor does not have (ptrace_regset in kernel/ptrace.c).
-        if ctypes.get_errno() == errno.ESRCH or kind != _NT_PRSTATUS:
+        if ctypes.get_errno() == errno.ESRCH or kind != NT_PRSTATUS:
             return None
         raise TargetError(f"the registers of thread {tid} cannot be read: {os.strerror(ctypes.get_errno())}")
     return buffer.raw[: vector.length]

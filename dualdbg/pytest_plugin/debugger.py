@@ -1,0 +1,62 @@
+"""Hands the run to the debugger: to its prompt or dashboard, or to an editor that attaches."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from ..environment import own_module
+from .beginning import MARK, command_of
+
+_LOOK_AGAIN = 0.1  # seconds
+
+
+def run_under_debugger(config: pytest.Config) -> None:
+    """Becomes ``dualdbg run`` with the same run of pytest in it; returns only once an editor has attached."""
+    given = config.known_args_namespace
+    if getattr(given, "numprocesses", None):
+        raise pytest.UsageError(
+            "--dualdbg-break and --dualdbg-ui are for one process: leave -n away, or say -n 0"
+        )
+    if given.dualdbg_ui == "editor":
+        if given.dualdbg_break:
+            raise pytest.UsageError(
+                "--dualdbg-ui=editor: set breakpoints in the editor, not by --dualdbg-break"
+            )
+        _wait_for_editor()
+        return
+    options = ["--python", sys.executable]
+    for spec in given.dualdbg_break:
+        options += ["--break", spec]
+    if given.dualdbg_ui == "tui":
+        options.append("--tui")
+    os.environ[MARK] = f"{os.getpid()}:"  # the run of pytest below does not divide itself
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = [*own_module("dualdbg"), "run", *options, *command_of(config)]
+    os.execv(command[0], command)
+
+
+def _wait_for_editor() -> None:
+    """Until a debugger has attached, has set its breakpoints, and has let the program go on."""
+    from .. import allow  # noqa: F401 (importing it is what allows)
+
+    os.environ[MARK] = f"{os.getpid()}:"
+    number = os.getpid()
+    print(
+        f"process {number} waits for a debugger: attach to it in the editor, or dualdbg attach {number}",
+        flush=True,
+    )
+    while not _is_debugged():
+        time.sleep(_LOOK_AGAIN)
+
+
+def _is_debugged() -> bool:
+    """pydevd, which comes with the debugger, is told at last that all is set."""
+    pydevd = sys.modules.get("pydevd")
+    debugger: Any = getattr(pydevd, "get_global_debugger", lambda: None)()
+    return debugger is not None and debugger.ready_to_run

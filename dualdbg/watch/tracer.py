@@ -1,0 +1,250 @@
+"""Traces processes that run at full speed: each stops for us at a signal that will end it, and nowhere else for long.
+
+Every request is made in one thread, which ptrace(2) wants. The kernel stops a traced thread at each signal and each new
+thread or process; those that we do not ask about go on at once. When we are killed the traced processes are too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import TargetGone
+from ..known.crash_signals import CRASHES
+from ..patience import patient
+from ..shared.proc_files import read_status
+from ..snapshot.linux.ptrace import (
+    CONT,
+    DETACH,
+    EVENT_STOP,
+    GETSIGINFO,
+    INTERRUPT,
+    LISTEN,
+    SEIZE,
+    WALL,
+    read_registers,
+    request,
+)
+from ..snapshot.linux.registers import Registers
+from ..target.permission import refusal
+
+_EVENT_EXEC = 4
+# PTRACE_O_TRACEFORK, _TRACEVFORK, _TRACECLONE, _TRACEEXEC, and _EXITKILL.
+_OPTIONS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 20
+_JOB_CONTROL = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+_TO_STOP = patient(5.0)  # seconds
+_SIGINFO_SIZE = 128
+_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, without an address
+
+
+@dataclass(frozen=True)
+class SignalInfo:
+    """What the kernel says of a signal: its number, the address of a fault, and who has sent it, where that is so."""
+
+    number: int
+    address: int | None = None
+    sender: int | None = None
+
+    @classmethod
+    def of(cls, raw: bytes) -> SignalInfo:
+        """From a ``siginfo_t``; sigaction(2)."""
+        number, _, code = struct.unpack_from("<iii", raw)
+        faults = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
+        if code > 0:
+            has_address = number in faults and code != _SI_KERNEL
+            return cls(number, struct.unpack_from("<Q", raw, 16)[0] if has_address else None)
+        return cls(number, sender=struct.unpack_from("<i", raw, 16)[0])
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A thread stands before a signal that ends its process. :meth:`Tracer.let_die` lets that happen."""
+
+    pid: int
+    tid: int
+    info: SignalInfo
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that we traced has ended; ``status`` is that of wait(2)."""
+
+    pid: int
+    status: int
+
+
+class Tracer:
+    """Processes that were seized, their threads, and what they fork.
+
+    What was forked and runs another program then is let go of, unless ``follow`` says otherwise.
+    """
+
+    def __init__(self, follow: bool = False) -> None:
+        self._follow = follow
+        self._seized: set[int] = set()
+        self._process_of: dict[int, int] = {}  # thread -> process
+        self._stopped: dict[int, int] = {}  # threads that stand still for us, with the status of their stop
+
+    def seize(self, pid: int) -> None:
+        """Trace a process with all its threads. Raises PermissionRefused, TargetGone or TargetError."""
+        self._seized.add(pid)
+        fresh = True
+        while fresh:  # a thread may start another one meanwhile
+            try:
+                tids = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+            except FileNotFoundError:
+                raise TargetGone(f"process {pid} has ended") from None
+            fresh = False
+            for tid in tids:
+                if tid in self._process_of:
+                    continue
+                problem = request(SEIZE, tid, _OPTIONS)
+                if problem and tid == pid:
+                    raise refusal(pid, problem)
+                if not problem:
+                    self._process_of[tid] = pid
+                    fresh = True
+
+    def traces(self, pid: int) -> bool:
+        """Whether a process is traced by us."""
+        return pid in self._process_of
+
+    def threads(self, pid: int) -> list[int]:
+        """The threads of a process that are known."""
+        return [tid for tid, process in self._process_of.items() if process == pid]
+
+    def events(self) -> Iterator[Dying | Ended]:
+        """What has happened until now. All else that has happened goes on without us."""
+        while True:
+            try:
+                tid, status = os.waitpid(-1, os.WNOHANG | WALL)
+            except ChildProcessError:
+                return
+            if tid == 0:
+                return
+            event = self._take(tid, status)
+            if event is not None:
+                yield event
+
+    def hold(self, pid: int) -> dict[int, Registers]:
+        """Have every thread of a process stand still until :meth:`release`; their registers.
+
+        A thread that does not stop in time, because it sleeps uninterruptibly, is left out.
+        """
+        end = time.monotonic() + _TO_STOP
+        asked: set[int] = set()
+        while True:
+            waiting = [tid for tid in self.threads(pid) if tid not in self._stopped]
+            if not waiting or time.monotonic() > end:
+                break
+            for tid in waiting:
+                if tid not in asked:
+                    asked.add(tid)
+                    request(INTERRUPT, tid)
+                self._collect(tid)
+            time.sleep(0.0002)
+        found = {tid: read_registers(tid) for tid in self.threads(pid) if tid in self._stopped}
+        return {tid: registers for tid, registers in found.items() if registers is not None}
+
+    def release(self, pid: int) -> None:
+        """The threads that :meth:`hold` stopped go on, with the signals that were on their way."""
+        for tid in self.threads(pid):
+            status = self._stopped.pop(tid, None)
+            if status is not None:
+                self._go_on(tid, status)
+
+    def let_die(self, dying: Dying) -> None:
+        """The signal ends the process."""
+        self._stopped.pop(dying.tid, None)
+        request(CONT, dying.tid, dying.info.number)
+        self.release(dying.pid)
+
+    def let_go(self) -> None:
+        """Trace nothing more. What still runs is not ours to end."""
+        for pid in set(self._process_of.values()):
+            self.hold(pid)
+            for tid in self.threads(pid):
+                status = self._stopped.pop(tid, None)
+                if status is not None:
+                    request(DETACH, tid, _signal_of(status))
+                del self._process_of[tid]
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def _collect(self, tid: int) -> None:
+        """Take the stop of one thread, if it has stopped; one that has ended leaves its status to :meth:`events`."""
+        try:
+            info = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL)
+            if info is None:
+                if not os.path.exists(f"/proc/{self._process_of[tid]}/task/{tid}"):
+                    del self._process_of[tid]
+                return
+            # si_status of a stop is the signal, with the event above it (ptrace(2), PTRACE_O_*).
+            self._stopped[tid] = info.si_status << 8 | 0x7F
+        except ChildProcessError:
+            del self._process_of[tid]
+
+    def _take(self, tid: int, status: int) -> Dying | Ended | None:
+        if not os.WIFSTOPPED(status):
+            process = self._process_of.pop(tid, tid)
+            self._stopped.pop(tid, None)
+            return Ended(tid, status) if process == tid else None
+        if tid not in self._process_of:  # new: its own first stop may come before its parent's
+            try:
+                self._process_of[tid] = int(read_status(f"/proc/{tid}/status")["Tgid"])
+            except OSError:
+                return None
+        if status >> 16 == _EVENT_EXEC:
+            self._new_program(tid, status)
+            return None
+        number = _signal_of(status)
+        if number and signal_name(number) in CRASHES and self._is_deadly(tid, number):
+            raw = (ctypes.c_char * _SIGINFO_SIZE)()
+            if request(GETSIGINFO, tid, ctypes.addressof(raw)) == 0:
+                self._stopped[tid] = status
+                return Dying(self._process_of[tid], tid, SignalInfo.of(raw.raw), raw.raw)
+        self._go_on(tid, status)
+        return None
+
+    def _new_program(self, tid: int, status: int) -> None:
+        """Of a process that runs another program only this thread is left, under the number of the process."""
+        pid = self._process_of[tid]
+        for other in self.threads(pid):
+            if other != tid:
+                del self._process_of[other]
+        if self._follow or pid in self._seized:
+            self._go_on(tid, status)
+        else:
+            del self._process_of[tid]
+            request(DETACH, tid)
+
+    def _is_deadly(self, tid: int, number: int) -> bool:
+        """Whether the program neither handles nor ignores the signal."""
+        try:
+            status = read_status(f"/proc/{tid}/status")
+        except OSError:
+            return False
+        return not (int(status["SigCgt"], 16) | int(status["SigIgn"], 16)) >> (number - 1) & 1
+
+    def _go_on(self, tid: int, status: int) -> None:
+        is_group_stop = status >> 16 == EVENT_STOP and os.WSTOPSIG(status) in _JOB_CONTROL
+        request(LISTEN if is_group_stop else CONT, tid, 0 if is_group_stop else _signal_of(status))
+
+
+def _signal_of(status: int) -> int:
+    """The signal that a stopped thread is about to be given; 0 where it has stopped for another reason."""
+    return 0 if status >> 16 else os.WSTOPSIG(status)
+
+
+def signal_name(number: int) -> str:
+    """``SIGSEGV``; ``signal 40`` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,160 @@
+"""``run --report``: a program that runs alone, and files about its crash or its hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dualdbg.cli.commands.run import read_options
+from dualdbg.errors import UsageError
+
+PROGRAM = """
+import ctypes, os, sys, time
+def broken(name):
+    ctypes.string_at(0)
+print("said <b>\\x1b[31m", flush=True)
+print("complained", file=sys.stderr)
+what = sys.argv[1]
+if what == "crash":
+    broken("<script>alert(1)</script>")
+if what == "hang":
+    time.sleep(1000)
+if what == "deaf":
+    import signal
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(1000)
+if what == "child":
+    pid = os.fork()
+    if pid == 0:
+        os.abort()
+    os.waitpid(pid, 0)
+sys.exit(7)
+"""
+
+
+def _run(folder: Path, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    (folder / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "dualdbg", "run", "--report", "reports", *words]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+class _Page(HTMLParser):
+    """The elements of a page, and where they point to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.links: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "action")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.smoke
+def test_a_crash_is_written_and_is_the_status(tmp_path: Path) -> None:
+    done = _run(tmp_path, "--on-crash", "core", "program.py", "crash")
+    assert done.returncode == 128 + 11
+    assert done.stdout == "said <b>\x1b[31m\n"
+    assert "was ended by SIGSEGV" in done.stderr and "the report is " in done.stderr
+    names = sorted(path.name.partition(".")[2] for path in (tmp_path / "reports").iterdir())
+    assert [name for name in names if not name.isdigit()] == ["html", "json", "txt"] and len(names) == 4
+    found = {path.suffix: path for path in (tmp_path / "reports").glob("crash-*")}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "reports").iterdir())
+
+    text = found[".txt"].read_text()
+    assert "\x1b" not in text
+    assert " py   broken  program.py:4" in text and "name = '<script>alert(1)</script>'" in text
+    assert "  said <b>" in text and "  complained" in text
+    assert "libc.so" in text.partition("Libraries, by build-id")[2]
+
+    facts = json.loads(found[".json"].read_text())
+    assert (facts["kind"], facts["signal"]) == ("crash", 11)
+    assert facts["output"]["stderr"] == "complained\n"
+    (process,) = facts["processes"]
+    assert any(frame["function"] == "broken" for frame in process["threads"][0]["frames"])
+    assert any(len(row["build_id"] or "") == 40 for row in facts["libraries"])
+    assert Path(facts["core"]).is_file()
+
+    page = _Page(found[".html"].read_text())
+    assert page.elements.isdisjoint({"script", "link", "img", "b", "iframe"}) and not page.links
+    assert "<script>alert(1)</script>" in page.text and "\x1b" not in page.text
+
+
+def test_a_program_that_ends_by_itself_leaves_no_report(tmp_path: Path) -> None:
+    done = _run(tmp_path, "program.py", "well")
+    assert done.returncode == 7
+    assert (done.stdout, done.stderr) == ("said <b>\x1b[31m\n", "complained\n")
+    assert list((tmp_path / "reports").iterdir()) == []
+
+
+def test_no_end_in_time_is_written_and_the_program_is_asked_to_end(tmp_path: Path) -> None:
+    done = _run(tmp_path, "--timeout", "1", "program.py", "hang")
+    assert done.returncode == 128 + 15
+    (text,) = (path.read_text() for path in (tmp_path / "reports").glob("hang-*.txt"))
+    assert "has not ended after 1 s" in text and " py   <module>  program.py:" in text
+
+
+def test_who_does_not_listen_is_ended(tmp_path: Path) -> None:
+    done = _run(tmp_path, "--timeout", "1", "program.py", "deaf")
+    assert done.returncode == 128 + 9
+
+
+def test_a_child_that_crashes_is_written_and_the_status_is_the_programs(tmp_path: Path) -> None:
+    done = _run(tmp_path, "program.py", "child")
+    assert done.returncode == 7
+    assert "was ended by SIGABRT" in done.stderr
+    assert len(list((tmp_path / "reports").glob("crash-*.html"))) == 1
+
+
+def test_any_program_will_do(tmp_path: Path) -> None:
+    code = "kill -SEGV $$"
+    done = _run(tmp_path, "--native", "sh", "-c", code)
+    assert done.returncode == 128 + 11
+    code = f"'{sys.executable}' -c 'import os; os.abort()'; true"
+    done = _run(tmp_path, "--follow", "children", "--native", "sh", "-c", code)
+    assert done.returncode == 0
+    assert "was ended by SIGABRT" in done.stderr
+
+
+def test_a_program_that_cannot_be_run_is_said(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    (tmp_path / "text").chmod(0o755)
+    done = _run(tmp_path, "--native", "./text")
+    assert done.returncode == 3
+    assert "cannot be run: Exec format error" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--report", "x", "--break", "f"],
+        ["--report", "x", "--json"],
+        ["--report", "x", "--follow", "python"],
+        ["--timeout", "3"],
+        ["--report", "x", "--timeout", "0"],
+    ],
+    ids=" ".join,
+)
+def test_what_does_not_go_together_is_refused(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        read_options([*words, "-c", "pass"])

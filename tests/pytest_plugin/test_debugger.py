@@ -1,0 +1,48 @@
+"""``--dualdbg-break``: the same run of pytest, under the debugger."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from dualdbg.pytest_plugin.beginning import MARK
+from tests.pytest_plugin.driver import run_pytest
+
+SUITE = {"test_it.py": "def test_a():\n    number = 5\n    assert number == 6\n"}
+
+
+def test_the_prompt_opens_at_the_place(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, SUITE, "--dualdbg-break", "raise:AssertionError", stdin="locals\ncontinue\n")
+    assert "AssertionError" in done.out and "number = 5" in done.out
+    assert done.status == 1
+    assert "1 failed" in done.out
+
+
+def test_an_editor_is_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_it.py").write_text(SUITE["test_it.py"])
+    environment = {name: value for name, value in os.environ.items() if name != MARK}
+    run = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "--dualdbg-ui=editor", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith(f"process {run.pid} waits for a debugger")
+    attach = ["attach", str(run.pid), "--no-stacks", "-b", "test_it.py:3"]
+    steps = ["-x", "continue", "-x", "print number", "-x", "continue", "--batch"]
+    done = subprocess.run(
+        [sys.executable, "-m", "dualdbg", *attach, *steps],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "(dualdbg) print number\n5\n" in done.stdout, done.stdout + done.stderr
+    with run.stdout:
+        assert "1 failed" in run.stdout.read()
+    assert run.wait(60) == 1

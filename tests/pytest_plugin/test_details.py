@@ -1,0 +1,41 @@
+"""A crash in an extension that was compiled with optimisation: values of both languages, and its core."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import support
+from tests.pytest_plugin.driver import run_pytest
+
+SUITE = (
+    "import sample_capi\ndef test_a():\n    number = 42\n    sample_capi.crash(number)\ndef test_b(): pass\n"
+)
+
+
+def test_native_frames_have_lines_and_values(tmp_path: Path) -> None:
+    env = {"PYTHONPATH": str(support.build_native(optimize="2"))}
+    done = run_pytest(tmp_path, {"test_it.py": SUITE}, "--dualdbg-core", "cores", env=env)
+    assert done.totals == {"failed": 1, "passed": 1}
+    frames = r"sample::write_at  \S*helper\.cpp:\d+\n( +\S+ = .*\n)* +value = 42\n"
+    frames += r".* c\+\+  capi_crash  \S*sample_capi\.cpp:\d+\n( +\S+ = .*\n)* +value = 42\n"
+    assert re.search(frames, done.out), done.out
+    assert " py   test_a  test_it.py:4" in done.out and "number = 42" in done.out
+    (core,) = (tmp_path / "cores").iterdir()
+    assert core.stat().st_mode & 0o077 == 0
+    shown = subprocess.run(
+        [sys.executable, "-m", "dualdbg", "core", str(core), "--locals"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    ).stdout
+    assert "ended by SIGSEGV (Segmentation fault) at address" in shown
+    assert " py   test_a  test_it.py:4" in shown and "number = 42" in shown
+    gdb = ["gdb", "-q", "-nx", "-batch", "-ex", "bt 3", "-c", str(core), sys.executable]
+    text = subprocess.run(gdb, capture_output=True, text=True, timeout=120).stdout
+    assert "Program terminated with signal SIGSEGV" in text and "capi_crash" in text

@@ -1,0 +1,68 @@
+"""Tests that do not come to an end: told with their stacks, and ended."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_plugin.driver import run_pytest
+
+SUITE = """
+import os, subprocess, sys, threading
+
+def test_before(): pass
+
+def test_deadlock():
+    first, second = threading.Lock(), threading.Lock()
+    child = subprocess.Popen(["sleep", "1000"])
+    barrier = threading.Barrier(2)
+    def take(one, other):
+        with one:
+            barrier.wait()
+            with other:
+                pass
+    threads = [threading.Thread(target=take, args=pair, name=name)
+               for pair, name in (((first, second), "forth"), ((second, first), "back"))]
+    for thread in threads:
+        thread.start()
+    threads[0].join()
+
+def test_after(): pass
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="who holds a Python lock is not known from 3.14 on")
+def test_a_test_that_hangs_is_diagnosed_and_fails(tmp_path: Path) -> None:
+    done = run_pytest(
+        tmp_path, {"test_it.py": SUITE}, "--dualdbg-timeout", "1.5", env={"GITHUB_ACTIONS": "true"}
+    )
+    assert done.status == 1
+    assert done.totals == {"failed": 1, "passed": 2}
+    assert done.cases == {"test_before": [], "test_deadlock": ["failure"], "test_after": []}
+    assert "has not ended after 1.5 s" in done.out
+    assert "deadlock: 2 threads wait for each other" in done.out
+    assert (
+        "sleep 1000" in done.out
+    )  # descendants are read too, and end with the test: the harness looks for them
+    assert "::error file=test_it.py,line=19," in done.out
+
+
+def test_a_module_may_not_take_longer_either(tmp_path: Path) -> None:
+    suite = {"test_a.py": "import time\ntime.sleep(1000)\n", "test_b.py": "def test_b(): pass\n"}
+    done = run_pytest(tmp_path, suite, "--dualdbg-timeout", "1.5", "--continue-on-collection-errors")
+    assert done.totals == {"passed": 1, "error": 1}
+    assert "ERROR collecting test_a.py" in done.out
+
+
+def test_many_tests_within_the_time_are_no_hang(tmp_path: Path) -> None:
+    suite = "import time, pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_a(n): time.sleep(0.5)\n"
+    assert run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "2.5").totals == {"passed": 6}
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "soon"])
+def test_a_time_has_to_be_one(tmp_path: Path, seconds: str) -> None:
+    done = run_pytest(tmp_path, {}, f"--dualdbg-timeout={seconds}")
+    assert done.status == 4
+    assert f"{seconds} is no number of seconds above 0" in done.err
