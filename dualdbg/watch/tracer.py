@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import struct
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ _OPTIONS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 20
 _JOB_CONTROL = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _TO_STOP = patient(5.0)  # seconds
 _SIGINFO_SIZE = 128
+_HAS_ENDED = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, without an address
 
 
@@ -88,12 +90,14 @@ class Tracer:
     def __init__(self, follow: bool = False) -> None:
         self._follow = follow
         self._seized: set[int] = set()
+        self._processes: set[int] = set()  # those that were traced and whose end is to be told
         self._process_of: dict[int, int] = {}  # thread -> process
         self._stopped: dict[int, int] = {}  # threads that stand still for us, with the status of their stop
 
     def seize(self, pid: int) -> None:
         """Trace a process with all its threads. Raises PermissionRefused, TargetGone or TargetError."""
         self._seized.add(pid)
+        self._processes.add(pid)
         fresh = True
         while fresh:  # a thread may start another one meanwhile
             try:
@@ -141,6 +145,8 @@ class Tracer:
         asked: set[int] = set()
         while True:
             waiting = [tid for tid in self.threads(pid) if tid not in self._stopped]
+            # When all that are known stand still no more can be born, but some may have been.
+            waiting = waiting or self._meet_newborn(pid)
             if not waiting or time.monotonic() > end:
                 break
             for tid in waiting:
@@ -175,31 +181,55 @@ class Tracer:
                     request(DETACH, tid, _signal_of(status))
                 del self._process_of[tid]
 
+    def _meet_newborn(self, pid: int) -> list[int]:
+        """The threads that the kernel traces for us since they began, and of whose first stop we have not heard yet."""
+        try:
+            tids = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+        except FileNotFoundError:
+            return []
+        found = [tid for tid in tids if tid not in self._process_of and _is_traced_by_us(tid)]
+        self._process_of.update(dict.fromkeys(found, pid))
+        return found
+
     # -- the steps ---------------------------------------------------------------------------------
 
     def _collect(self, tid: int) -> None:
-        """Take the stop of one thread, if it has stopped; one that has ended leaves its status to :meth:`events`."""
+        """Take the stop of one thread, if it has stopped.
+
+        A process that has ended leaves its status to :meth:`events`. A thread that has ended is taken, because the end of
+        its process waits for that (ptrace(2)).
+        """
         try:
-            info = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL)
+            info = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT | WALL)
             if info is None:
                 if not os.path.exists(f"/proc/{self._process_of[tid]}/task/{tid}"):
                     del self._process_of[tid]
-                return
-            # si_status of a stop is the signal, with the event above it (ptrace(2), PTRACE_O_*).
-            self._stopped[tid] = info.si_status << 8 | 0x7F
+            elif info.si_code in _HAS_ENDED:
+                del self._process_of[tid]
+                if tid not in self._processes:
+                    os.waitpid(tid, os.WNOHANG | WALL)
+            else:
+                os.waitid(os.P_PID, tid, os.WSTOPPED | os.WNOHANG | WALL)
+                # si_status of a stop is the signal, with the event above it (ptrace(2), PTRACE_O_*).
+                self._stopped[tid] = info.si_status << 8 | 0x7F
         except ChildProcessError:
-            del self._process_of[tid]
+            self._process_of.pop(tid, None)
 
     def _take(self, tid: int, status: int) -> Dying | Ended | None:
         if not os.WIFSTOPPED(status):
-            process = self._process_of.pop(tid, tid)
+            self._process_of.pop(tid, None)
             self._stopped.pop(tid, None)
-            return Ended(tid, status) if process == tid else None
+            if tid not in self._processes:  # a thread, or a child that was never traced
+                return None
+            self._processes.remove(tid)
+            return Ended(tid, status)
         if tid not in self._process_of:  # new: its own first stop may come before its parent's
             try:
                 self._process_of[tid] = int(read_status(f"/proc/{tid}/status")["Tgid"])
             except OSError:
                 return None
+            if self._process_of[tid] == tid:
+                self._processes.add(tid)
         if status >> 16 == _EVENT_EXEC:
             self._new_program(tid, status)
             return None
@@ -235,6 +265,16 @@ class Tracer:
     def _go_on(self, tid: int, status: int) -> None:
         is_group_stop = status >> 16 == EVENT_STOP and os.WSTOPSIG(status) in _JOB_CONTROL
         request(LISTEN if is_group_stop else CONT, tid, 0 if is_group_stop else _signal_of(status))
+
+
+def _is_traced_by_us(tid: int) -> bool:
+    try:
+        return int(read_status(f"/proc/{tid}/status")["TracerPid"]) in (
+            os.getpid(),
+            threading.get_native_id(),
+        )
+    except (OSError, KeyError):  # it has ended
+        return False
 
 
 def _signal_of(status: int) -> int:

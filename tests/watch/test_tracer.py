@@ -157,6 +157,18 @@ def test_a_hold_changes_nothing() -> None:
     assert traced.close() == "done\n"
 
 
+def test_threads_that_begin_while_it_is_let_go_of_run_on() -> None:
+    code = "import threading\nfor _ in range(200):\n    thread = threading.Thread(target=int)\n"
+    code += "    thread.start()\n    thread.join()\nprint('done')"
+    for turn in range(20):
+        traced = Traced(code)
+        end = time.monotonic() + turn * 0.002
+        while time.monotonic() < end:
+            assert list(traced.tracer.events()) == []
+        assert traced.close() == "done\n"
+        assert traced.process.wait(60) == 0
+
+
 def test_what_is_let_go_of_runs_on() -> None:
     traced = Traced("print('done')")
     traced.tracer.let_go()
