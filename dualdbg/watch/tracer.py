@@ -196,8 +196,8 @@ class Tracer:
     def _collect(self, tid: int) -> None:
         """Take the stop of one thread, if it has stopped.
 
-        A process that has ended leaves its status to :meth:`events`. A thread that has ended is taken, because the end of
-        its process waits for that (ptrace(2)).
+        A process that has ended leaves its status to :meth:`events`. A thread that has ended is taken, because the
+        end of its process waits for that (ptrace(2)).
         """
         try:
             info = os.waitid(os.P_PID, tid, os.WSTOPPED | os.WEXITED | os.WNOHANG | os.WNOWAIT | WALL)

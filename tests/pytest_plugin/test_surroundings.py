@@ -77,6 +77,8 @@ def test_a_run_in_which_nothing_happens_reads_no_symbols(tmp_path: Path) -> None
         "--dualdbg-timeout=60",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:anyio",  # another plugin, which reads asyncio
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     for heavy in ("dualdbg.symbols", "dualdbg.watch.incident", "dualdbg.session.", "asyncio"):
