@@ -31,6 +31,7 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/target/guard.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/afterwards.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/target/become.py": "becomes dualdbg's helper in an editor's terminal, or the user's program",
+    "dualdbg/pytest_plugin/debugger.py": "becomes dualdbg, whose program is the user's tests",
     "dualdbg/in_thread.py": "what its callers give it",
     "dualdbg/target/scope.py": "sudo, which cleans it",
     "dualdbg/vscode/extension.py": "the user's editor",
