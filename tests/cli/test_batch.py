@@ -241,3 +241,11 @@ def test_no_log_text_is_lost_when_the_program_ends(tmp_path: Path) -> None:
     path.write_text(f"{slow}for i in range(2000):\n    x = i\n")
     done = dualdbg("run", "--batch", "-b", 'many.py:4 log "at {i}"', path)
     assert done.status == 0 and done.stdout.count("at ") == 2000, done.stdout[-1000:]
+
+
+def test_what_an_expression_prints_is_shown_once(program: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "-b", "program.py:5", "-x", "py print('said' * 2)", program, cwd=program.parent
+    )
+    assert done.status == 0, done
+    assert done.stdout.count("saidsaid") == 1, done

@@ -372,6 +372,7 @@ def test_modules_of_python_are_told(client: Client, program: Write) -> None:
             file,
             name,
         )
+        assert "package" not in told
     client.go("continue", thread)
     assert finish(client) == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
+from typing import Any, cast
 
 from ...errors import CommandError, EngineLost, UsageError
 from ...model import State
@@ -73,12 +74,14 @@ async def _python_modules(adapter: Adapter) -> list[dap.Module]:
     if adapter.session.state is not State.PYTHON_STOPPED:
         return []
     answer = await adapter.session.inspector.relay("modules", {})
-    rows: list[dap.Module] = answer.get("modules", [])
+    rows: list[dict[str, Any]] = answer.get("modules", [])
     for row in rows:
         row["id"] = f"python:{row['id']}"
+        if row.get("package") == "None":  # pydevd's text of __package__, which a script does not have
+            del row["package"]
         if row.get("path"):
             row["path"] = adapter.client.paths.to_client(row["path"])
-    return rows
+    return cast(list[dap.Module], rows)
 
 
 async def tell_python_modules(adapter: Adapter) -> None:

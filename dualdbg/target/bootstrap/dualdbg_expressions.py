@@ -6,15 +6,29 @@ for more than a look. CPython 3.8 and later.
 
 from __future__ import annotations
 
+import sys
 import traceback
 import types
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Type
+    from typing import Any, Callable, Dict, Iterator, Type
 
 HINT = "hover reads values and runs nothing; a watch or the debug console evaluates"
 SHOWN = ("type", "variablesReference", "presentationHint", "memoryReference", "dualdbg")
+
+
+@contextmanager
+def written_out() -> Iterator[None]:
+    """What is printed meanwhile does not wait in a buffer: the streams are the program's, and the user looks there."""
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            # One may be None, or closed, or of the program's own making: that is no fault of the expression.
+            with suppress(Exception):
+                stream.flush()
 
 
 class Box:
@@ -91,13 +105,13 @@ class Expressions:
         py_db.writer.add_command(self._comm.NetCommand(self._comm.CMD_RETURN, 0, response, is_json=True))
 
     def _around(self, py_db: Any, context: str) -> Any:
-        """In the console what the expression prints is shown there too; elsewhere it warns nobody."""
+        """In the console what the expression prints is shown at once; elsewhere it warns nobody."""
         from _pydevd_bundle import pydevd_io
 
         if context != "repl":
             return self._comm.filter_all_warnings()
         if py_db.is_output_redirected:
-            return self._comm.NULL
+            return written_out()
         return pydevd_io.redirect_stream_to_pydb_io_messages_context()
 
     def _evaluated(self, py_db: Any, frame: Any, thread_id: Any, wanted: Any) -> Dict[str, Any]:
