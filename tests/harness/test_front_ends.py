@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dualdbg
 
-FRONT_ENDS = ("cli", "console", "dap", "tui", "vscode")
+FRONT_ENDS = ("cli", "console", "dap", "mcp", "tui", "vscode")
 ENGINES = {"native", "python"}
 
 
