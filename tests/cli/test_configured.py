@@ -56,7 +56,8 @@ def every_way(folder: Path) -> dict[str, Options]:
     run = read_options(["program.py"])
     dap = Arguments("launch", {"program": str(folder / "program.py")})
     of_dap = start.session_options(read_configuration(dap), None)
-    assert of_dap.debugpy == CONDITIONS  # the only thing that an editor's session says for itself
+    # What an editor's session says for itself: where the program's output goes, and how a condition may fail.
+    assert of_dap.debugpy == {"redirectOutput": False, "isOutputRedirected": True, **CONDITIONS}
     return {
         "run": session_options(run.config, run.asked),
         "attach": attach_session._session_options(attach._parser().parse_args(["1"])),
