@@ -50,12 +50,15 @@ class Page:
     """The page of this process, for writing. ``bytes`` at ``PHASE`` and ``CHILDREN`` are for whoever is in a hurry."""
 
     def __init__(self, folder: Path) -> None:
-        descriptor = new_file(path_of(folder, os.getpid()))
+        path = path_of(folder, os.getpid())
+        unfinished = folder / f".{path.name}"  # the parent may look at any moment
+        descriptor = new_file(unfinished)
         try:
             os.ftruncate(descriptor, _SIZE)
-            self.bytes = _map(folder, os.getpid(), mmap.ACCESS_WRITE)
         finally:
             os.close(descriptor)
+        unfinished.rename(path)
+        self.bytes = _map(folder, os.getpid(), mmap.ACCESS_WRITE)
 
     def begin(self, phase: int, what: str, now: float) -> None:
         """Something else is done from now on."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from dualdbg.pytest_plugin import page
 from dualdbg.pytest_plugin.annotations import annotation
 from dualdbg.pytest_plugin.journal import Journal
@@ -24,6 +26,22 @@ def test_a_page_says_what_is_done(tmp_path: Path) -> None:
     assert found is not None and found.what == "x" * len(found.what) and len(found.what) > 4000
     page.count_child(tmp_path, os.getpid())
     assert mine.incidents() == 1
+
+
+def test_a_page_is_whole_from_the_moment_that_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    truncate = os.ftruncate
+
+    def look_before(descriptor: int, size: int) -> None:
+        seen.append(page.read(tmp_path, os.getpid()))
+        truncate(descriptor, size)
+
+    monkeypatch.setattr(os, "ftruncate", look_before)
+    page.Page(tmp_path)
+    assert seen == [None]
+    assert page.read(tmp_path, os.getpid()) == page.Doing(page.STARTING, "", 0.0)
 
 
 def test_a_journal_is_read_by_the_next_process(tmp_path: Path) -> None:
