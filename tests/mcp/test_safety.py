@@ -74,6 +74,7 @@ def test_only_what_is_listed_is_run(tmp_path: Path) -> None:
             {"program": str(listed / "program.py"), "python": "/usr/bin/env"},
             {"program": str(listed / "program.py"), "cwd": str(other)},
             {"program": "/bin/sh", "native": True},
+            {"program": "sh", "native": True, "cwd": str(listed)},  # of PATH, and not of the folder
             {
                 "program": str(listed / "program.py"),
                 "breakpoints": ["program.py:2 if __import__('os').abort()"],

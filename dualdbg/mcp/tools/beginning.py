@@ -116,8 +116,9 @@ def _check(sessions: Sessions, arguments: RunArguments) -> None:
         for name in ("module", "code", "env", "python"):
             if getattr(arguments, name):
                 permissions.check_unlisted(name)
+        program = Path(_executable(arguments.program, str(cwd)) if arguments.native else arguments.program)
         permissions.check_program(
-            cwd / expanded(arguments.program), cwd if arguments.cwd else permissions.programs[0]
+            cwd / expanded(str(program)), cwd if arguments.cwd else permissions.programs[0]
         )
     if arguments.program and not arguments.native and not (cwd / expanded(arguments.program)).exists():
         raise UsageError(f"there is no script {arguments.program} in {cwd}", "give its path, or cwd")
