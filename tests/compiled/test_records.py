@@ -258,3 +258,21 @@ def test_the_command(folder: Path) -> None:
     dualdbg("ops", "--compiled", "step", "--cache", folder / "ab").complains("no record", "--compiled-debug")
     dualdbg("ops", "add", "--compiled", "step").complains("goes with no operator")
     dualdbg("ops", "add", "--cache", folder).complains("--cache goes with --compiled")
+
+
+def test_a_pipe_among_the_records_is_no_record(tmp_path: Path) -> None:
+    """The folder may be one in which others write."""
+    record = tmp_path / "fxgraph" / "a" / "b" / "c"
+    record.parent.mkdir(parents=True)
+    os.mkfifo(record)
+    assert CompiledCode(tmp_path).kernels() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 200_000, json.dumps({"k:1": [f'File "a", line {"9" * 5000}, in f']})], ids=["deep", "long"]
+)
+def test_a_package_with_odd_json_says_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kernel_information.json").write_text(
+        text.replace('{"k:1": [', '{"k:1": {"stack_traces": [').replace("]}", "]}}")
+    )
+    assert not any(of_model(str(tmp_path / "model.so")).values())

@@ -29,7 +29,9 @@ _NO_VALUES = ("MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "FRAME")
 _LARGEST = 64_000_000  # bytes of a record that is read
 
 _HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<handles>.+)$")
-_TRACE = re.compile(r'File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.+)(?:\n\s*(?P<code>.*))?')
+_TRACE = re.compile(
+    r'File "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<function>.+)(?:\n\s*(?P<code>.*))?'
+)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class CompiledCode:
         """All kernels of all graphs that were compiled."""
         for path in self.folder.glob("fxgraph/*/*/*"):
             try:
+                if not path.is_file():  # to open a pipe would wait for ever
+                    continue
                 written = path.stat().st_mtime_ns
                 if self._read.get(path, (None,))[0] != written:
                     self._read[path] = written, tuple(_kernels_of(self.folder, path))
@@ -130,7 +134,7 @@ def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
     try:
         with path.open("rb") as file:
             data = json.loads(file.read(_LARGEST))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     rows = data.items() if isinstance(data, dict) else ()
     traces = _traces({handle: row.get("stack_traces") for handle, row in rows if isinstance(row, dict)})
@@ -244,7 +248,7 @@ def _traces(data: object) -> dict[str, tuple[ProgramLine, ...]]:
 def _json(text: str | None) -> object:
     try:
         return json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
