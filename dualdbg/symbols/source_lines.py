@@ -46,9 +46,12 @@ class SourceLines:
         self._failed: dict[str, str] = {}
 
     @staticmethod
-    def are_read(library: Objfile) -> bool:
-        """Whether a library's lines are looked up: debug info is there, and it is not the interpreter's or system's."""
-        return Policy().decide(library).load is Load.WHOLE
+    def are_read(library: Objfile, path: str) -> bool:
+        """Whether a library's lines are looked up: debug info is there, and it is not the interpreter's or system's.
+
+        ``path`` is the one that the process knows.
+        """
+        return Policy().decide(library, path).load is Load.WHOLE
 
     def look_up(self, wanted: Mapping[Objfile, set[int]]) -> list[str]:
         """Read the lines of link-time addresses by file. Returns what could not be read, in words for people."""

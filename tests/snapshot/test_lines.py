@@ -131,7 +131,7 @@ def test_a_gdb_that_crashes_leaves_no_core(tmp_path: Path) -> None:
 
 def test_the_interpreter_is_not_read() -> None:
     (libc,) = (Path(path) for path in maps() if path.rsplit("/", 1)[-1].startswith("libc."))
-    assert not SourceLines.are_read(Objfile.open(libc))
+    assert not SourceLines.are_read(Objfile.open(libc), str(libc))
 
 
 def maps() -> set[str]:

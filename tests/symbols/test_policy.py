@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +9,20 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import UsageError
-from dualdbg.symbols.gdb_feed.policy import Facts, Load, Policy, facts_of, human_size
+from dualdbg.session.inspect.symbol_policy import SymbolPolicy
+from dualdbg.symbols.address_space import Module
+from dualdbg.symbols.gdb_feed.policy import Decision, Facts, Load, Policy, facts_of, human_size
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.symbols.source_lines import SourceLines
 from tests.symbols.conftest import run, torch_library
 
 
 def facts(path: str, *, debug_info: bool = False, frame_table: bool = True) -> Facts:
     return Facts(path, debug_info, frame_table)
+
+
+def decided(path: Path) -> Decision:
+    return Policy().decide(Objfile.open(path), str(path))
 
 
 @pytest.mark.parametrize(
@@ -75,10 +81,23 @@ def test_an_override_that_is_none_is_refused_with_a_hint(text: str) -> None:
 
 
 def test_the_facts_of_real_libraries(build: Callable[..., Path]) -> None:
-    own = Policy().decide(Objfile.open(build("shapes.cpp", "-g")))
+    own = decided(build("shapes.cpp", "-g"))
     assert own.load is Load.WHOLE and "debug info" in own.reason
-    assert Policy().decide(Objfile.open(build("shapes.cpp"))).load is Load.UNWIND
-    assert Policy().decide(Objfile.open(os.path.realpath(sys.executable))).load is Load.UNWIND
+    assert decided(build("shapes.cpp")).load is Load.UNWIND
+    assert decided(Path(sys.executable).resolve()).load is Load.UNWIND
+
+
+@pytest.mark.parametrize("path", ["/usr/lib/libshapes.so", "/opt/conda/bin/python3.11"])
+@pytest.mark.parametrize("mark", ["", " (deleted)"])
+def test_a_library_is_known_by_the_path_that_the_process_has(
+    build: Callable[..., Path], path: str, mark: str
+) -> None:
+    """It is read at /proc/PID/root in a container, and at /proc/PID/map_files after it was replaced."""
+    library = Objfile.open(f"/proc/self/root{build('shapes.cpp', '-g')}")
+    module = Module(path + mark, 0, 1, 0, library)
+    assert SymbolPolicy().decide(module).load is Load.UNWIND
+    assert not SourceLines.are_read(library, module.path)
+    assert SymbolPolicy().decide(Module("/home/me/mine.so" + mark, 0, 1, 0, library)).load is Load.WHOLE
 
 
 @pytest.mark.usefixtures("binutils")
@@ -86,15 +105,15 @@ def test_a_split_debug_file_counts_as_debug_info(build: Callable[..., Path], tmp
     library, debug = tmp_path / "own.so", tmp_path / "own.so.debug"
     run("objcopy", "--only-keep-debug", build("shapes.cpp", "-g"), debug)
     run("strip", "-o", library, build("shapes.cpp", "-g"))
-    assert not facts_of(Objfile.open(library)).has_debug_info
+    assert not facts_of(Objfile.open(library), str(library)).has_debug_info
     run("objcopy", f"--add-gnu-debuglink={debug}", library)
-    assert facts_of(Objfile.open(library)).has_debug_info
+    assert facts_of(Objfile.open(library), str(library)).has_debug_info
 
 
 @pytest.mark.torch
 def test_the_wheels_of_torch_are_only_unwound() -> None:
     for name in ("libtorch_cpu.so", "libtorch_python.so", "libc10.so"):
-        assert Policy().decide(Objfile.open(torch_library(name))).load is Load.UNWIND
+        assert decided(torch_library(name)).load is Load.UNWIND
 
 
 def test_sizes_for_people() -> None:

@@ -28,5 +28,5 @@ class SymbolPolicy:
         """What to load of ``module``. It is decided once for each file."""
         if module.path not in self._decisions:
             assert module.library is not None
-            self._decisions[module.path] = self.policy.decide(module.library)
+            self._decisions[module.path] = self.policy.decide(module.library, module.path)
         return self._decisions[module.path]

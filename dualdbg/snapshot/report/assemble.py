@@ -147,7 +147,7 @@ class Assembler:
         for start, addresses in wanted.items():
             module = self.unwinder.module_at(start)
             assert module is not None and module.library is not None
-            if lines.are_read(module.library):
+            if lines.are_read(module.library, module.path):
                 places.setdefault(module.library, set()).update(addresses)
         self._lines_missing = lines.look_up(places)
 

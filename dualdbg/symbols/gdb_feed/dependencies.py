@@ -133,7 +133,7 @@ def _walk(roots: Sequence[str], resolve: _Resolve, policy: Policy) -> Graph:
 
 
 def _node(library: Objfile, needs: tuple[Need, ...], policy: Policy) -> Node:
-    decision = policy.decide(library)
+    decision = policy.decide(library, library.path)
     return Node(
         path=library.path,
         name=library.elf.soname or Path(library.path).name,

@@ -83,9 +83,11 @@ class Policy:
         entries = [entry.strip() for text in texts for entry in text.split(",")]
         return cls(tuple(_override(entry) for entry in entries if entry))
 
-    def decide(self, library: Objfile) -> Decision:
-        """What to load of ``library``."""
-        return self.decide_by(facts_of(library))
+    def decide(self, library: Objfile, path: str) -> Decision:
+        """What to load of ``library``, which the process knows by ``path``: it may be read by another one, where the
+        process has another root.
+        """
+        return self.decide_by(facts_of(library, path))
 
     def decide_by(self, facts: Facts) -> Decision:
         """:meth:`decide` for a library of which these facts are known."""
@@ -96,9 +98,9 @@ class Policy:
         return Decision(rule.load, rule.reason)
 
 
-def facts_of(library: Objfile) -> Facts:
+def facts_of(library: Objfile, path: str) -> Facts:
     return Facts(
-        path=library.path,
+        path=path,
         has_debug_info=library.has_debug_info or library.debug_file is not None,
         has_frame_table=library.elf.section(".eh_frame") is not None,
     )
