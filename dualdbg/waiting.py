@@ -42,15 +42,18 @@ def abandon(future: asyncio.Future[Any]) -> None:
 
 
 async def to_its_end(work: Awaitable[T]) -> T:
-    """The result of ``work``, which is done whole; a cancellation that comes meanwhile is raised afterwards."""
+    """The result of ``work``, which is done whole; a cancellation that comes meanwhile is raised afterwards.
+
+    It is the same exception: anyio knows by it whose cancellation it is, and another one ends all that it runs.
+    """
     future = asyncio.ensure_future(work)
-    cancelled = False
+    cancellation: asyncio.CancelledError | None = None
     while not future.done():
         try:
             await asyncio.wait([future])
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
         abandon(future)
-        raise asyncio.CancelledError
+        raise cancellation
     return future.result()

@@ -98,3 +98,24 @@ def test_a_session_that_nobody_asks_for_ends(victim: subprocess.Popen[str], tmp_
         goes_on(tmp_path)
 
     with_server(work, "--idle", "2")
+
+
+def test_a_call_that_is_given_up_is_the_end_of_nothing_else() -> None:
+    """Not of the server, nor of other sessions, and gdb has its settings again."""
+    with raw() as server:
+        server.begin()
+        code = "import os, time\nos.getsid(0)\ntime.sleep(600)\n"
+        for id in (2, 3):
+            arguments = {"code": code, "breakpoints": ["getsid"], "seconds": 60}
+            server.send("tools/call", id, name="run", arguments=arguments)
+            assert server.answer(id)["result"]["structuredContent"]["state"] == "native-stopped"
+        for id in range(10, 20):
+            look = {"session": "s2", "expression": "environ", "language": "native"}
+            server.send("tools/call", id, name="evaluate", arguments=look)
+            server.send("notifications/cancelled", requestId=id)
+        server.send("tools/call", 20, name="end", arguments={"session": "s1"})
+        server.send("notifications/cancelled", requestId=20)
+        call = {"session": "s2", "expression": "(int)getpid()", "language": "native", "run_code": True}
+        server.send("tools/call", 21, name="evaluate", arguments=call)
+        answer = server.answer(21)["result"]
+        assert answer["structuredContent"]["value"]["value"].isdigit(), answer

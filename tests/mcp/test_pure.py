@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import jsonschema
 import pytest
 
@@ -35,6 +36,7 @@ from dualdbg.model import (
     Thread,
     Value,
 )
+from dualdbg.waiting import to_its_end
 
 # -- output --------------------------------------------------------------------------------------
 
@@ -242,3 +244,15 @@ def test_prompts_name_tools_that_there_are(name: str) -> None:
         prompt.text({})
     with pytest.raises(UsageError):
         prompt.text({next(iter(prompt.arguments)): "x", "strange": "y"})
+
+
+def test_a_cancellation_keeps_its_sender() -> None:
+    """What anyio cancels is cancelled no further: it knows its own exception."""
+
+    async def work() -> bool:
+        async with anyio.create_task_group():
+            with anyio.move_on_after(0) as scope:
+                await to_its_end(asyncio.sleep(0.01))
+            return scope.cancelled_caught
+
+    assert asyncio.run(work())

@@ -14,6 +14,7 @@ from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.python_objects import NeedsCode, NoVariable
 from ...source_files import source_lines
+from ...waiting import to_its_end
 from ..answers import (
     EvaluationAnswer,
     Reply,
@@ -202,11 +203,11 @@ async def _look(debuggee: Debuggee, text: str, tid: int, frame: Frame, language:
         raise EvaluationError(error.message, again) from error
 
     async def read() -> Value:
-        await session.hits.ask_gdb("set may-call-functions off")
         try:
+            await session.hits.ask_gdb("set may-call-functions off")
             return await session.inspector.evaluate(text, tid, frame, language)
         finally:
-            await session.hits.ask_gdb("set may-call-functions on")
+            await to_its_end(session.hits.ask_gdb("set may-call-functions on"))
 
     return await session.interrupted(read)
 
