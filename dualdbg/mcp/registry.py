@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from .answers import Answer, Reply
 from .sessions import Sessions
@@ -17,6 +17,20 @@ class Arguments(BaseModel):
     """The base of what tools are called with. An argument that is not known is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nul(cls, given: Any) -> Any:
+        """No path, word or variable of the environment of a process can have one."""
+        if _has_nul(given):
+            raise ValueError("a text has the character NUL in it")
+        return given
+
+
+def _has_nul(data: Any) -> bool:
+    if isinstance(data, dict):
+        return any(map(_has_nul, [*data, *data.values()]))
+    return any(map(_has_nul, data)) if isinstance(data, list) else isinstance(data, str) and "\0" in data
 
 
 A = TypeVar("A", bound=Arguments)

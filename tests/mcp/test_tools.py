@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -262,6 +263,47 @@ def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
         await tools("continue_until", session=session, seconds=60)
         output = await tools("output", session=session, limit=20_000)
         assert output.size < 60_000 and "characters before" in output.data["left_out"]
+
+    with_server(work)
+
+
+def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
+    program = tmp_path / "long.py"
+    program.write_text("big = list(range(1000))\nnested = [[at] for at in range(1000)]\nend = 1\n")
+
+    async def work(tools: Tools) -> None:
+        begun = await tools("run", program=str(program), breakpoints=[f"{program}:3"])
+        session = begun.data["session"]
+        first = await tools("variables", session=session, path=["big"])
+        assert "path=['big'], start=20" in first.data["left_out"]
+        later = await tools("variables", session=session, path=["big"], start=90, limit=5)
+        assert len(later.data["variables"]) == 5 and "= 90" in later.text
+        last = await tools("variables", session=session, path=["big"], start=1100)
+        assert last.data["variables"] == [] and "left_out" not in last.data
+        every = await tools("variables", session=session, path=["nested"], start=50, limit=1)
+        inner = await tools("variables", session=session, path=["nested", every.data["variables"][0]["name"]])
+        assert "int" in inner.text
+        value = await tools("evaluate", session=session, expression="big", depth=2, limit=5)
+        assert "more children" in value.data["left_out"]
+
+    with_server(work)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"code": "1\0"},
+        {"code": "1", "args": ["\0"]},
+        {"code": "1", "env": {"A": "\0"}},
+        {"code": "1", "env": {"A=B": "1"}},
+        {"program": "a" * 3999},
+        {"code": "1", "cwd": "a" * 3999},
+    ],
+)
+def test_what_no_process_can_be_given_is_refused(arguments: dict[str, Any]) -> None:
+    async def work(tools: Tools) -> None:
+        refusal = await tools.refused("run", **arguments)
+        assert "did not foresee" not in refusal and "next: " in refusal
 
     with_server(work)
 

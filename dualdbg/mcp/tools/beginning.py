@@ -36,6 +36,8 @@ _SPECS = (
     "where to stop: an operator (randn), a function, FILE:LINE, throw, raise:ValueError, watch:EXPRESSION"
 )
 
+_Variable = Annotated[str, Field(pattern="^[^=]+$")]
+
 
 class RunArguments(Arguments):
     program: Annotated[
@@ -48,7 +50,7 @@ class RunArguments(Arguments):
     )
     args: Texts = []
     cwd: Annotated[str | None, Field(max_length=4000)] = None
-    env: Annotated[dict[str, str], Field(description="added to the server's environment")] = {}
+    env: Annotated[dict[_Variable, str], Field(description="added to the server's environment")] = {}
     python: Annotated[str | None, Field(max_length=4000, description="the interpreter")] = None
     breakpoints: Annotated[Texts, Field(description=_SPECS)] = []
     stop_on_entry: Annotated[bool, Field(description="stop before the first line")] = False
@@ -109,7 +111,7 @@ def _check(sessions: Sessions, arguments: RunArguments) -> None:
             "native goes with program, and has no first line", 'breakpoints=["main"] stops there'
         )
     cwd = _folder(arguments.cwd)
-    if not cwd.is_dir():
+    if not (os.access(cwd, os.F_OK) and cwd.is_dir()):  # is_dir alone raises for a name that is too long
         raise UsageError(f"there is no folder {cwd}", "cwd wants an existing one")
     permissions = sessions.permissions
     if permissions.programs is not None:
@@ -120,7 +122,8 @@ def _check(sessions: Sessions, arguments: RunArguments) -> None:
         permissions.check_program(
             cwd / expanded(str(program)), cwd if arguments.cwd else permissions.programs[0]
         )
-    if arguments.program and not arguments.native and not (cwd / expanded(arguments.program)).exists():
+    script = "" if arguments.native else arguments.program
+    if script and not os.access(cwd / expanded(script), os.F_OK):
         raise UsageError(f"there is no script {arguments.program} in {cwd}", "give its path, or cwd")
     permissions.check_specs(arguments.breakpoints)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -23,15 +23,16 @@ from ..answers import (
     ValueRow,
     VariablesAnswer,
 )
-from ..bounds import bounded_text, joined, line, part_of
+from ..bounds import Part, bounded_text, joined, line, part_of
 from ..debuggee import Debuggee
 from ..frames import frame_row, note_of, shown
 from ..registry import Arguments, tool
 from ..sessions import Sessions
-from ..values import Rows, as_text
+from ..values import Page, Rows, as_text
 from .fields import AllFrames, Depth, FrameNumber, Length, Limit, SessionId, Start, Thread
 
 _BUDGET = "values beyond what one answer holds: a smaller limit, depth or length, or start"
+_MOST_CHILDREN, _AT_ONCE = 10_000, 500  # among which a name of path is looked for
 # debugpy's folders among the variables of a frame; they are no variables.
 _GROUPS = {"special variables", "function variables", "class variables", "protected variables"}
 
@@ -87,12 +88,13 @@ async def variables(sessions: Sessions, arguments: VariablesArguments) -> Reply:
         tid, number, frame = await debuggee.frame(arguments.thread, arguments.frame)
         values = await debuggee.session.inspector.variables(tid, frame)
         values = [value for value in values if value.type or value.name not in _GROUPS]
-        for name in arguments.path:
-            values = await _children_of(debuggee, values, name)
         chosen, part = part_of(values, arguments.start, arguments.limit)
+        if arguments.path:
+            chosen, part = await _children_at(debuggee, values, arguments)
         rows = Rows(_page(debuggee), arguments.limit, arguments.depth, arguments.length)
         told = await rows.of(chosen)
-        call = f"variables(session={debuggee.id!r}, frame={number}, thread={tid}, start={{start}})"
+        path = f"path={arguments.path!r}, " if arguments.path else ""
+        call = f"variables(session={debuggee.id!r}, frame={number}, thread={tid}, {path}start={{start}})"
         native_without_info = isinstance(frame, NativeFrame) and frame.line is None
         answer = VariablesAnswer(
             session=debuggee.id,
@@ -110,16 +112,43 @@ async def variables(sessions: Sessions, arguments: VariablesArguments) -> Reply:
         )
 
 
-async def _children_of(debuggee: Debuggee, values: Sequence[Value], name: str) -> list[Value]:
+async def _children_at(
+    debuggee: Debuggee, values: Sequence[Value], arguments: VariablesArguments
+) -> tuple[list[Value], Part]:
+    """The children of the value at the end of ``path`` that are asked for, and what part of all they are."""
+    page = _page(debuggee)
+    found = _named(values, arguments.path[0])
+    for name in arguments.path[1:]:
+        found = await _child(page, found, name)
+    rows = list(await page(found, arguments.start, arguments.limit + 1))
+    chosen = rows[: arguments.limit]
+    total = arguments.start + len(rows)
+    if len(rows) > arguments.limit:  # else these are the last, whatever was counted
+        total = max(total, found.child_count or 0)
+    return chosen, Part(arguments.start, len(chosen), total)
+
+
+async def _child(page: Page, parent: Value, name: str) -> Value:
+    """The child of this name, of the first ones. Raises CommandError."""
+    values: list[Value] = []
+    while len(values) < _MOST_CHILDREN and not any(value.name == name for value in values):
+        more = await page(parent, len(values), _AT_ONCE)
+        values += more
+        if len(more) < _AT_ONCE:
+            break
+    return _named(values, name)
+
+
+def _named(values: Sequence[Value], name: str) -> Value:
     found = next((value for value in values if value.name == name), None)
     if found is None or not found.reference:
         names = ", ".join(line(value.name) for value in values[:20])
         why = f"there is no {name!r} here" if found is None else f"{name!r} has no children"
         raise CommandError(why, f"path goes through names of variables: {names}")
-    return list(await _page(debuggee)(found, 0, 200))
+    return found
 
 
-def _page(debuggee: Debuggee) -> Callable[[Value, int, int], Awaitable[Sequence[Value]]]:
+def _page(debuggee: Debuggee) -> Page:
     values = debuggee.session.inspector.values
 
     async def page(value: Value, start: int, count: int) -> Sequence[Value]:
@@ -174,9 +203,13 @@ async def evaluate(sessions: Sessions, arguments: EvaluateArguments) -> Reply:
 
 def _more(row: ValueRow, arguments: EvaluateArguments) -> str | None:
     if row.length is not None:
-        return (
-            f"{row.length - arguments.length} more characters: evaluate(…, length={min(row.length, 10_000)})"
-        )
+        longer = min(row.length, 10_000)
+        how = f"evaluate(…, length={longer})" if longer > arguments.length else "evaluate a part of it"
+        return f"{row.length - arguments.length} more characters: {how}"
+    shown = len(row.children or ())
+    if row.children is not None and (row.has_children or (row.child_count or 0) > shown):
+        count = f"{row.child_count - shown} " if row.child_count else ""
+        return f"{count}more children: a larger limit (100 at most), or variables(…, path=…, start={shown})"
     if row.children is None and (row.child_count or row.has_children):
         return f"children: evaluate(…, depth={arguments.depth + 1})"
     return None
