@@ -246,7 +246,7 @@ def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
         "    if n:\n        return deep(n - 1)\n    print('y' * 3_000_000)\n    return len(names)\n"
         "sys.setrecursionlimit(4000)\nheld = threading.Event()\n"
         "def waits(n, long_text):\n    held.wait() if n == 0 else waits(n - 1, long_text + long_text[:90])\n"
-        "for n in range(60):\n    threading.Thread(target=waits, args=(n, 'z' * 90), daemon=True).start()\n"
+        "for n in range(0, 60, 3):\n    threading.Thread(target=waits, args=(n, 'z' * 90), daemon=True).start()\n"
         "deep(150)\n"
     )
 
@@ -276,7 +276,7 @@ def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
                 if more is None or "groups" not in part.data["left_out"]:
                     break
                 assert int(more[1]) == start
-            assert seen == part.data["processes"][0]["thread_count"] > 60
+            assert seen == part.data["processes"][0]["thread_count"] > 20
         assert "more frames: stack(" in (await tools("stack", session=session)).data["left_out"]
         await tools("continue_until", session=session, seconds=60)
         output = await tools("output", session=session, limit=20_000)
