@@ -96,7 +96,7 @@ async def py(console: Console, argument: str) -> None:
 @command(
     "interact",
     "",
-    "Python's prompt in the selected frame, up to exit() or Ctrl-D",
+    "run lines of Python in the selected frame, up to exit() or Ctrl-D",
     details="At a Python stop. A statement may have several lines; an empty one ends it. What it assigns is "
     "assigned in the frame, and new names last as long as the frame does. Values are shown as print shows them.",
 )
