@@ -75,16 +75,16 @@ def call_of(frame: gdb.Frame, entry: int) -> Optional[Call]:
     """The call of the function at ``entry`` that a frame is; None where that is not known."""
     if not frame.architecture().name().startswith(_X86):
         return None
-    caller = frame.older()
-    if caller is None or caller.type() not in (gdb.NORMAL_FRAME, gdb.INLINE_FRAME):
-        return None
-    top = int(caller.read_register("rsp")) & WORD
     try:
+        caller = frame.older()
+        if caller is None or caller.type() not in (gdb.NORMAL_FRAME, gdb.INLINE_FRAME):
+            return None
+        top = int(caller.read_register("rsp")) & WORD
         returns_to = int.from_bytes(read(top - _SLOT, _SLOT), "little")
-    except gdb.error:
+        is_called = returns_to == caller.pc()
+    except gdb.error:  # a stack that was overwritten cannot be unwound
         return None
-    thread = gdb.selected_thread()
-    return Call(thread.num, entry, top, returns_to) if returns_to == caller.pc() else None
+    return Call(gdb.selected_thread().num, entry, top, returns_to) if is_called else None
 
 
 def note(frame: gdb.Frame, entry: int, texts: "dict[str, str]") -> None:
