@@ -21,6 +21,7 @@ from ..console.commands.registry import Command
 from ..console.completion import Names, breakpoint_numbers, function_names
 from ..console.console import Console, Quit
 from ..console.history import history_path
+from ..console.value_names import names_at_end
 from ..model import Reason
 from ..private_files import open_to_append
 from .completion import PromptCompleter
@@ -34,13 +35,17 @@ class Prompt:
     def __init__(self, console: Console, spec_names: Names) -> None:
         self._console = console
         completer = PromptCompleter(
-            self._spec_names(spec_names), INFO_WORDS, lambda: breakpoint_numbers(console.session)
+            self._spec_names(spec_names),
+            INFO_WORDS,
+            lambda: breakpoint_numbers(console.session),
+            lambda text: names_at_end(console, text),
         )
         self._editor: PromptSession[str] = PromptSession(
             history=open_history(),
             completer=DynamicCompleter(lambda: None if console.interaction is not None else completer),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
+            key_bindings=completer.key_bindings(),
             reserve_space_for_menu=0,
             enable_suspend=True,
             output=_output(),

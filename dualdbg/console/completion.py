@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 from ..errors import CommandError, SymbolError
 from ..folders import expanded
@@ -15,25 +16,21 @@ Names = Callable[[str], Iterable[str]]
 """Names (operators, functions) that begin with a text."""
 
 
-# A shorter beginning names thousands of functions, and to find them takes longer than a user waits for Tab.
-_ENOUGH = 5
 _OPTION = re.compile(r"--[a-z]+")
 _SETTINGS = ("step-into", *(layer.value for layer in STEP_LAYERS))
-_NAME = re.compile(r"[A-Za-z_~][\w:~]*")
 
 
-def function_names(session: Session, beginning: str) -> list[str]:
-    """The native functions of what is mapped in the target whose qualified names have this beginning (0.1 to 0.5 s)."""
-    if len(beginning) < _ENOUGH or not _NAME.fullmatch(beginning):
-        return []
+def function_names(session: Session, beginning: str) -> set[str]:
+    """What the beginning of a native function's qualified name may go on to, in what is mapped in the target.
+
+    Scopes have ``::`` behind them: what is in them is told when they are there.
+    """
     names: set[str] = set()
     for module in session.breakpoints.image.modules:
-        try:
-            found = module.library.find_functions(f"{beginning}*") if module.library is not None else []
-        except SymbolError:  # a library that was replaced since it was loaded
-            continue
-        names.update(symbol.short_name for symbol in found)
-    return sorted(name for name in names if name.startswith(beginning))
+        # A library that was replaced since it was loaded tells nothing.
+        with suppress(SymbolError):
+            names |= module.library.continuations(beginning) if module.library is not None else set()
+    return names
 
 
 def breakpoint_numbers(session: Session | None) -> list[int]:
@@ -69,10 +66,10 @@ class Completions:
         if text[-1].isspace():
             argument += " " if argument else ""
         word = argument.rpartition(" ")[2]
-        yield from ((candidate, len(word)) for candidate in self._words(command, word))
+        for kind in command.completes.split():
+            yield from ((candidate, len(word)) for candidate in self._words(kind, command, word))
 
-    def _words(self, row: Command, word: str) -> Iterator[str]:
-        kind = row.completes
+    def _words(self, kind: str, row: Command, word: str) -> Iterator[str]:
         if kind == "option":
             yield from (option for option in _OPTION.findall(row.usage) if word and option.startswith(word))
         elif kind == "command":

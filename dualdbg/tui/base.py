@@ -20,6 +20,7 @@ from ..console.history import history_path, read_history
 from ..console.printer import Printer
 from ..console.reports import ErrorReport, OfProcess, Report
 from ..console.style import Style
+from ..console.value_names import names_at_end
 from ..errors import DualdbgError
 from ..model import Notice, Progress, State
 from ..session.inferiors import Process
@@ -98,11 +99,14 @@ class Base(App[None]):
             RegistersView(),
             MemoryView(),
             ProgramView(terminal),
-            PromptView(completions.candidates, read_history(self.history_file)),
+            PromptView(completions.candidates, self._value_names, read_history(self.history_file)),
         )
         self.workspace = Workspace(self.views.panes(), PRESETS["small"])
         self.search_bar = SearchBar()
         self.status = StatusLine()
+
+    async def _value_names(self, line: str) -> tuple[list[str], int]:
+        return await names_at_end(self.console_, line) if self.console_ is not None else ([], 0)
 
     # -- the session ------------------------------------------------------------------------------
 

@@ -29,6 +29,11 @@ class StringTable:
         self.end = section.end
         self._view = elf.view(section)
 
+    @property
+    def view(self) -> memoryview:
+        """All of them, for searches by patterns; its first byte is at :attr:`start`."""
+        return self._view
+
     def at(self, offset: int) -> bytes:
         """The string at a file offset."""
         return self._elf.raw_string_at(offset, self.end)

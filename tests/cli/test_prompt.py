@@ -273,6 +273,50 @@ def test_functions_complete_too(program: Write) -> None:
         quit_session(screen)
 
 
+MODEL = """\
+import os
+class Model:
+    def __init__(self):
+        self.weight, self.bias_of_it = [1.5], 2
+def work(model):
+    width = 7
+    os.getsid(0)
+    return width
+work(Model())
+"""
+
+
+def test_values_complete_with_their_fields(program: Write) -> None:
+    path = program(MODEL)
+    with terminal("run", "-b", "program.py:7", "-b", "getsid", path, cwd=path.parent) as screen:
+        screen.prompt()
+        for typed, rest, value in [("p wid", "th", "7"), ("p model.bia", "s_of_it", "2")]:
+            screen.type(typed + "\t")
+            screen.expect(rest)
+            screen.type("\r")
+            assert value in screen.prompt().split()
+        screen.ask("continue")  # gdb holds the program: names are read from memory
+        assert "getsid" in screen.ask("bt")
+        screen.ask("frame function work")
+        for typed, rest, value in [("p wid", "th", "7"), ("p model.bia", "s_of_it", "2")]:
+            screen.type(typed + "\t")
+            screen.expect(rest)
+            screen.type("\r")
+            assert value in screen.prompt().split()
+        quit_session(screen)
+
+
+def test_scopes_of_cxx_complete(program: Write) -> None:
+    path = program("import ctypes\nctypes.CDLL('libstdc++.so.6')\nprint('end')\n")
+    with terminal("run", "-b", "program.py:3", path, cwd=path.parent) as screen:
+        screen.prompt()
+        screen.type("tbreak std::__throw_bad_ca\t")
+        screen.expect("std::__throw_bad_cast")
+        screen.type("\r")
+        assert "Breakpoint 2 (std::__throw_bad_cast" in screen.prompt()
+        quit_session(screen)
+
+
 def test_history_is_kept_and_searched(program: Write, tmp_path: Path) -> None:
     env = {"XDG_STATE_HOME": str(tmp_path / "state")}
     path = program(ASKS)

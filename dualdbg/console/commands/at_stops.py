@@ -35,7 +35,10 @@ async def commands(console: Console, argument: str) -> None:
 
 
 @command(
-    "display disp", "[EXPRESSION]", "show a value at every stop; without EXPRESSION: show all of them now"
+    "display disp",
+    "[EXPRESSION]",
+    "show a value at every stop; without EXPRESSION: show all of them now",
+    completes="expression",
 )
 async def display(console: Console, argument: str) -> None:
     """Show an expression at every stop from now on; without one, show all that are shown there."""

@@ -39,6 +39,7 @@ def _register_watch(word: str, when: str) -> None:
         f"stop where a native value {when}",
         details="A breakpoint like the others, with old and new value; it is removed when the function of a local "
         "variable is left. -l watches where the value lies now. By the processor: few, and 8 bytes each.",
+        completes="expression",
     )
     async def watch(console: Console, argument: str) -> None:
         if not argument:

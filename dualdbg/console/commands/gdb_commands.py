@@ -19,7 +19,9 @@ _WORDS = (
 
 
 def _register(word: str, usage: str, summary: str) -> None:
-    @command(word, usage, summary, details=f"gdb's own: gdb help {word} says more. Native expressions only.")
+    details = f"gdb's own: gdb help {word} says more. Native expressions only."
+
+    @command(word, usage, summary, details=details, completes="expression")
     async def pass_on(console: Console, argument: str) -> None:
         if not argument:
             raise CommandError(f"{word} wants an expression", f"help {word}")

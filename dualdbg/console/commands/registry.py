@@ -22,9 +22,9 @@ class Command:
     """One command.
 
     ``names``: the first is the full one. ``usage`` shows its arguments, ``summary`` is one line, ``details`` more.
-    ``repeats``: an empty line does it again. ``completes``: its argument: spec, breakpoint, path, command, info,
-    option, setting, or "". ``knows`` says whether an argument has a meaning here; gdb's command of the same name may
-    have more.
+    ``repeats``: an empty line does it again. ``completes``: its argument: some of spec, expression, breakpoint,
+    path, command, info, option and setting. ``knows`` says whether an argument has a meaning here; gdb's command of
+    the same name may have more.
     """
 
     names: tuple[str, ...]

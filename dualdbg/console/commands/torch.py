@@ -121,4 +121,4 @@ def _handler(word: str) -> Handler:
 
 
 for _name, _usage, _summary, _details in _WORDS:
-    command(_name, _usage, _summary, details=_details, completes="option")(_handler(_name))
+    command(_name, _usage, _summary, details=_details, completes="option expression")(_handler(_name))

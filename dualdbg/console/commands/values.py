@@ -61,7 +61,7 @@ async def args(console: Console, argument: str) -> None:
     "is shown without a __repr__ of the program; --repr runs that, for at most 5 s. An object whose text would say no "
     "more than its class is shown with its attributes. --offset and --limit list elements and members: from which on, "
     "and how many.",
-    completes="option",
+    completes="option expression",
 )
 async def print_(console: Console, argument: str) -> None:
     frame = await console.frame()
@@ -74,6 +74,7 @@ async def print_(console: Console, argument: str) -> None:
     "show the value of a Python expression, or run a statement, in the selected frame",
     details="While gdb holds the target it is run too, where that is sound: in a thread that holds the GIL and stands"
     " at a line of your native code. It may take 5 s of Python code; the other threads run meanwhile.",
+    completes="expression",
 )
 async def py(console: Console, argument: str) -> None:
     if console.session.state is not State.NATIVE_STOPPED or not argument:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.console import Console
@@ -26,6 +26,9 @@ _MOST_LINES = 5000
 
 Candidates = Callable[[str], Iterable["tuple[str, int]"]]
 """The completions for the end of a line, and how many of its last characters they replace."""
+
+ValueNames = Callable[[str], Awaitable["tuple[list[str], int]"]]
+"""The names for the end of a line with an expression, and how many of its last characters they replace."""
 
 
 class _Said:
@@ -163,9 +166,10 @@ class CommandLine(Input):
             super().__init__()
             self.words = words
 
-    def __init__(self, candidates: Candidates, history: list[str]) -> None:
+    def __init__(self, candidates: Candidates, value_names: ValueNames, history: list[str]) -> None:
         super().__init__(placeholder="a command; help lists them", id="command-line", compact=True)
         self._candidates = candidates
+        self._value_names = value_names
         self.history = history
         self._at: int | None = None
         self._typed = ""
@@ -202,16 +206,22 @@ class CommandLine(Input):
                 return
         self.app.bell()
 
-    def action_complete(self) -> None:
-        before, after = self.value[: self.cursor_position], self.value[self.cursor_position :]
+    async def action_complete(self) -> None:
+        """Complete the word before the cursor, as far as all candidates agree, and offer these."""
+        value, cursor = self.value, self.cursor_position
+        before, after = value[:cursor], value[cursor:]
+        names, length = await self._value_names(before)
         found = list(dict.fromkeys(_first(self._candidates(before), 200)))
+        found += [(name, length) for name in names[:200]]
+        if (self.value, self.cursor_position) != (value, cursor):
+            return
         if not found:
             self.app.bell()
             return
         replaced = found[0][1]
         words = [word for word, _ in found]
         common = _common(words)
-        if len(words) == 1 and not common.endswith("/"):
+        if len(words) == 1 and not common.endswith(("/", "::")):
             common += " "
         if len(common) > replaced or len(words) == 1:
             kept = before[: len(before) - replaced] + common
@@ -253,10 +263,12 @@ class PromptView(Widget):
             super().__init__()
             self.line = line
 
-    def __init__(self, candidates: Candidates, history: list[str], *, id: str | None = None) -> None:
+    def __init__(
+        self, candidates: Candidates, value_names: ValueNames, history: list[str], *, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.log_ = Log(id="log")
-        self.line = CommandLine(candidates, history)
+        self.line = CommandLine(candidates, value_names, history)
         self._hint = Static("", id="candidates")
 
     def compose(self) -> ComposeResult:
