@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,19 @@ def test_frames_by_function_and_what_lies_where(folder: Path) -> None:
     assert "program.py:3" in python and "Python" in python
     assert "counting.c:15" in native and "counting.so" in native
     assert " is bump + " in symbol and symbol.endswith("counting.so\n")
+    assert len(done.of("error")) == 2
+
+
+def test_where_the_code_of_lines_and_functions_is(folder: Path) -> None:
+    done = batch(
+        folder, "helper", "info line counting.c:15", "info line bump", "info line getsid", "info line program.py:3",
+        "info line nosuch",
+    )  # fmt: skip
+    line, function, library = (event["text"] for event in done.of("output") if event["stream"] == "console")
+    assert line.startswith('Line 15 of "') and "<bump+" in line
+    assert 'counting.c"' in function and "<bump" in function
+    assert "getsid>" in library or re.search(r"By the symbol table:\n0x[0-9a-f]+ getsid in ", library)
+    assert [event["message"].partition(" ")[0] for event in done.of("error")][:1] == ["program.py:3"]
     assert len(done.of("error")) == 2
 
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
+from ...in_thread import in_thread
 from ...model import NativeFrame
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .at_stops import display
@@ -19,10 +20,14 @@ from .values import args, locals_, registers
 if TYPE_CHECKING:
     from ..console import Console
 
+_PYTHON_LINE = re.compile(r"\.pyw?:\d+$")
+_MOST_PLACES = 20  # of a name in symbol tables
+
 
 @command(
     "info i",
-    "breakpoints | threads | locals | args | registers | frame | source | symbol ADDRESS | libs | display",
+    "breakpoints | threads | locals | args | registers | frame | source | line [LOCATION] | symbol ADDRESS | libs"
+    " | display",
     "show something of the session",
     completes="info",
     knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
@@ -71,7 +76,7 @@ async def _symbol(console: Console, argument: str) -> None:
 
 
 async def _source(console: Console, argument: str) -> None:
-    """``info source``, ``info line``: the file, line and language of the selected frame, and of no other place."""
+    """``info source``: the file, line and language of the selected frame, and of no other place."""
     no_argument("info source", argument)
     frame = await console.frame()
     native = frame if isinstance(frame, NativeFrame) else None
@@ -80,6 +85,34 @@ async def _source(console: Console, argument: str) -> None:
     rows.append(f"language  {(native.source_language or 'native') if native is not None else 'Python'}")
     rows += [f"address   {native.pc:#x}", f"library   {native.library}"] if native is not None else []
     console.show(TextReport("".join(f"{row}\n" for row in rows)))
+
+
+async def _line(console: Console, argument: str) -> None:
+    """``info line``: where the code of a native line or function is, or which line an address belongs to."""
+    if not argument:
+        await _source(console, "")
+        return
+    if _PYTHON_LINE.search(argument):
+        raise CommandError(
+            f"{argument} is a line of Python, which is at no address", "list shows it, break stops there"
+        )
+    try:
+        console.show(TextReport(await console.ask_gdb(f"info line {argument}")))
+    except CommandError as error:
+        image = console.session.breakpoints.image
+        places = await in_thread(image.find, argument)
+        if not places:
+            raise
+        rows = [
+            f"{one.address:#x} {one.symbol.short_name} in {one.module.path}\n"
+            for one in places[:_MOST_PLACES]
+        ]
+        more = f"and {len(places) - len(rows)} more\n" if len(places) > len(rows) else ""
+        console.show(
+            TextReport(
+                f"No line is known, {error.message.rstrip('.')}. By the symbol table:\n{''.join(rows)}{more}"
+            )
+        )
 
 
 _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
@@ -92,7 +125,7 @@ _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
     "libs": _libraries,
     "source": _source,
     "symbol": _symbol,
-    "line": _source,
+    "line": _line,
     "display": _displays,
 }
 
