@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +118,21 @@ class KeptProgram:
 
     def let_go(self) -> None:
         """A held program is no longer stopped; nothing when it has ended."""
+        self._send(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End the program, and by the keeper all that descends from it.
+
+        The program is killed here already: gdb may leave before the keeper's turn comes, and would let it run on.
+        """
+        self._send(signal.SIGKILL)
+        self.tell("kill")
+
+    def _send(self, number: int) -> None:
+        # Without right over it (it changed its user), or when it has ended, the keeper's word is all there is.
         if self._program is not None:
-            try:
-                signal.pidfd_send_signal(self._program, signal.SIGCONT)
-            except ProcessLookupError:
-                pass
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._program, number)
 
     def tell(self, order: str) -> None:
         """An order to the keeper, see there; nothing when it has ended."""

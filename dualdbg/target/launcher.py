@@ -141,7 +141,7 @@ class Target:
 
     def kill(self) -> None:
         """Ends the target, and every process that descends from it, whatever group or session it is in."""
-        self._kept.tell("kill")
+        self._kept.kill()
 
     @property
     def left(self) -> int:

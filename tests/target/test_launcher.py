@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -99,6 +100,26 @@ def test_kill_ends_the_target_and_says_how() -> None:
             assert ends == [Exit(signal=signal.SIGKILL)] * 2
             assert client.target.exit == Exit(signal=signal.SIGKILL)
             client.target.kill()  # of a target that has ended: nothing
+
+    asyncio.run(run())
+
+
+def test_a_target_is_killed_before_its_keeper_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gdb leaves next, and what it held would run on until then."""
+
+    async def run() -> None:
+        async with connected(piped(code="import time; time.sleep(1000)")) as client:
+            await client.start()
+            (keeper,) = keepers()
+            os.kill(int(keeper), signal.SIGSTOP)
+            held = os.pidfd_open(client.target.pid)
+            with monkeypatch.context() as slow:
+                slow.setattr("dualdbg.target.keeping.wake", lambda process: None)
+                client.target.kill()
+            assert select.select([held], [], [], DEADLINE)[0]
+            os.close(held)
+            os.kill(int(keeper), signal.SIGCONT)
+            assert await client.target.wait() == Exit(signal=signal.SIGKILL)
 
     asyncio.run(run())
 

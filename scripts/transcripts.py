@@ -1,0 +1,156 @@
+"""The transcripts in the docs: runs each command again, and says where a page shows something else.
+
+    python scripts/transcripts.py [PAGE...]            compare; exit status 1 where something differs
+    python scripts/transcripts.py --write [PAGE...]    put what the commands print now into the pages
+
+A transcript is a block behind a line `<!-- transcript -->`: indented by four spaces, a command behind `$ `, then what
+it prints. Commands run in the root of the project. Numbers of processes, addresses, versions and the folders of an
+interpreter may be others. A line `...` stands for any lines: for what the program prints while dualdbg says something
+too, of which either may come first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 300.0
+MARK = "<!-- transcript -->"
+INDENT = "    "
+ANY = "..."
+_STANDARD_LIBRARY = (
+    f"/usr/lib/python{sys.version_info[0]}.{sys.version_info[1]}"  # in the place of this interpreter's
+)
+# What differs from run to run, and from one machine to the next.
+_VARIES = (
+    (re.compile(r"\b0x[0-9a-f]{4,}\b"), "ADDRESS"),
+    (re.compile(r"\b(Process|thread) \d+\b"), r"\1 NUMBER"),
+    (re.compile(r"\bPython 3\.\d+\.\d+\w*, gdb \d+\.\d+\b"), "Python VERSION, gdb VERSION"),
+    (re.compile(r"\.cpython-3\d+t?-[\w-]+\.so\b"), ".so"),
+    (re.compile(r"/usr/lib/python3\.\d+t?/"), "LIBRARY/"),
+    (re.compile(r"build/samples/cpython-\w+-\w+/"), "build/samples/BUILD/"),
+    (re.compile(r"(asyncio/\w+\.py):\d+"), r"\1:LINE"),
+    (re.compile(r" *-?\d+\.\d{4}(?=[\],])"), "RANDOM"),  # of a tensor that is printed
+    (re.compile(r" +"), " "),
+)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A block of a page: its command and the lines behind it; ``begin`` and ``end`` are lines of the page, from 0."""
+
+    begin: int
+    end: int
+    command: str
+    shown: tuple[str, ...]
+
+
+def transcripts(text: str) -> Iterator[Transcript]:
+    """The transcripts of a page. Raises ValueError for a mark without a command behind it."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.strip() != MARK:
+            continue
+        begin = next(at for at in range(number + 1, len(lines) + 1) if at == len(lines) or lines[at].strip())
+        end = begin
+        while end < len(lines) and (lines[end].startswith(INDENT) or not lines[end].strip()):
+            end += 1
+        while end > begin and not lines[end - 1].strip():
+            end -= 1
+        block = [one[len(INDENT) :] for one in lines[begin:end]]
+        if not block or not block[0].startswith("$ dualdbg "):
+            raise ValueError(f"line {number + 1}: no command of dualdbg behind the mark")
+        yield Transcript(begin, end, block[0].removeprefix("$ "), tuple(block[1:]))
+
+
+def printed(command: str) -> list[str]:
+    """What a command prints now. Raises TimeoutExpired."""
+    words = [sys.executable, "-m", *shlex.split(command)]
+    # What the program prints comes when it prints it, as on a terminal.
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+    env = {**os.environ, **plain, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=SECONDS,
+    )
+    text = done.stdout.decode("utf-8", "replace").replace(f"{ROOT}/", "")
+    text = text.replace(sysconfig.get_path("stdlib"), _STANDARD_LIBRARY)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def masked(line: str) -> str:
+    """A line without what may differ."""
+    for pattern, text in _VARIES:
+        line = pattern.sub(text, line)
+    return line.rstrip()
+
+
+def is_as_shown(shown: tuple[str, ...], lines: list[str]) -> bool:
+    """Whether these lines were printed. ``...`` among what is shown stands for any lines, or none."""
+    parts: list[list[str]] = [[]]
+    for line in shown:
+        if line.strip() == ANY:
+            parts.append([])
+        else:
+            parts[-1].append(masked(line))
+    rest = [masked(line) for line in lines]
+    if len(parts) == 1:
+        return rest == parts[0]
+    first, *middle, last = parts
+    if rest[: len(first)] != first or (last and rest[-len(last) :] != last):
+        return False
+    rest = rest[len(first) : len(rest) - len(last)]
+    for part in middle:
+        at = next((at for at in range(len(rest) + 1) if rest[at : at + len(part)] == part), None)
+        if at is None:
+            return False
+        rest = rest[at + len(part) :]
+    return True
+
+
+def check(page: Path, write: bool) -> bool:
+    """Compare a page, or write it anew. Returns whether it showed what is printed."""
+    text = page.read_text()
+    lines = text.splitlines()
+    right = True
+    for one in reversed([*transcripts(text)]):
+        now = printed(one.command)
+        if is_as_shown(one.shown, now):
+            continue
+        right = False
+        if write:
+            lines[one.begin : one.end] = [f"{INDENT}{line}".rstrip() for line in (f"$ {one.command}", *now)]
+            continue
+        print(f"{page.name}:{one.begin + 1}: {one.command}")
+        print("\n".join(difflib.unified_diff(one.shown, now, "the page", "now", lineterm="")))
+    if write and not right:
+        page.write_text("\n".join(lines) + "\n")
+    return right
+
+
+def main() -> int:
+    """The command line."""
+    words = sys.argv[1:]
+    write = "--write" in words
+    named = [Path(word) for word in words if word != "--write"]
+    pages = named or [page for page in sorted((ROOT / "docs").rglob("*.md")) if MARK in page.read_text()]
+    right = [check(page, write) for page in pages]
+    return 0 if write or all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
