@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
+from ...errors import UsageError
 from ...terminal_text import cleaned
 from ..arguments import Parser, add_fix_ptrace
 
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 Allowed = Callable[[], AbstractContextManager[None]]  # in its block the processes may be traced
 
 _TROUBLE_STATUS = 3
+_SAMPLES, _INTERVAL = 200, 0.05  # of a profile, where the user does not say
+_LONGEST = 86400.0  # seconds between samples
+_DRAWN = {
+    "folded": "a line for each stack, as flamegraph.pl reads it",
+    "speedscope": "a profile for https://www.speedscope.app",
+    "flamegraph": "a flame graph, one SVG",
+}
 
 
 def main(words: list[str]) -> int:
@@ -38,7 +47,7 @@ def main(words: list[str]) -> int:
         pids = [_ask()]
     options.lines = SourceLines()
     listing = StackListing(Style.of(sys.stdout), options.all)
-    look = _watch if options.watch else _once
+    look = _profile if _is_profile(options) else _watch if options.watch else _once
     if not options.fix_ptrace:
         return look(options, pids, listing, nullcontext)
     from ...target.scope import lowering_for
@@ -100,6 +109,31 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allow
     return _TROUBLE_STATUS if not any(samples) else 0
 
 
+def _is_profile(options: Namespace) -> bool:
+    return bool(options.top or options.gil or _files(options))
+
+
+def _files(options: Namespace) -> dict[str, Path]:
+    return {kind: Path(getattr(options, kind)) for kind in _DRAWN if getattr(options, kind) is not None}
+
+
+def _profile(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
+    """Several samples, summed up: where the time goes."""
+    from ..sampling import sample, summary, write_files
+
+    def take() -> tuple[list[ProcessReport], list[Failure]]:
+        with allowed():
+            return _take(options, pids)
+
+    sampled = sample(take, options.watch, options.interval, options.idle)
+    write_files(sampled, _files(options), "dualdbg stacks " + " ".join(map(str, pids)))
+    sys.stdout.write(summary(sampled, options.gil, Style.of(sys.stdout)))
+    for failure in sampled.failures:
+        sys.stderr.write(listing.failure(failure))
+    sys.stdout.flush()
+    return 0 if sampled.profile.samples else _TROUBLE_STATUS
+
+
 def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport], list[Failure]]:
     from ...snapshot.capture import Wanted
     from ...snapshot.take import take
@@ -142,7 +176,17 @@ def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
 
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
-    return _parser().parse_args(words)
+    options = _parser().parse_args(words)
+    if _is_profile(options):
+        if options.json or options.locals or options.diagnose or options.tasks:
+            raise UsageError(
+                "a profile is where the time goes; --json, --locals, --tasks and --diagnose are about one sample",
+                "leave them out, or --top, --gil, --folded, --speedscope and --flamegraph",
+            )
+        options.watch = options.watch or _SAMPLES
+        options.interval = _INTERVAL if options.interval is None else options.interval
+    options.interval = 1.0 if options.interval is None else options.interval
+    return options
 
 
 def _parser() -> Parser:
@@ -171,10 +215,26 @@ def _parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="one JSON object a process")
     parser.add_argument("--watch", type=_count, metavar="N", help="take N samples, and say what moved")
     parser.add_argument(
-        "--interval", type=float, default=1.0, metavar="SECONDS", help="between samples (default: 1)"
+        "--interval", type=_seconds, metavar="SECONDS", help="between samples (default: 1; of a profile 0.05)"
     )
+    parser.add_argument(
+        "--top", action="store_true", help="sum the samples up: the functions with most of the time"
+    )
+    parser.add_argument(
+        "--gil", action="store_true", help="the same, and which threads held the GIL or waited for it"
+    )
+    for kind, what in _DRAWN.items():
+        parser.add_argument(f"--{kind}", metavar="FILE", help=f"the same, and write {what}")
+    parser.add_argument("--idle", action="store_true", help="in a profile, count threads that sleep too")
     add_fix_ptrace(parser, "the stacks are read")
     return parser
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < _LONGEST:
+        raise ValueError(text)
+    return number
 
 
 def _count(text: str) -> int:
