@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..model import Tasks
@@ -29,6 +30,7 @@ from .linux.procfs import (
     MemoryMap,
     ProcessFacts,
     ThreadFacts,
+    ends_of_mappings,
     namespace_tids,
     read_process,
     read_rank,
@@ -88,10 +90,11 @@ def capture(
     wanted: Wanted = Wanted(),
     held: Mapping[int, Registers] | None = None,
     memory_file: int | None = None,
+    image: AddressSpace | None = None,
 ) -> Captured:
     """Read process ``pid``. ``held``: a debugger of ours holds it already, with these registers by thread.
 
-    ``memory_file`` is its open memory, where only that may be read.
+    ``memory_file`` is its open memory, where only that may be read. ``image`` is what is known of its files already.
 
     Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
     """
@@ -100,7 +103,7 @@ def capture(
         raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
     if facts.state in "ZX":
         raise refusal(pid, 0)
-    image = AddressSpace(pid)
+    image = AddressSpace(pid) if image is None else image
     image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
@@ -198,10 +201,9 @@ def name_calls(result: Captured) -> None:
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:
-    mapping = MemoryMap.read(result.facts.pid)
+    ends = ends_of_mappings(result.facts.pid, [registers.sp for registers in result.registers.values()])
     budget = _STACK_BUDGET
-    for registers in result.registers.values():
-        end = mapping.end_of(registers.sp)
+    for registers, end in zip(result.registers.values(), ends, strict=True):
         if end is not None and budget > 0:
             end = min(end, registers.sp + budget)
             memory.capture(registers.sp, end)
@@ -251,7 +253,13 @@ def _vdso(pid: int, memory_file: int | None) -> list[Module]:
 def vdso(memory: Memory, start: int, end: int) -> Module:
     """The kernel's code in a process, as it is mapped there."""
     try:
-        elf = ElfFile.from_bytes(memory.read(start, end - start), "[vdso]")
-        return Module("[vdso]", start, end, start - elf.loads()[0].address, Objfile(elf))
+        file = _vdso_file(memory.read(start, end - start))
+        return Module("[vdso]", start, end, start - file.elf.loads()[0].address, file)
     except (DualdbgError, IndexError) as error:
         return Module("[vdso]", start, end, start, None, str(error))
+
+
+@lru_cache(maxsize=4)
+def _vdso_file(content: bytes) -> Objfile:
+    """All processes of a kernel have the same."""
+    return Objfile(ElfFile.from_bytes(content, "[vdso]"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..errors import DualdbgError
+from ..symbols.address_space import AddressSpace
 from ..symbols.source_lines import SourceLines
 from .capture import Wanted, capture
 from .facts import Failure, ProcessReport
@@ -13,17 +14,25 @@ from .report.assemble import Assembler
 
 
 def take(
-    pids: Iterable[int], *, stop: bool = True, wanted: Wanted, lines: SourceLines | None = None
+    pids: Iterable[int],
+    *,
+    stop: bool = True,
+    wanted: Wanted,
+    lines: SourceLines | None = None,
+    images: dict[int, AddressSpace] | None = None,
 ) -> tuple[list[ProcessReport], list[Failure]]:
     """A report of each process, and the failures. Each process is stopped for its own few milliseconds only.
 
-    ``lines`` looks up file and line of native frames, when all processes were read: that takes longer.
+    ``lines`` looks up file and line of native frames, when all processes were read: that takes longer. ``images`` has
+    what is known of the files of processes from earlier samples, and gets what is learnt of them.
     """
+    images = {} if images is None else images
     assemblers: list[tuple[int, Assembler]] = []
     reports, failures = [], []
     for pid in pids:
         try:
-            assembler = Assembler(capture(pid, stop, wanted))
+            image = images.setdefault(pid, AddressSpace(pid))
+            assembler = Assembler(capture(pid, stop, wanted, image=image))
             assembler.unwind()
             assemblers.append((pid, assembler))
         except DualdbgError as error:

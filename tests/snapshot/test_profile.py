@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,9 @@ from dualdbg.cli.sampling import Sampled, sample, summary, write_files
 from dualdbg.console.style import Style
 from dualdbg.errors import UsageError
 from dualdbg.model import Frame, NativeFrame, PythonFrame, Role
+from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.snapshot.facts import Failure, ProcessReport, ThreadReport
+from dualdbg.snapshot.linux.procfs import ends_of_mappings
 from dualdbg.snapshot.report.flame_graph import flame_graph
 from dualdbg.snapshot.report.profile import Profile, folded, speedscope, tree
 from tests.snapshot.programs_running import running
@@ -162,7 +166,23 @@ def test_a_real_program(tmp_path: Path) -> None:
     ElementTree.parse(files["flamegraph"])
 
 
+def test_where_mappings_end() -> None:
+    rows = mappings(read_maps(os.getpid()))
+    places = [place for row in rows for place in (row.start - 1, row.start, row.end - 1, row.end)]
+    around = [next((row.end for row in rows if row.start <= place < row.end), None) for place in places]
+    assert ends_of_mappings(os.getpid(), places) == around
+    assert ends_of_mappings(os.getpid(), [0, 1 << 63]) == [None, None]
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert ends_of_mappings(ended.pid, [rows[0].start]) == [None]
+
+
 def test_what_has_no_meaning_together_is_refused() -> None:
-    for words in (["--top", "--json"], ["--gil", "--diagnose"], ["--interval", "-1"], ["--interval", "nan"]):
+    for words in (
+        ["--top", "--json"],
+        ["--gil", "--diagnose"],
+        ["--interval", "-1"],
+        ["--interval", "nan"],
+    ):
         done = dualdbg("stacks", "1", *words)
         assert done.returncode == 2 and "Traceback" not in done.stderr, done

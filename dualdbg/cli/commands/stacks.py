@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
     from ...stack_listing import StackListing
+    from ...symbols.address_space import AddressSpace
 
 Allowed = Callable[[], AbstractContextManager[None]]  # in its block the processes may be traced
 
 _TROUBLE_STATUS = 3
 _SAMPLES, _INTERVAL = 200, 0.05  # of a profile, where the user does not say
+_NAMED = 20  # threads are asked for their Python names in one sample of so many: it takes as long as all else
 _LONGEST = 86400.0  # seconds between samples
 _DRAWN = {
     "folded": "a line for each stack, as flamegraph.pl reads it",
@@ -43,6 +46,8 @@ def main(words: list[str]) -> int:
     options.cores = [target for target in options.targets if _is_core(target)]
     options.targets = [target for target in options.targets if target not in options.cores]
     pids = find_targets(options.targets, options.tree)
+    if options.cores and _is_profile(options):
+        raise UsageError("a core is one moment, and has no profile", "dualdbg stacks CORE shows its stacks")
     if not pids and not options.cores:
         pids = [_ask()]
     options.lines = SourceLines()
@@ -119,11 +124,19 @@ def _files(options: Namespace) -> dict[str, Path]:
 
 def _profile(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
     """Several samples, summed up: where the time goes."""
+    from ...snapshot.capture import Wanted
+    from ...snapshot.take import take as take_reports
     from ..sampling import sample, summary, write_files
 
+    images: dict[int, AddressSpace] = {}
+    numbers = count()
+
     def take() -> tuple[list[ProcessReport], list[Failure]]:
+        wanted = Wanted(names=next(numbers) % _NAMED == 0)
         with allowed():
-            return _take(options, pids)
+            return take_reports(
+                pids, stop=not options.no_stop, wanted=wanted, lines=options.lines, images=images
+            )
 
     sampled = sample(take, options.watch, options.interval, options.idle)
     write_files(sampled, _files(options), "dualdbg stacks " + " ".join(map(str, pids)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,13 +141,31 @@ def namespace_tids(pid: int) -> dict[int, int]:
     return result
 
 
+def ends_of_mappings(pid: int, addresses: Sequence[int]) -> list[int | None]:
+    """Where the mapping that holds each address ends; None where nothing is mapped, and for a process that has ended.
+
+    For a process that stands still: only the few rows are read that are needed, of hundreds or thousands.
+    """
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            rows = file.read().split(b"\n")[:-1]
+    except OSError:
+        rows = []
+    ends: list[int | None] = []
+    for address in addresses:
+        index = bisect_right(rows, address, key=lambda row: int(row[: row.index(b"-")], 16)) - 1
+        first = rows[index].partition(b" ")[0] if index >= 0 else b"0-0"
+        end = int(first.partition(b"-")[2], 16)
+        ends.append(end if address < end else None)
+    return ends
+
+
 class MemoryMap:
-    """The rows of /proc/PID/maps, to look up where a mapping ends. ``pid`` is None for a process that has ended."""
+    """The rows of /proc/PID/maps. ``pid`` is None for a process that has ended."""
 
     def __init__(self, rows: list[Mapping], pid: int | None = None) -> None:
         self.rows = rows
         self.pid = pid
-        self._starts = [row.start for row in rows]
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:
@@ -155,13 +174,6 @@ class MemoryMap:
             return cls(mappings(read_maps(pid), root_link(pid)), pid)
         except OSError:
             return cls([], pid)
-
-    def end_of(self, address: int) -> int | None:
-        """Where the mapping that holds ``address`` ends; None where nothing is mapped."""
-        index = bisect_right(self._starts, address) - 1
-        if index < 0 or address >= self.rows[index].end:
-            return None
-        return self.rows[index].end
 
     def named(self, name: str) -> Mapping | None:
         """The mapping of this name, such as ``[vdso]``."""

@@ -60,8 +60,8 @@ class Profile:
 
     def _add(self, process: ProcessReport, report: ThreadReport) -> None:
         thread = report.thread
-        name = f"thread {thread.tid} {thread.python_name or thread.name}".rstrip()
-        use = self.gil.setdefault((process.pid, thread.tid), GilUse(name))
+        use = self.gil.setdefault((process.pid, thread.tid), GilUse(""))
+        name = use.name = use.name or f"thread {thread.tid} {thread.python_name or thread.name}".rstrip()
         use.samples += 1
         use.held += bool(thread.holds_gil)
         use.waited += bool(thread.waits_for_gil)
