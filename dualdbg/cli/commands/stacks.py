@@ -104,7 +104,12 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     from ...snapshot.capture import Wanted
     from ...snapshot.take import take
 
-    wanted = Wanted(locals=options.locals, locks=options.diagnose, tasks=options.tasks or options.diagnose)
+    wanted = Wanted(
+        locals=options.locals,
+        locks=options.diagnose,
+        tasks=options.tasks or options.diagnose,
+        distributed=options.json or options.diagnose,
+    )
     reports, failures = take(pids, stop=not options.no_stop, wanted=wanted, lines=options.lines)
     if options.cores:
         from ...snapshot.core_file import report_core

@@ -67,15 +67,15 @@ def read_process(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, stat.parent, " ".join(words) or f"[{stat.name}]", stat.state, owner)
 
 
-def read_rank(pid: int) -> str | None:
-    """``rank 3`` for a process that torchrun or another launcher gave a rank by the variable RANK."""
+def read_rank(pid: int) -> tuple[int | None, int | None]:
+    """The rank and the number of processes that torchrun or another launcher gave it, by RANK and WORLD_SIZE."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            words = file.read().split(b"\0")
+            words = dict(word.partition(b"=")[::2] for word in file.read().split(b"\0"))
     except OSError:
-        return None
-    rank = next((word[5:].decode("ascii", "replace") for word in words if word.startswith(b"RANK=")), None)
-    return f"rank {rank}" if rank is not None and rank.isdigit() else None
+        return None, None
+    rank, world = words.get(b"RANK", b""), words.get(b"WORLD_SIZE", b"")
+    return int(rank) if rank.isdigit() else None, int(world) if world.isdigit() else None
 
 
 def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
