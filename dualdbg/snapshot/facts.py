@@ -46,7 +46,8 @@ class ThreadReport:
     """One thread. ``state`` is the letter of proc(5) from before the stop, empty in a core;
     ``locals`` by position in ``stack.frames``.
 
-    ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds.
+    ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
+    was on a processor, until it was looked at.
     """
 
     thread: Thread
@@ -57,6 +58,7 @@ class ThreadReport:
     waits_for: Lock | None = None
     held_locks: tuple[int, ...] = ()
     locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    cpu: float | None = None
 
 
 @dataclass(frozen=True)

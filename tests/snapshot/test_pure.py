@@ -187,7 +187,8 @@ def test_the_rank_that_is_missing_in_a_collective() -> None:
     (finding,) = diagnose([*inside, outside])
     assert finding.kind == "collective"
     assert finding.text.splitlines() == [
-        "rank 12 (process 12) has not called all_reduce, for which ranks 10-11 wait: it is in load (train.py:20), sleeping",
+        "rank 12 (process 12) has not called all_reduce, for which ranks 10-11 wait: "
+        "it is in load (train.py:20), sleeping",
         "ranks 10-11 are in all_reduce, called in step (train.py:30)",
     ]
 

@@ -31,7 +31,8 @@ STATES = {
 class ThreadFacts:
     """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
 
-    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one.
+    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one. ``cpu`` are seconds
+    on a processor.
     """
 
     tid: int
@@ -41,6 +42,7 @@ class ThreadFacts:
     system_call: tuple[int, ...] | None = None
     sp: int | None = None
     pc: int | None = None
+    cpu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
         return ThreadFacts(tid, stat.name, stat.state)
     channel = _text(f"{folder}/wchan")
     call, sp, pc = _system_call(_text(f"{folder}/syscall"))
-    return ThreadFacts(tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc)
+    cpu = stat.used / os.sysconf("SC_CLK_TCK")
+    return ThreadFacts(tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc, cpu)
 
 
 def _text(path: str) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
 from .fold import ranges
 
+_BUSY = 0.05  # of the time: a thread that waits uses less when it is looked at
 _START = frozenset(("init_process_group", "new_group"))
 
 
@@ -17,7 +18,8 @@ class Member:
     """One process of a job. ``place``: the line of the user that it is at; ``activity``: what it does there.
 
     ``rank`` and ``world_size`` are those of the job, as far as they are known. ``blocked``: a thread stands in the
-    waiting part of an operation. ``name`` is how people are told of it.
+    waiting part of an operation. ``name`` is how people are told of it, ``stack`` differs where it has moved.
+    ``cpu``: seconds of CPU time that its thread has had.
     """
 
     pid: int
@@ -28,6 +30,8 @@ class Member:
     activity: str
     distributed: Distributed
     blocked: bool = False
+    stack: Hashable = None
+    cpu: float | None = None
 
     def group(self, name: str | None) -> ProcessGroup | None:
         """The process group of this name; None where the process is not in it."""
@@ -44,7 +48,8 @@ class Member:
 @dataclass(frozen=True)
 class Verdict:
     """What holds a job up. ``kind``: ``order`` (ranks wait for each other), ``mismatch``, ``absent`` (a rank never
-    came), ``gone`` (a rank has no process). ``ranks`` and ``place`` are of whom it is about, ``pids`` of all concerned.
+    came), ``straggler`` (it has not come yet, but moves),
+    ``gone`` (a rank has no process). ``ranks`` and ``place`` are of whom it is about, ``pids`` of all concerned.
     """
 
     kind: str
@@ -86,6 +91,45 @@ def verdicts(members: Sequence[Member]) -> list[Verdict]:
     if gone:
         found.append(_gone(gone, [wait for wait in waiting if wait.gone], members))
     return found
+
+
+def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds: float) -> list[Verdict]:
+    """The verdicts that were so at both looks, ``seconds`` apart: a job that goes on has none. It tells stragglers."""
+    before = {member.pid: member for member in first}
+    now = {member.pid: member for member in second}
+    found = []
+    for verdict in verdicts(second):
+        blamed = [
+            now[pid] for pid in verdict.pids if verdict.kind == "absent" and now[pid].rank in verdict.ranks
+        ][:1]
+        waiting = [now[pid] for pid in verdict.pids if now[pid] not in blamed]
+        if not all(member.pid in before and _stands_still(before[member.pid], member) for member in waiting):
+            continue
+        if not blamed:
+            found.append(verdict)
+        elif blamed[0].pid in before and (line := _motion(before[blamed[0].pid], blamed[0], seconds)):
+            found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
+        else:
+            found.append(replace(verdict, text=f"{verdict.text}\nit has not moved in {seconds:g} s"))
+    return found
+
+
+def _motion(before: Member, now: Member, seconds: float) -> str | None:
+    """That a rank has moved between two looks, in words; None where it has not."""
+    used = now.cpu - before.cpu if now.cpu is not None and before.cpu is not None else 0.0
+    if before.stack == now.stack and used < _BUSY * seconds:
+        return None
+    was = (
+        f"{seconds:g} s before it was in {before.place}" if before.place != now.place else "it is there still"
+    )
+    return f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
+
+
+def _stands_still(before: Member, now: Member) -> bool:
+    """Whether a rank is in the same operations as before, and has begun no other one."""
+    there = [(c.operation, c.group, c.sequence, c.peer) for c in before.distributed.collectives]
+    here = [(c.operation, c.group, c.sequence, c.peer) for c in now.distributed.collectives]
+    return there == here and before.distributed.groups == now.distributed.groups and before.stack == now.stack
 
 
 def _groups(members: Sequence[Member]) -> list[str | None]:

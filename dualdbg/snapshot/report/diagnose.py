@@ -9,12 +9,12 @@ from pathlib import PurePath
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
-from .collectives import verdicts
+from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
-from .waits import Node, Scene, Wait, cycles, find_waits
+from .waits import Earlier, Node, Scene, Wait, cycles, find_waits
 from .wording import activity
 
 
@@ -42,6 +42,7 @@ KINDS = (
     "io",
     "child",
     "notification",
+    "busy",
 )
 
 _WORKER_WAITS = tuple(
@@ -63,11 +64,19 @@ _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 _IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
 _CHILD_WAITS = ("wait4", "waitid")
+_ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
 
-def diagnose(processes: Sequence[ProcessReport], context: Sequence[ProcessReport] = ()) -> list[Finding]:
-    """The findings, gravest first. ``context``: processes that were read only to explain these."""
-    scene = Scene(processes, context)
+def diagnose(
+    processes: Sequence[ProcessReport],
+    context: Sequence[ProcessReport] = (),
+    earlier: Earlier | None = None,
+) -> list[Finding]:
+    """The findings, gravest first. ``context``: processes that were read only to explain these.
+
+    With an ``earlier`` look, ranks that wait for each other are told only where they did so then too.
+    """
+    scene = Scene(processes, context, earlier)
     waits = find_waits(scene)
     rings = cycles(waits)
     in_rings = {wait.thread for ring in rings for wait in ring}
@@ -151,10 +160,18 @@ def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list
     """Jobs of torch.distributed: the rank that holds the others up."""
     findings = []
     for job in jobs(scene.shown):
-        for verdict in verdicts([member_of(process) for process in job]):
+        for verdict in _verdicts([member_of(process) for process in job], scene.earlier):
             threads = {pid: scene.processes[pid].threads[0].thread.tid for pid in verdict.pids}
             findings.append(Finding("collective", verdict.text, tuple(threads.items())))
     return findings
+
+
+def _verdicts(members: list[Member], earlier: Earlier | None) -> list[Verdict]:
+    if earlier is None:
+        return verdicts(members)
+    pids = {member.pid for member in members}
+    before = [member_of(process) for process in earlier.processes if process.pid in pids and process.threads]
+    return after_second_look(before, members, earlier.seconds)
 
 
 def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -265,9 +282,10 @@ def _is_resource_tracker(thread: ThreadReport) -> bool:
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
+    launchers = {job[0].parent for job in jobs(scene.shown)}
     for node, thread in _untold(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _CHILD_WAITS:
+        if call is None or call.name not in _CHILD_WAITS or node[0] in launchers:
             continue
         number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
         which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
@@ -309,6 +327,33 @@ def _notification_of(thread: ThreadReport) -> str | None:
     return result
 
 
+def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Threads that had a processor all the time since the earlier look: not those of a job's ranks, which compute."""
+    if scene.earlier is None:
+        return []
+    seconds = scene.earlier.seconds
+    before = {
+        (process.pid, thread.thread.tid): thread.cpu
+        for process in scene.earlier.processes
+        for thread in process.threads
+    }
+    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    findings = []
+    for node, thread in _untold(scene, told):
+        was = before.get(node)
+        if (
+            was is None
+            or thread.cpu is None
+            or node[0] in ranks
+            or thread.cpu - was < _ALL_THE_TIME * seconds
+        ):
+            continue
+        used = f"{thread.cpu - was:.1f} s in the last {seconds:g} s"
+        text = f"{_name(scene, node)} is busy: it had a processor for {used}"
+        findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
+    return findings
+
+
 def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
     return [
         ((process.pid, thread.thread.tid), thread)
@@ -327,4 +372,5 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _io,
     _children,
     _notifications,
+    _busy,
 )

@@ -8,6 +8,7 @@ from ...known.torch_operations import FRAMES
 from ...model import NativeFrame, PythonFrame
 from ..facts import Collective, Distributed, ProcessReport, ThreadReport
 from .collectives import Member
+from .fold import thread_key
 from .telling_frame import own_python_frame, place, where
 from .wording import activity
 
@@ -55,20 +56,23 @@ def member_of(process: ProcessReport) -> Member:
     main = process.threads[0]
     calling = {call.thread for call in found.collectives if call.thread is not None}
     telling = next((thread for thread in process.threads if thread.thread.tid in calling), main)
+    blocked = bool(calling) or _waits_in_c10d(main)
     return Member(
         pid=process.pid,
         name=name,
         rank=rank,
         world_size=world,
-        place=_place(telling, telling.thread.tid in calling),
+        place=_place(telling, blocked),
         activity=activity(telling),
         distributed=found,
-        blocked=bool(calling) or _waits_in_c10d(main),
+        blocked=blocked,
+        stack=thread_key(telling),
+        cpu=telling.cpu,
     )
 
 
-def _place(thread: ThreadReport, calls: bool) -> str:
-    frame = own_python_frame(thread) if calls else None
+def _place(thread: ThreadReport, blocked: bool) -> str:
+    frame = own_python_frame(thread) if blocked else None
     return place(frame) if frame is not None else where(thread)
 
 
