@@ -322,6 +322,7 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     lines = [
         f"{member.name} has not called {what}, for which {who} {verb}: it is in {member.place}, {member.activity}"
     ]
+    lines += [f"it is still in {described(call)}" for call in member.distributed.collectives[:1]]
     lines += [_callers_line(wait) for wait in waits]
     pids = (member.pid, *(one.pid for wait in waits for one in wait.callers))
     return Verdict("absent", _ranks([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
