@@ -47,7 +47,7 @@ class ThreadReport:
     ``locals`` by position in ``stack.frames``.
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
-    was on a processor, until it was looked at.
+    was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
     """
 
     thread: Thread
@@ -59,6 +59,7 @@ class ThreadReport:
     held_locks: tuple[int, ...] = ()
     locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     cpu: float | None = None
+    ready: float | None = None
 
 
 @dataclass(frozen=True)

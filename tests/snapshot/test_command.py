@@ -207,3 +207,12 @@ def test_a_second_look_sees_what_the_first_one_saw() -> None:
             assert "restart_syscall" not in first
         finally:
             process.kill()
+
+
+def test_a_thread_that_is_busy_in_c() -> None:
+    with running("spin.py") as pid:
+        _, findings = seen(str(pid))
+        (finding,) = findings
+        assert finding["kind"] == "busy"
+        assert "is busy: it waited for nothing in the last 1 s" in finding["text"]
+        assert "in spin (spin.py:8)" in finding["text"]

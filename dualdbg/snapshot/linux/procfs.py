@@ -32,7 +32,7 @@ class ThreadFacts:
     """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
 
     ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one. ``cpu`` are seconds
-    on a processor.
+    on a processor, ``ready`` those together with the ones in which it waited for one.
     """
 
     tid: int
@@ -43,6 +43,7 @@ class ThreadFacts:
     sp: int | None = None
     pc: int | None = None
     cpu: float | None = None
+    ready: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,12 @@ def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
     channel = _text(f"{folder}/wchan")
     call, sp, pc = _system_call(_text(f"{folder}/syscall"))
     cpu = stat.used / os.sysconf("SC_CLK_TCK")
-    return ThreadFacts(tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc, cpu)
+    # Nanoseconds on a processor and in its queue (Documentation/scheduler/sched-stats.rst); not in every kernel.
+    words = (_text(f"{folder}/schedstat") or "").split()
+    ready = sum(map(int, words[:2])) / 1e9 if len(words) == 3 else None
+    return ThreadFacts(
+        tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc, cpu, ready
+    )
 
 
 def _text(path: str) -> str | None:

@@ -213,6 +213,7 @@ class Assembler:
             system_call=call,
             wait_channel=facts.wait_channel,
             cpu=facts.cpu,
+            ready=facts.ready,
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),

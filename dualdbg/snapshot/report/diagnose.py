@@ -328,12 +328,12 @@ def _notification_of(thread: ThreadReport) -> str | None:
 
 
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """Threads that had a processor all the time since the earlier look: not those of a job's ranks, which compute."""
+    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out."""
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
     before = {
-        (process.pid, thread.thread.tid): thread.cpu
+        (process.pid, thread.thread.tid): thread
         for process in scene.earlier.processes
         for thread in process.threads
     }
@@ -341,17 +341,18 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
-        if (
-            was is None
-            or thread.cpu is None
-            or node[0] in ranks
-            or thread.cpu - was < _ALL_THE_TIME * seconds
-        ):
+        if was is None or node[0] in ranks or _ready(thread) - _ready(was) < _ALL_THE_TIME * seconds:
             continue
-        used = f"{thread.cpu - was:.1f} s in the last {seconds:g} s"
-        text = f"{_name(scene, node)} is busy: it had a processor for {used}"
+        used = (thread.cpu or 0.0) - (was.cpu or 0.0)
+        text = f"{_name(scene, node)} is busy: it waited for nothing in the last {seconds:g} s"
+        text += f" and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
+
+
+def _ready(thread: ThreadReport) -> float:
+    """Seconds in which a thread had something to do, also where others had the processors."""
+    return thread.ready if thread.ready is not None else thread.cpu or 0.0
 
 
 def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
