@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
-from ...model import BreakpointSpec, Location
+from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.torch.operators import Candidate
@@ -298,12 +298,12 @@ class Points:
         self._points.clear()
         self._probes.program_replaced()
 
-    def ways(self, id: int) -> tuple[str, ...]:
-        """How the condition and the count of a breakpoint are dealt with; empty where it has neither."""
+    def evaluations(self, id: int) -> tuple[Evaluation, ...]:
+        """Where the condition or the count of a breakpoint is dealt with; empty where it has neither."""
         todo = [(one.number, one.todo) for one in self._points_of(self._wanted[id]) if one.todo is not None]
         left_out = self._native.probes_left_out
         reasons = [one.why_not or left_out.get(number) for number, one in todo]
-        return tuple(dict.fromkeys(_BY_GDB % why if why else _IN_TARGET for why in reasons))
+        return tuple(Evaluation(why) for why in dict.fromkeys(reasons))
 
     async def _put_probe(self, point: _Point) -> None:
         todo = point.todo
@@ -398,10 +398,6 @@ class Points:
         hits = await self._native.hits(point.number)
         in_target = point.todo is not None and point.todo.hits is not None
         return hits + (await self._native.probe_hits(point.number) if in_target else 0)
-
-
-_IN_TARGET = "evaluated in the process"
-_BY_GDB = "evaluated by gdb at each hit: %s"
 
 
 def _todo(

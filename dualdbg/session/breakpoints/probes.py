@@ -21,6 +21,7 @@ from .native_expressions import names_in
 _AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once
 _ALIGNED = 16
 _COUNTER = 16  # bytes of data for each probe: the counter, and the hit from which on it stops
+_TYPES = {"bool", "char", "const", "int", "long", "short", "signed", "sizeof", "unsigned", "void"}  # of every program
 _LARGEST = 1 << 20  # bytes of a function that is looked through
 
 
@@ -76,9 +77,9 @@ class Probes:
         place = placement.place(address, Function(start, code, await self._cold(module, symbol)))
         operations = None
         if condition is not None:
-            text = await self._native.condition_operations(address, condition, bool(names_in(condition)))
-            found = listings(text)
-            operations = found.get(address) if names_in(condition) else next(iter(found.values()), None)
+            named = bool(names_in(condition) - _TYPES)
+            found = listings(await self._native.condition_operations(address, condition, named))
+            operations = found.get(address) if named else next(iter(found.values()), None)
             if operations is None:
                 raise CannotCompile("gdb has no code for the condition at this place")
         pointer = None
