@@ -80,6 +80,8 @@ def place(address: int, function: Function) -> Placement:
 
 def _check_movable(one: Any) -> None:
     flow = iced.FlowControl
+    if one.flow_control == flow.RETURN:
+        raise CannotPlace("it may return before the jump ends: it is shorter than the jump")
     if one.flow_control not in (flow.NEXT, flow.UNCONDITIONAL_BRANCH, flow.CONDITIONAL_BRANCH):
         raise CannotPlace(f"its first instructions cannot be moved: {one}")
     if one.is_jcx_short or one.is_loop or one.is_loopcc or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL):
