@@ -29,7 +29,7 @@ from .events import (
     StopCause,
 )
 from .gdb_events import stop_event, text_event
-from .gdb_helpers import GdbHelpers
+from .gdb_probes import GdbProbes
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
 from .gdb_settings import (
     check_command,
@@ -73,7 +73,7 @@ _MOVES = {
 _AS_OURS = "with language c++ -- "
 
 
-class GdbEngine(GdbHelpers):
+class GdbEngine(GdbProbes):
     """Owns gdb. Answers come as return values, everything else through ``on_event``.
 
     Threads and breakpoints are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb
@@ -239,6 +239,8 @@ class GdbEngine(GdbHelpers):
 
         ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
+        if move is Move.CONTINUE and gdb_thread is None:
+            await self._arm_probes()
         if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
@@ -256,6 +258,7 @@ class GdbEngine(GdbHelpers):
         One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
         signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
         """
+        await self._arm_probes()
         taker = self._taker
         if taker is not None:
             await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
@@ -275,11 +278,21 @@ class GdbEngine(GdbHelpers):
     async def interrupt(self) -> None:
         """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
         try:
-            name = quiet_signal.choose(self._target, self._stopping_signals)
+            taken = {*self._stopping_signals, self._probe_signal or ""}
+            name = quiet_signal.choose(self._target, taken)
         except OSError as error:
             raise CommandError(f"process {self._target} has ended") from error
         self._interrupted_by = name
         await self.interrupt_by(name)
+
+    def signal_of_probes(self) -> str:
+        """The name of a signal that does nothing in the target, and at which nobody wants to stop."""
+        return self._probe_signal or quiet_signal.choose(self._target, self._stopping_signals)
+
+    async def forget_program(self) -> None:
+        """As :meth:`GdbHelpers.forget_program`."""
+        self._forget_probes()
+        await super().forget_program()
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Have the target stop when this signal arrives, and get it; or do again what was done before."""
@@ -472,6 +485,8 @@ class GdbEngine(GdbHelpers):
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
         self._interrupted_by = None
+        if isinstance(event, NativeStopped):
+            event = self._meaning_of(event)
         if self._undoing and isinstance(event, NativeStopped):
             return
         if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:

@@ -130,8 +130,20 @@ class BreakpointState(str, Enum):
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """Where the condition or the count of a native breakpoint is dealt with: in the process (``why_not`` is None), or
+    by gdb at each hit, and why.
+    """
+
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
 class Breakpoint:
-    """A breakpoint of the session. ``id`` is the number the user sees, the same in every front end."""
+    """A breakpoint of the session. ``id`` is the number the user sees, the same in every front end.
+
+    ``evaluations`` are the different ones of its places; empty where each hit stops.
+    """
 
     id: int
     spec: BreakpointSpec
@@ -140,6 +152,7 @@ class Breakpoint:
     enabled: bool = True
     hit_count: int = 0
     message: str | None = None
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def language(self) -> Language:

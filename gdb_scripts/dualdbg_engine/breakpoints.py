@@ -32,7 +32,8 @@ _LOG_MARK = "dualdbg-log:"
 
 def when_gone(point: gdb.Breakpoint, do: Callable[[], None]) -> None:
     """Have something done when a breakpoint is deleted, by whomever."""
-    _with[point] = do
+    before = _with.get(point)
+    _with[point] = do if before is None else lambda: (before(), do())[0]
 
 
 def _gone(point: gdb.Breakpoint) -> None:
@@ -82,12 +83,13 @@ def _switch_off_unmapped() -> None:
 
 def _is_mapped(memory: int, point: gdb.Breakpoint) -> bool:
     try:
-        return all(os.pread(memory, 1, address) for address in _addresses(point))
+        return all(os.pread(memory, 1, address) for address in addresses(point))
     except OSError:
         return False
 
 
-def _addresses(point: gdb.Breakpoint) -> list[int]:
+def addresses(point: gdb.Breakpoint) -> list[int]:
+    """Where a breakpoint is."""
     if hasattr(point, "locations"):
         return [place.address for place in point.locations]
     text = point.location or ""  # gdb 12
@@ -122,7 +124,7 @@ def insert_breakpoint(address: int, thread: int | None) -> int:
 
 def require_thread(number: int, thread: int) -> None:
     """Let a breakpoint stop in one thread only."""
-    _breakpoint(number).thread = thread
+    breakpoint_of(number).thread = thread
 
 
 def insert_cue(address: int, register: str, value: int) -> int:
@@ -133,7 +135,8 @@ def insert_cue(address: int, register: str, value: int) -> int:
     return int(point.number)
 
 
-def _breakpoint(number: int) -> gdb.Breakpoint:
+def breakpoint_of(number: int) -> gdb.Breakpoint:
+    """The breakpoint of this number. Raises GdbError where there is none."""
     point: gdb.Breakpoint
     for point in gdb.breakpoints():
         if point.number == number:
@@ -231,7 +234,7 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
     gdb's own commands do not take numbers below zero. A watchpoint that is on again where gdb has something to say
     is none any more: its function was left.
     """
-    point = _breakpoint(number)
+    point = breakpoint_of(number)
     if attribute == "enabled" and value and point.type in _WATCHPOINTS:
         said = gdb.execute("enable %d" % number, to_string=True)
         if said.strip():
@@ -242,7 +245,7 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
 
 def internal_hits(number: int) -> int:
     """How often an internal breakpoint was hit."""
-    return int(_breakpoint(number).hit_count)
+    return int(breakpoint_of(number).hit_count)
 
 
 class _NoCalls:

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 COMMANDS = {
     "architecture": ("threads", "architecture"),
+    "arm-probes": ("probes", "arm_probes"),
     "assign": ("values", "assign"),
     "call-probe": ("inferior_evaluation", "call_probe"),
     "call-target": ("disassembly", "call_target"),
@@ -19,6 +20,7 @@ COMMANDS = {
     "children": ("values", "children"),
     "completions": ("values", "completions"),
     "condition-holds": ("breakpoints", "condition_holds"),
+    "condition-operations": ("probes", "condition_operations"),
     "condition-text": ("breakpoints", "condition_text"),
     "delete-breakpoints": ("breakpoints", "delete_breakpoints"),
     "disassemble": ("disassembly", "disassemble"),
@@ -39,6 +41,7 @@ COMMANDS = {
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),
     "insert-cue": ("breakpoints", "insert_cue"),
     "insert-log-point": ("breakpoints", "insert_log_point"),
+    "insert-probe": ("probes", "insert_probe"),
     "insert-step-ends": ("step_ends", "insert_step_ends"),
     "insert-watchpoint": ("watchpoints", "insert_watchpoint"),
     "internal-hits": ("breakpoints", "internal_hits"),
@@ -59,6 +62,8 @@ COMMANDS = {
     "panic-text": ("exceptions", "panic_text"),
     "park": ("parking", "park"),
     "passed-arguments": ("passed", "passed_arguments"),
+    "probe-hits": ("probes", "probe_hits"),
+    "probe-room": ("probes", "probe_room"),
     "probe-text": ("inferior_evaluation", "probe_text"),
     "python-children": ("python_objects", "python_children"),
     "python-path": ("python_objects", "python_path"),
