@@ -37,7 +37,9 @@ class GdbProbes(GdbHelpers):
     """Writes probes, puts them in force whenever the target runs freely, and knows their hits."""
 
     _probe_signal: str | None = None
-    _probe_sites: Mapping[int, tuple[int, int]] = {}  # where a thread says that it was hit -> gdb's number, address
+    _probe_sites: Mapping[
+        int, tuple[int, int]
+    ] = {}  # where a thread says that it was hit -> gdb's number, address
     probes_left_out: Mapping[int, str] = {}
     """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
 

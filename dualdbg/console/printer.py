@@ -14,10 +14,10 @@ from typing import Any
 from ..known.short_names import short_function
 from ..model import (
     Breakpoint,
-    Evaluation,
     BreakpointChanged,
     BreakpointState,
     Detached,
+    Evaluation,
     Exited,
     Frame,
     Language,

@@ -84,7 +84,12 @@ def _check_movable(one: Any) -> None:
         raise CannotPlace("it may return before the jump ends: it is shorter than the jump")
     if one.flow_control not in (flow.NEXT, flow.UNCONDITIONAL_BRANCH, flow.CONDITIONAL_BRANCH):
         raise CannotPlace(f"its first instructions cannot be moved: {one}")
-    if one.is_jcx_short or one.is_loop or one.is_loopcc or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL):
+    if (
+        one.is_jcx_short
+        or one.is_loop
+        or one.is_loopcc
+        or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL)
+    ):
         raise CannotPlace(f"its first instructions cannot be moved: {one}")
 
 
@@ -93,10 +98,21 @@ def _check_targets(body: list[Any], function: Function, within: range, has_inner
     parts = [body, *(iced.Decoder(64, code, ip=start) for start, code in function.cold)]
     for part in parts:
         for one in part:
-            if one.is_jcc_short_or_near or one.is_jmp_short_or_near or one.is_loop or one.is_loopcc or one.is_jcx_short or one.is_call_near:
+            if (
+                one.is_jcc_short_or_near
+                or one.is_jmp_short_or_near
+                or one.is_loop
+                or one.is_loopcc
+                or one.is_jcx_short
+                or one.is_call_near
+            ):
                 if one.near_branch_target in within:
                     raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
-            elif has_inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _is_through_got(one):
+            elif (
+                has_inner
+                and one.flow_control == iced.FlowControl.INDIRECT_BRANCH
+                and not _is_through_got(one)
+            ):
                 raise CannotPlace("a jump through a table may lead into its first bytes")
 
 
@@ -119,8 +135,11 @@ def _frame(before: list[Any]) -> int | None:
             if one.op1_kind not in (iced.OpKind.IMMEDIATE8TO64, iced.OpKind.IMMEDIATE32TO64):
                 return None
             above = above + one.immediate(1) if above is not None else None
-        elif one.op0_register in (iced.Register.RSP, iced.Register.RBP, iced.Register.EBP, iced.Register.ESP):
-            return None
-        elif one.mnemonic in (iced.Mnemonic.POP, iced.Mnemonic.LEAVE, iced.Mnemonic.ENTER):
+        elif one.op0_register in (
+            iced.Register.RSP,
+            iced.Register.RBP,
+            iced.Register.EBP,
+            iced.Register.ESP,
+        ) or one.mnemonic in (iced.Mnemonic.POP, iced.Mnemonic.LEAVE, iced.Mnemonic.ENTER):
             return None
     return above

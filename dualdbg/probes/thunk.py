@@ -92,7 +92,9 @@ def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: in
     places = [one.ip for one in iced.Decoder(64, code, ip=thunk)]
     if len(places) != len(writer.rows):
         raise CannotPlace("its first instructions cannot be moved: they become longer")
-    states = tuple((place, row.pushed, row.counted) for place, row in zip(places, writer.rows) if row.pushed is not None)
+    states = tuple(
+        (place, row.pushed, row.counted) for place, row in zip(places, writer.rows) if row.pushed is not None
+    )
     sent = next(place for place, row in zip(places, writer.rows) if row.is_sent)
     first = len(writer.rows) - 1 - len(placement.moved)
     moved = tuple((place, one.ip) for place, one in zip(places[first:], placement.moved))
@@ -260,7 +262,9 @@ class _Writer:
         targets = {one.operand for one in condition if one.name in ("goto", "if_goto")}
         labels = {place: self._new_label() for place in targets if place is not None}
         depths: dict[int, int] = {}
-        kinds: list[tuple[str, int] | None] = []  # what is known of each value: ("number", n), ("rsp", offset)
+        kinds: list[
+            tuple[str, int] | None
+        ] = []  # what is known of each value: ("number", n), ("rsp", offset)
         reachable = True
         for one in condition:
             if one.label in labels:
@@ -387,7 +391,11 @@ class _Writer:
             self._ri("CMP_RM64_IMM8", top, 63)
             self._branch("JA_REL32_64", self._true)  # gdb says what it thinks of it
             self._rr("MOV_R64_RM64", "rcx", top)
-            self._add(iced.Instruction.create_reg_reg(getattr(iced.Code, shifts[name]), _register(below), iced.Register.CL))
+            self._add(
+                iced.Instruction.create_reg_reg(
+                    getattr(iced.Code, shifts[name]), _register(below), iced.Register.CL
+                )
+            )
         else:
             self._divide(name, below, top)
 
@@ -453,7 +461,9 @@ class _Writer:
         return _is_known(kind, size, self.placement.frame, self.wish.known)
 
 
-def _is_known(kind: tuple[str, int] | None, size: int, frame: int | None, known: Sequence[tuple[int, int]]) -> bool:
+def _is_known(
+    kind: tuple[str, int] | None, size: int, frame: int | None, known: Sequence[tuple[int, int]]
+) -> bool:
     """Whether memory is sure to be there: of the frame, or of the library that the function is in."""
     if kind is None:
         return False

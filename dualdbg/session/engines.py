@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..backends.gdb_probes import ProbeCode
 from ..backends.native import (
     Access,
     CallSite,
@@ -32,7 +33,6 @@ from ..backends.native import (
     Visit,
     WantedResult,
 )
-from ..backends.gdb_probes import ProbeCode
 from ..backends.python import Answer, PythonRequest
 from ..model import NativeFrame
 

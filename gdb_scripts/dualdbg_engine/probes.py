@@ -25,9 +25,35 @@ from .threads import select_innermost
 
 _GETREGS, _SETREGS = 12, 13  # sys/ptrace.h
 # struct user_regs_struct of x86-64, sys/user.h.
-_ORDER = (
-    "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs flags rsp ss fs_base gs_base ds es fs gs"
-).split()
+_ORDER = [
+    "r15",
+    "r14",
+    "r13",
+    "r12",
+    "rbp",
+    "rbx",
+    "r11",
+    "r10",
+    "r9",
+    "r8",
+    "rax",
+    "rcx",
+    "rdx",
+    "rsi",
+    "rdi",
+    "orig_rax",
+    "rip",
+    "cs",
+    "flags",
+    "rsp",
+    "ss",
+    "fs_base",
+    "gs_base",
+    "ds",
+    "es",
+    "fs",
+    "gs",
+]
 _INDEX = {name: index for index, name in enumerate(_ORDER)}
 _Registers = ctypes.c_uint64 * len(_ORDER)
 _WORD = (1 << 64) - 1
@@ -118,7 +144,9 @@ def _registers(tid: int) -> "ctypes.Array[ctypes.c_uint64] | None":
 
 def _set_registers(tid: int, values: "ctypes.Array[ctypes.c_uint64]") -> None:
     if _libc.ptrace(_SETREGS, tid, None, ctypes.byref(values)) != 0:
-        raise gdb.GdbError("thread %d does not take its registers: %s" % (tid, os.strerror(ctypes.get_errno())))
+        raise gdb.GdbError(
+            "thread %d does not take its registers: %s" % (tid, os.strerror(ctypes.get_errno()))
+        )
 
 
 def _threads() -> "Iterator[tuple[int, ctypes.Array[ctypes.c_uint64]]]":
@@ -168,7 +196,11 @@ def _gap(near: int, size: int, reach: int) -> int:
         if high < low:
             continue
         at = min(max(near, low), high) & ~0xFFFF
-        if at >= low and abs(at - near) + size < reach and (best is None or abs(at - near) < abs(best - near)):
+        if (
+            at >= low
+            and abs(at - near) + size < reach
+            and (best is None or abs(at - near) < abs(best - near))
+        ):
             best = at
     if best is None:
         raise gdb.GdbError("there is no room within 2 GB of it")
@@ -202,7 +234,9 @@ def _begin(name: str) -> None:
         _now.__init__()  # type: ignore[misc]
         _now.pid = pid
         if not _reactions:
-            _reactions.update({_stopped: gdb.events.stop, _runs: gdb.events.cont, _calls: gdb.events.inferior_call})
+            _reactions.update(
+                {_stopped: gdb.events.stop, _runs: gdb.events.cont, _calls: gdb.events.inferior_call}
+            )
             for react, event in _reactions.items():
                 event.connect(react)
     _now.signal = name

@@ -36,7 +36,9 @@ def address_of(library: ctypes.CDLL, name: str) -> int:
 
 def size_of(library: ctypes.CDLL, name: str) -> int:
     """How many bytes a function has."""
-    rows = subprocess.run(["nm", "-S", library._name], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = subprocess.run(
+        ["nm", "-S", library._name], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return next(int(row.split()[1], 16) for row in rows if row.split()[-1] == name)
 
 
@@ -56,7 +58,9 @@ class Room:
     """Memory near a function: a page of code, then one of data."""
 
     def __init__(self, near: int) -> None:
-        self.start = _libc.mmap((near & ~0xFFF) - (1 << 24), 3 * 4096, 7, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        self.start = _libc.mmap(
+            (near & ~0xFFF) - (1 << 24), 3 * 4096, 7, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
+        )
         assert abs(self.start - near) < 1 << 30
         self.counter = self.start + 2 * 4096
 

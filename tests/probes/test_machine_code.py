@@ -8,13 +8,23 @@ import platform
 import random
 import shutil
 import threading
-from pathlib import Path
 
 import pytest
 
 from dualdbg.probes import placement, thunk
 from dualdbg.probes.bytecode import CannotCompile, Operation, listings
-from tests.probes.in_process import SIGNAL, Blocked, Patched, Room, address_of, compiled, constant, operations, size_of, write
+from tests.probes.in_process import (
+    SIGNAL,
+    Blocked,
+    Patched,
+    Room,
+    address_of,
+    compiled,
+    constant,
+    operations,
+    size_of,
+    write,
+)
 
 pytestmark = [
     pytest.mark.processes,
@@ -185,7 +195,9 @@ def test_a_condition_is_true_where_its_value_is_not_zero(library: ctypes.CDLL, s
     assert min(tried.values()) > 20
 
 
-@pytest.mark.parametrize("name", ["div_signed", "div_unsigned", "rem_signed", "rem_unsigned", "lsh", "rsh_signed"])
+@pytest.mark.parametrize(
+    "name", ["div_signed", "div_unsigned", "rem_signed", "rem_unsigned", "lsh", "rsh_signed"]
+)
 def test_what_has_no_value_is_left_to_gdb(library: ctypes.CDLL, name: str) -> None:
     wrong = 64 if name.startswith(("lsh", "rsh")) else 0
     rows = operations(("reg", 5), *constant(wrong), name, *constant(0), "mul")
@@ -196,7 +208,9 @@ def test_what_has_no_value_is_left_to_gdb(library: ctypes.CDLL, name: str) -> No
 
 @pytest.mark.parametrize("name", ["div_signed", "rem_signed"])
 def test_the_division_that_overflows_does_not_trap(library: ctypes.CDLL, name: str) -> None:
-    rows = operations(("reg", 5), *constant(-1), name, *constant(-(1 << 63) if name[0] == "d" else 0), "equal")
+    rows = operations(
+        ("reg", 5), *constant(-1), name, *constant(-(1 << 63) if name[0] == "d" else 0), "equal"
+    )
     with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
         library.add(-(1 << 63), 0, 0, 0, 0, 0)
         assert told.was_hit()
@@ -308,7 +322,10 @@ def test_what_lies_below_the_stack_pointer_is_kept(library: ctypes.CDLL) -> None
 
 
 def test_hits_are_counted_across_threads(library: ctypes.CDLL) -> None:
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=1 << 40)) as patched:
+    with (
+        Blocked() as told,
+        Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=1 << 40)) as patched,
+    ):
 
         def work() -> None:
             for _ in range(20000):

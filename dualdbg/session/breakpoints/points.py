@@ -182,7 +182,7 @@ class Points:
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
-        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {changed}"
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {spec.fast} {changed}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
@@ -408,8 +408,10 @@ def _todo(
     gdb_thread: int | None,
     passed_over: int,
 ) -> _Todo | None:
-    """What a probe could do for a breakpoint; None where it stops at each hit."""
+    """What a probe is to do for a breakpoint; None where none is asked for, and where it stops at each hit."""
     hits = (spec.hits or 1) - passed_over if point.ignores else None
+    if not spec.fast:
+        return None
     if condition is None and hits is None:
         if spec.condition is None and spec.hits is None and spec.hit_condition is None:
             return None

@@ -21,7 +21,18 @@ from .native_expressions import names_in
 _AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once
 _ALIGNED = 16
 _COUNTER = 16  # bytes of data for each probe: the counter, and the hit from which on it stops
-_TYPES = {"bool", "char", "const", "int", "long", "short", "signed", "sizeof", "unsigned", "void"}  # of every program
+_TYPES = {
+    "bool",
+    "char",
+    "const",
+    "int",
+    "long",
+    "short",
+    "signed",
+    "sizeof",
+    "unsigned",
+    "void",
+}  # of every program
 _LARGEST = 1 << 20  # bytes of a function that is looked through
 
 
@@ -130,7 +141,9 @@ class Probes:
 
     async def _built(self, place: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
         """The probe, in an area that is near enough. It takes the next address that fits."""
-        area = next((one for one in self._areas if abs(one.start - place.site) < thunk.REACH - 2 * _AREA), None)
+        area = next(
+            (one for one in self._areas if abs(one.start - place.site) < thunk.REACH - 2 * _AREA), None
+        )
         if area is None or area.code > _AREA - 4096 or area.data > _AREA - _COUNTER:
             area = _Area(await self._room(place.site))
         else:

@@ -1,0 +1,67 @@
+"""A debugger that is killed while probes are in force, and are hit by eight threads: the program goes on, and right."""
+
+from __future__ import annotations
+
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.probes import placement
+from dualdbg.snapshot.linux.repair import repair
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+    pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
+_LONGEST = 0.5  # seconds from the first run of the target to the kill
+_HANGS = 60.0  # seconds; the program needs a moment
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("kills") / "threads"
+    source = Path(__file__).with_name("threads.c")
+    subprocess.run(["gcc", "-O2", "-pthread", "-o", made, source], check=True)
+    return made
+
+
+def _seeds() -> list[object]:
+    return [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.exhaustive) for seed in range(200)]
+
+
+@pytest.mark.parametrize("seed", _seeds())
+def test_the_program_goes_on(program: Path, seed: int) -> None:
+    """gdb, its session, or both, at a moment that the seed decides; hits come one after the other all the time.
+
+    What is in the program stays there to its end. The process that outlives dualdbg only ends the stop that a dying gdb
+    leaves behind, as without probes.
+    """
+    chance = random.Random(seed)
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    mask = chance.choice((0x3F, 0x3FF, 0x3FFF, 0xFFFFF))
+    words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), f"($rdi & {mask}) == 5", "work"]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    debugger = int(holder.stdout.readline())
+    with pytest.raises(subprocess.TimeoutExpired):
+        holder.wait(chance.random() * _LONGEST)
+    victims = [debugger, holder.pid]
+    chance.shuffle(victims)
+    for one in victims:
+        os.kill(one, signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    repair(target.pid, was_stopped=False)
+    out, _ = target.communicate("over\n", timeout=_HANGS)
+    assert (out, target.returncode) == ("all, right\n", 0)
