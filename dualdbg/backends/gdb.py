@@ -8,6 +8,7 @@ import re
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
@@ -100,6 +101,7 @@ class GdbEngine(GdbProbes):
         # What gdb did at a signal before the user's first breakpoint on it.
         self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
+        self._hint: asyncio.Future[None] | None = None  # that is followed
         self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`
@@ -484,11 +486,14 @@ class GdbEngine(GdbProbes):
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
+        if isinstance(event, NativeStopped) and self._is_hint(event):
+            self._hint = asyncio.ensure_future(self._follow_hint(event))
+            return
         self._interrupted_by = None
-        if isinstance(event, NativeStopped):
-            event = self._meaning_of(event)
         if self._undoing and isinstance(event, NativeStopped):
             return
+        if isinstance(event, NativeStopped) and self._is_of_probes(event):
+            event = replace(event, cause=StopCause.INTERRUPTED)
         if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:
             self._taker = event.gdb_thread
         if self._attached is None or self._attached.done():
@@ -497,6 +502,18 @@ class GdbEngine(GdbProbes):
             self._attached.set_exception(TargetGone("the process ended while gdb attached to it"))
         else:
             self._attached.set_result(None)
+
+    async def _follow_hint(self, event: NativeStopped) -> None:
+        """Let the target go on as it is: gdb comes upon the breakpoint of a probe. Nobody hears of the stop.
+
+        The signal stays with us: the program may have a handler for it by now.
+        """
+        try:
+            await self._process.console(f"thread {event.gdb_thread}")
+            await self._process.console("signal 0")
+        except CommandError:  # it is seen why when the session lets it go on
+            self._interrupted_by = None
+            self._on_event(replace(event, cause=StopCause.INTERRUPTED))
 
 
 _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {

@@ -1,4 +1,4 @@
-"""The small language between a condition and machine code: gdb's agent expressions ("The GDB Agent Expression Mechanism")."""
+"""The small language between a condition and machine code: agent expressions, as in gdb's manual."""
 
 from __future__ import annotations
 

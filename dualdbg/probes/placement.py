@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+iced: Any
 try:
-    import iced_x86 as iced
+    iced = importlib.import_module("iced_x86")
 except ImportError:  # it has no wheel for this system
     iced = None
 
 JUMP = 5  # bytes of `jmp rel32`
 MISSING = "the package iced-x86 is not installed: pip install iced-x86"
+_PAGE = 4096
+# Each form of a direct jump: what it looks like, how long it is, how its distance is written.
+_BRANCHES = (
+    (re.compile(rb"(?s)(?=[\xe8\xe9](....))"), 5, "<i"),
+    (re.compile(rb"(?s)(?=\x0f[\x80-\x8f](....))"), 6, "<i"),
+    (re.compile(rb"(?s)(?=[\x70-\x7f\xeb\xe0-\xe3](.))"), 2, "<b"),
+)
 
 
 class CannotPlace(Exception):
@@ -20,11 +32,20 @@ class CannotPlace(Exception):
 
 @dataclass(frozen=True)
 class Function:
-    """The bytes of a function, and of a seldom run part of it (``.cold``) that may jump back into it."""
+    """The bytes of a function, and what else may lead into it.
+
+    ``others``: code that may jump back into it, each piece with its address: the seldom run part (``.cold``), what it
+    jumps to. ``around``: the code before and behind it, with the address of the first byte; a label in the middle of a
+    function written in assembler may be jumped to from its neighbours. ``functions``: where functions begin
+    and end there, in order. ``pads``: where its exceptions land.
+    """
 
     start: int
     code: bytes
-    cold: tuple[tuple[int, bytes], ...] = ()
+    others: tuple[tuple[int, bytes], ...] = ()
+    around: tuple[int, bytes] = (0, b"")
+    functions: tuple[tuple[int, int], ...] = ()
+    pads: tuple[int, ...] = ()
 
     @property
     def end(self) -> int:
@@ -50,6 +71,16 @@ class Placement:
         return self.site + len(self.original)
 
 
+def ways_out(function: Function) -> set[int]:
+    """Where its direct jumps lead that leave it."""
+    targets = {
+        _target(one) for one in iced.Decoder(64, function.code, ip=function.start) if not one.is_call_near
+    }
+    return {
+        target for target in targets if target is not None and not function.start <= target < function.end
+    }
+
+
 def place(address: int, function: Function) -> Placement:
     """The place of a jump for a breakpoint at ``address``. Raises CannotPlace."""
     if iced is None:
@@ -62,18 +93,24 @@ def place(address: int, function: Function) -> Placement:
         raise CannotPlace("it is not at the beginning of an instruction of its function")
     if body[index].code == iced.Code.ENDBR64:  # an indirect call has to land on it
         index += 1
-    moved, size = [], 0
+    moved: list[Any] = []
+    size = 0
     for one in body[index:]:
         if size >= JUMP:
             break
+        if moved and moved[-1].flow_control == iced.FlowControl.UNCONDITIONAL_BRANCH:
+            break  # what is behind it is come to from elsewhere
         _check_movable(one)
         moved.append(one)
         size += one.len
     if size < JUMP:
         raise CannotPlace("the function is shorter than the jump")
     site = moved[0].ip
-    inner = {one.ip for one in moved[1:]}
-    _check_targets(body, function, range(site + 1, site + size), bool(inner))
+    if site // _PAGE != (site + size - 1) // _PAGE:
+        raise CannotPlace("its first bytes lie in two pages: they cannot be written at once")
+    # Who comes to the site itself, and not by the landing pad before it, is no hit of a breakpoint there.
+    forbidden = range(site + (site == address), site + size)
+    _check_ways_in(body, function, forbidden, {one.ip for one in moved[1:]})
     offset = site - function.start
     return Placement(site, tuple(moved), function.code[offset : offset + size], _frame(body[:index]))
 
@@ -82,38 +119,59 @@ def _check_movable(one: Any) -> None:
     flow = iced.FlowControl
     if one.flow_control == flow.RETURN:
         raise CannotPlace("it may return before the jump ends: it is shorter than the jump")
-    if one.flow_control not in (flow.NEXT, flow.UNCONDITIONAL_BRANCH, flow.CONDITIONAL_BRANCH):
-        raise CannotPlace(f"its first instructions cannot be moved: {one}")
-    if (
-        one.is_jcx_short
-        or one.is_loop
-        or one.is_loopcc
-        or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL)
-    ):
+    plain = one.flow_control in (flow.NEXT, flow.UNCONDITIONAL_BRANCH, flow.CONDITIONAL_BRANCH)
+    short = one.is_jcx_short or one.is_loop or one.is_loopcc  # they have no longer form
+    if not plain or short or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL):
         raise CannotPlace(f"its first instructions cannot be moved: {one}")
 
 
-def _check_targets(body: list[Any], function: Function, within: range, has_inner: bool) -> None:
-    """Raises CannotPlace where something may jump into the bytes behind the first of the jump."""
-    parts = [body, *(iced.Decoder(64, code, ip=start) for start, code in function.cold)]
+def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner: set[int]) -> None:
+    """Raises CannotPlace where the program may come to bytes of the jump that are not its first."""
+    parts: list[Iterable[Any]] = [
+        body,
+        *(iced.Decoder(64, code, ip=start) for start, code in function.others),
+    ]
     for part in parts:
         for one in part:
-            if (
-                one.is_jcc_short_or_near
-                or one.is_jmp_short_or_near
-                or one.is_loop
-                or one.is_loopcc
-                or one.is_jcx_short
-                or one.is_call_near
-            ):
-                if one.near_branch_target in within:
-                    raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
-            elif (
-                has_inner
-                and one.flow_control == iced.FlowControl.INDIRECT_BRANCH
-                and not _is_through_got(one)
-            ):
+            if _target(one) in forbidden:
+                raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
+            if inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _is_through_got(one):
                 raise CannotPlace("a jump through a table may lead into its first bytes")
+    if any(pad in forbidden for pad in function.pads):
+        raise CannotPlace("exceptions land in its first bytes")
+    _check_around(function, forbidden)
+
+
+def _target(one: Any) -> int | None:
+    """Where a direct jump or call leads; None for another instruction."""
+    direct = one.is_jcc_short_or_near or one.is_jmp_short_or_near or one.is_call_near
+    if direct or one.is_loop or one.is_loopcc or one.is_jcx_short:
+        return int(one.near_branch_target)
+    return None
+
+
+def _check_around(function: Function, forbidden: range) -> None:
+    """The same for its neighbours. Where no function is known to begin, each byte may be the first of a jump."""
+    start, code = function.around
+    unknown = start
+    for first, end in (*function.functions, (start + len(code), start + len(code))):
+        _check_bytes(unknown, code[unknown - start : first - start], function, forbidden)
+        unknown = max(unknown, end)
+        for one in iced.Decoder(64, code[first - start : end - start], ip=first):
+            if one.code == iced.Code.INVALID:  # data between instructions
+                _check_bytes(first, code[first - start : end - start], function, forbidden)
+                break
+            if _target(one) in forbidden and not function.start <= one.ip < function.end:
+                raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
+
+
+def _check_bytes(start: int, code: bytes, function: Function, forbidden: range) -> None:
+    for pattern, size, form in _BRANCHES:
+        for match in pattern.finditer(code):
+            at = start + match.start()
+            leads = at + size + struct.unpack(form, match[1])[0]
+            if leads in forbidden and not function.start <= at < function.end:
+                raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
 
 
 def _is_through_got(one: Any) -> bool:
@@ -123,6 +181,8 @@ def _is_through_got(one: Any) -> bool:
 
 def _frame(before: list[Any]) -> int | None:
     """How far rbp is above rsp behind these instructions, the first of a function; None where it is not known."""
+    stack = (iced.Register.RSP, iced.Register.RBP, iced.Register.EBP, iced.Register.ESP)
+    movers = (iced.Mnemonic.POP, iced.Mnemonic.LEAVE, iced.Mnemonic.ENTER)
     above: int | None = None
     for one in before:
         if one.flow_control != iced.FlowControl.NEXT:
@@ -135,11 +195,6 @@ def _frame(before: list[Any]) -> int | None:
             if one.op1_kind not in (iced.OpKind.IMMEDIATE8TO64, iced.OpKind.IMMEDIATE32TO64):
                 return None
             above = above + one.immediate(1) if above is not None else None
-        elif one.op0_register in (
-            iced.Register.RSP,
-            iced.Register.RBP,
-            iced.Register.EBP,
-            iced.Register.ESP,
-        ) or one.mnemonic in (iced.Mnemonic.POP, iced.Mnemonic.LEAVE, iced.Mnemonic.ENTER):
+        elif one.op0_register in stack or one.mnemonic in movers:
             return None
     return above

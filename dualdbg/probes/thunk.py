@@ -27,6 +27,9 @@ _RSP, _RBP, _RIP = 7, 6, 16
 _STACK = ("r8", "r9", "rbx", "r12", "r13", "r14", "r15", "rbp")  # hold the values of the stack machine
 _FOR_CALLS = ("rax", "rcx", "r11", "rdi", "rsi", "rdx", "r10")  # a system call's own
 _GETPID, _GETTID, _TGKILL, _RT_SIGPROCMASK = 39, 186, 234, 14  # asm/unistd_64.h
+_UNBLOCK, _SETMASK = 1, 2  # asm-generic/signal-defs.h
+MASK = "mask"
+"""The name of what is saved of a thread that is no register: the signals that it blocks."""
 _EINVAL = 22
 _ABOVE = 256  # bytes above a frame that belong to the stack: its callers'
 
@@ -50,7 +53,8 @@ class Probe:
     """Machine code that is ready to be written.
 
     ``saved``: what is pushed, in order, ``flags`` first. ``states``: where an instruction begins, how many of them are
-    on the stack there (-1: the red zone is not left yet), and whether the hit is counted by then. ``sent``: where the
+    on the stack there (-1: the red zone is not left yet), whether the hit is counted by then, and whether the thread
+    blocks other signals than it wants to. ``sent``: where the
     signal has been sent. ``moved``: pairs of an address in the thunk and that of the original instruction.
     """
 
@@ -60,7 +64,7 @@ class Probe:
     thunk: int
     code: bytes
     saved: tuple[str, ...]
-    states: tuple[tuple[int, int, bool], ...]
+    states: tuple[tuple[int, int, bool, bool], ...]
     sent: int
     moved: tuple[tuple[int, int], ...]
 
@@ -92,12 +96,13 @@ def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: in
     places = [one.ip for one in iced.Decoder(64, code, ip=thunk)]
     if len(places) != len(writer.rows):
         raise CannotPlace("its first instructions cannot be moved: they become longer")
+    rows = list(zip(places, writer.rows, strict=True))
     states = tuple(
-        (place, row.pushed, row.counted) for place, row in zip(places, writer.rows) if row.pushed is not None
+        (place, row.pushed, row.counted, row.masked) for place, row in rows if row.pushed is not None
     )
-    sent = next(place for place, row in zip(places, writer.rows) if row.is_sent)
+    sent = next(place for place, row in rows if row.is_sent)
     first = len(writer.rows) - 1 - len(placement.moved)
-    moved = tuple((place, one.ip) for place, one in zip(places[first:], placement.moved))
+    moved = tuple((place, one.ip) for place, one in zip(places[first:], placement.moved, strict=False))
     return Probe(
         placement.site, jump, placement.original, thunk, code, tuple(writer.saved), states, sent, moved
     )
@@ -108,6 +113,7 @@ class _Row:
     instruction: Any
     pushed: int | None  # None: the stack is the function's own
     counted: bool = False
+    masked: bool = False
     is_sent: bool = False
 
 
@@ -122,6 +128,7 @@ class _Writer:
     changed: set[str] = field(default_factory=set)  # what the evaluation writes to
     _pushed: int = -1
     _counted: bool = False
+    _masked: bool = False
     _label: int = 0
     _next_labels: list[int] = field(default_factory=list)
 
@@ -131,7 +138,7 @@ class _Writer:
         if self._next_labels:
             instruction.ip = self._next_labels.pop()
             assert not self._next_labels
-        self.rows.append(_Row(instruction, self._pushed, self._counted))
+        self.rows.append(_Row(instruction, self._pushed, self._counted, self._masked))
 
     def _new_label(self) -> int:
         self._label += 1
@@ -213,14 +220,7 @@ class _Writer:
             if name not in self.saved[:within]:
                 self._push(name)
         self._counted = self.wish.hits is not None
-        self._system_call(_GETPID)
-        self._rr("MOV_R64_RM64", "rdi", "rax")
-        self._system_call(_GETTID)
-        self._rr("MOV_R64_RM64", "rsi", "rax")
-        self._number("rdx", self.signal)
-        self._system_call(_TGKILL)
-        at = len(self.rows)
-        self._add(iced.Instruction.create(iced.Code.NOPD))  # nobody else comes here
+        at = self._tell()
         while self._pushed > within:
             self._pop()
         self._here(self._false)
@@ -233,6 +233,43 @@ class _Writer:
             self.rows.append(_Row(one, None))
         self._branch("JMP_REL32_64", self.placement.end)
         self.changed = set(evaluated)
+
+    def _tell(self) -> int:
+        """The thread sends the signal to itself, and takes it now. Returns which row comes next then.
+
+        It may block the signal, for a while or for ever.
+        """
+        self._number("rax", 1 << (self.signal - 1))
+        self._push_slot("wanted")
+        self._push_slot(MASK)
+        self._number("rdi", _UNBLOCK)
+        self._load("LEA_R64_M", "rsi", "rsp", 8)
+        self._load("LEA_R64_M", "rdx", "rsp")
+        self._number("r10", 8)
+        self._system_call(_RT_SIGPROCMASK)
+        self._masked = True
+        self._system_call(_GETPID)
+        self._rr("MOV_R64_RM64", "rdi", "rax")
+        self._system_call(_GETTID)
+        self._rr("MOV_R64_RM64", "rsi", "rax")
+        self._number("rdx", self.signal)
+        self._system_call(_TGKILL)
+        at = len(self.rows)
+        self._add(iced.Instruction.create(iced.Code.NOPD))  # nobody else comes here
+        self._number("rdi", _SETMASK)
+        self._load("LEA_R64_M", "rsi", "rsp")
+        self._number("rdx", 0)
+        self._number("r10", 8)
+        self._system_call(_RT_SIGPROCMASK)
+        self._masked = False
+        self._load("LEA_R64_M", "rsp", "rsp", 16)
+        self._pushed -= 2
+        return at
+
+    def _push_slot(self, name: str) -> None:
+        self._add(iced.Instruction.create_reg(iced.Code.PUSH_R64, _register("rax")))
+        self.saved.append(name)
+        self._pushed += 1
 
     def _only_in(self, pointer: int) -> None:
         """Its thread pointer lies at its beginning (System V ABI, "Thread-Local Storage")."""

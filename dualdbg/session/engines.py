@@ -230,7 +230,7 @@ class ProbeEngine(Protocol):
     async def probe_room(self, near: int, size: int, reach: int, mmap: int, gdb_thread: int) -> int:
         """Map memory near an address: ``size`` bytes of code, and behind them as many of data."""
 
-    async def insert_probe(self, number: int, address: int, probe: ProbeCode) -> None:
+    async def insert_probe(self, number: int, probe: ProbeCode) -> None:
         """Write a probe that stands for a breakpoint of this number."""
 
     async def probe_hits(self, number: int) -> int:

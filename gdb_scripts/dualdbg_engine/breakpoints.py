@@ -24,7 +24,7 @@ _WATCHPOINTS = (
     gdb.BP_READ_WATCHPOINT,
     gdb.BP_ACCESS_WATCHPOINT,
 )
-_with: dict[gdb.Breakpoint, Callable[[], None]] = {}  # what is done when one is gone
+_with: dict[gdb.Breakpoint, list[Callable[[], None]]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 # Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
 _LOG_MARK = "dualdbg-log:"
@@ -32,15 +32,13 @@ _LOG_MARK = "dualdbg-log:"
 
 def when_gone(point: gdb.Breakpoint, do: Callable[[], None]) -> None:
     """Have something done when a breakpoint is deleted, by whomever."""
-    before = _with.get(point)
-    _with[point] = do if before is None else lambda: (before(), do())[0]
+    _with.setdefault(point, []).append(do)
 
 
 def _gone(point: gdb.Breakpoint) -> None:
     """A breakpoint was deleted, by whomever: what belongs to it goes too."""
-    done = _with.pop(point, None)
-    if done is not None:
-        done()
+    for do in _with.pop(point, []):
+        do()
 
 
 def _library_gone(event: Any) -> None:
@@ -224,7 +222,7 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
     """gdb's number of a breakpoint. At the address the function of ``block`` is shown for as long as it is there."""
     if block is not None:
         show_at(address, block, point)
-        _with[point] = partial(forget_at, address, point)
+        when_gone(point, partial(forget_at, address, point))
     return int(point.number)
 
 

@@ -2,8 +2,10 @@
 
 At each stop the code is as it was, and no thread stands in ours: where one stood before its moved instructions it is
 back at the function, as if it had not come there yet; behind, it is where it would be without us. While the code is
-as it was, gdb's own breakpoint does the work, which is off meanwhile. Each step of that leaves the program in order
-should gdb die there: a thread gets all registers at once, and code of ours stays where it is as long as the program.
+as it was, gdb's own breakpoint does the work, which is off meanwhile. So a hit in the target is no more than a hint:
+the session lets the target go on with the code as it was, and gdb itself comes upon the breakpoint and tells it.
+Each step of that leaves the program in order should gdb die there: a thread gets all registers at once, and code of
+ours stays where it is as long as the program.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import bisect
 import ctypes
 import os
+import re
 import signal
 from typing import Any, Iterator, NamedTuple
 
@@ -23,36 +26,11 @@ from .calls import settings, without_breakpoints
 from .leaving import calling
 from .threads import select_innermost
 
-_GETREGS, _SETREGS = 12, 13  # sys/ptrace.h
+_GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B  # sys/ptrace.h
 # struct user_regs_struct of x86-64, sys/user.h.
 _ORDER = [
-    "r15",
-    "r14",
-    "r13",
-    "r12",
-    "rbp",
-    "rbx",
-    "r11",
-    "r10",
-    "r9",
-    "r8",
-    "rax",
-    "rcx",
-    "rdx",
-    "rsi",
-    "rdi",
-    "orig_rax",
-    "rip",
-    "cs",
-    "flags",
-    "rsp",
-    "ss",
-    "fs_base",
-    "gs_base",
-    "ds",
-    "es",
-    "fs",
-    "gs",
+    *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
+    *("orig_rax", "rip", "cs", "flags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs"),
 ]
 _INDEX = {name: index for index, name in enumerate(_ORDER)}
 _Registers = ctypes.c_uint64 * len(_ORDER)
@@ -60,6 +38,7 @@ _WORD = (1 << 64) - 1
 _NO_CALL = _WORD  # orig_rax of a thread that is in no system call
 _RED_ZONE = 128
 _MOST_STACK = 8 << 20  # bytes of a stack that are looked through
+_GROWTH = 1 << 30  # bytes that are left free for the heap and the main stack
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
 _MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x02, 0x20, 0x100000
 
@@ -73,7 +52,7 @@ class _Probe(NamedTuple):
     original: bytes
     jump: bytes
     thunk: int
-    end: int
+    code: bytes
     saved: "list[str]"
     starts: "list[int]"
     states: "list[list[Any]]"
@@ -82,6 +61,10 @@ class _Probe(NamedTuple):
     back: "dict[int, int]"  # the other way
     counter: int
     limit: int  # the hit from which on it stops; 0 where it does not count
+
+    @property
+    def end(self) -> int:
+        return self.thunk + len(self.code)
 
 
 class _State:
@@ -183,16 +166,18 @@ def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
 
 def _gap(near: int, size: int, reach: int) -> int:
     """The nearest free place of this size, that is, all of it, within reach."""
-    rows = []
+    rows: "list[tuple[int, int]]" = []
     with open("/proc/%d/maps" % gdb.selected_inferior().pid) as file:
         for line in file:
             start, end = (int(one, 16) for one in line.split(" ", 1)[0].split("-"))
-            rows.append((start, end))
+            grown = _GROWTH if line.rstrip().endswith("[heap]") else 0
+            down = _GROWTH if line.rstrip().endswith("[stack]") else 0
+            rows.append((max(start - down, rows[-1][1] if rows else 0), end + grown))
     best = None
     before = 0x10000
     for start, end in [*rows, (1 << 47, 0)]:
-        low, high = before + 0x10000, start - size - 0x10000  # a distance to stacks and heaps that grow
-        before = end
+        low, high = before + 0x10000, start - size - 0x10000
+        before = max(before, end)
         if high < low:
             continue
         at = min(max(near, low), high) & ~0xFFFF
@@ -213,7 +198,7 @@ def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
     moved = {int(one): int(original) for one, original in parts["moved"]}
     probe = _Probe(
         number, address, parts["site"], bytes.fromhex(parts["original"]), bytes.fromhex(parts["jump"]),
-        parts["thunk"], parts["thunk"] + len(code), parts["saved"], [row[0] for row in parts["states"]],
+        parts["thunk"], code, parts["saved"], [row[0] for row in parts["states"]],
         parts["states"], parts["sent"], moved, {original: one for one, original in moved.items()},
         parts["counter"], parts["limit"],
     )  # fmt: skip
@@ -272,7 +257,7 @@ def arm_probes() -> "dict[str, str]":
     """
     left_out: "dict[str, str]" = {}
     wanted = []
-    by_byte = {}
+    by_byte: "dict[int, list[_Probe]]" = {}
     points = {point.number: point for point in gdb.breakpoints()}
     for probe in _now.probes.values():
         point = points.get(probe.number)
@@ -320,11 +305,15 @@ def arm_probes() -> "dict[str, str]":
 def _blocking(name: str) -> "str | None":
     """Why a hit could not be told by the signal; None where it can."""
     mask = 1 << int(signal.Signals[name]) - 1
+    own = read_status("/proc/self/status")
     for thread in gdb.selected_inferior().threads():
         try:
             status = read_status("/proc/%d/task/%d/status" % (_now.pid, thread.ptid[1]))
         except OSError:
             continue
+        # A container's filter lets gdb do what a probe does.
+        if any(status.get(row) != own.get(row) for row in ("Seccomp", "Seccomp_filters")):
+            return "system calls are filtered (seccomp) in thread %d" % thread.ptid[1]
         if int(status.get("SigBlk", "0"), 16) & mask:
             return "thread %d blocks %s" % (thread.ptid[1], name)
         if int(status.get("SigCgt", "0"), 16) & mask:
@@ -366,7 +355,7 @@ def _move_out(probes: "list[_Probe]", threads: "list[Any]") -> None:
         if probe is None and _now.passed.get(tid) == pc:
             probe = entries.get(pc)
         if probe is not None:
-            registers[_INDEX["rip"]] = probe.back[max(pc, probe.site)]
+            registers[_INDEX["rip"]] = probe.back[pc if pc in probe.back else probe.site]
             _set_registers(tid, registers)
     _now.passed.clear()
 
@@ -392,16 +381,9 @@ def _stopped(event: gdb.StopEvent) -> None:
     disarm_probes()
     thread = gdb.selected_thread()
     registers = _registers(thread.ptid[1]) if thread is not None else None
-    if registers is not None and _is_hit(event, registers[_INDEX["rip"]]):
+    # One that was stopped by a signal has not been told as a hit there.
+    if registers is not None and not isinstance(event, gdb.SignalEvent):
         _now.passed[thread.ptid[1]] = registers[_INDEX["rip"]]
-
-
-def _is_hit(event: gdb.StopEvent, pc: int) -> bool:
-    """Whether a hit is told: gdb's breakpoint stopped, or the signal of a hit comes that another stop had overtaken."""
-    if isinstance(event, gdb.BreakpointEvent):
-        return any(point.number in _now.probes for point in event.breakpoints)
-    is_ours = isinstance(event, gdb.SignalEvent) and event.stop_signal == _now.signal
-    return is_ours and any(pc in (probe.address, probe.site) for probe in _now.probes.values())
 
 
 def disarm_probes() -> None:
@@ -409,13 +391,18 @@ def disarm_probes() -> None:
     if not _now.thunks:
         return
     with _Memory() as memory:
+        first = _now.thunks[0]
+        if memory.read(first.thunk, len(first.code)) != first.code:
+            forget_probes()  # the process runs another program; the session deletes breakpoints at this stop
+            return
         for probe in _now.armed.values():
             # A library may be gone, and another be there.
             if memory.read(probe.site, len(probe.jump)) == probe.jump:
                 memory.write(probe.site, probe.original)
         moved = [_leave(memory, tid, registers) for tid, registers in _threads()]
         for number, probe in _now.armed.items():
-            if number in _now.probes:
+            # Where a library is gone, the session deletes its breakpoints at this stop.
+            if number in _now.probes and memory.read(probe.site, len(probe.original)) == probe.original:
                 point = breakpoint_of(number)
                 if probe.limit:
                     done = memory.word(probe.counter) + point.hit_count
@@ -436,20 +423,27 @@ def _leave(memory: _Memory, tid: int, registers: Any) -> bool:
     if pc in probe.moved:
         original = probe.moved[pc]
         if original == probe.site:
-            _now.passed[tid] = probe.site
-        registers[_INDEX["rip"]] = original
+            _now.passed[tid] = probe.address
+        registers[_INDEX["rip"]] = probe.address if original == probe.site else original
     elif pc >= probe.starts[-1] and pc > max(probe.moved):
         registers[_INDEX["rip"]] = probe.site + len(probe.original)
     else:
-        _, pushed, counted = probe.states[bisect.bisect_right(probe.starts, pc) - 1]
+        _, pushed, counted, masked = probe.states[bisect.bisect_right(probe.starts, pc) - 1]
+        if masked:
+            _block_again(memory, tid, registers[_INDEX["rsp"]])
         _undo(memory, probe, registers, pushed)
         registers[_INDEX["rip"]] = probe.address
-        if pc == probe.sent:
-            _now.passed[tid] = probe.address
-        elif counted:  # it will be again
+        if counted:  # it will be again
             memory.write(probe.counter, (memory.word(probe.counter) - 1 & _WORD).to_bytes(8, "little"))
     _set_registers(tid, registers)
     return True
+
+
+def _block_again(memory: _Memory, tid: int, top: int) -> None:
+    """The thread blocks the signals again that it did before it told a hit: they are the last that was pushed."""
+    blocked = ctypes.c_uint64(memory.word(top))
+    if _libc.ptrace(_SETSIGMASK, tid, 8, ctypes.byref(blocked)) != 0:
+        raise gdb.GdbError("thread %d does not take its mask: %s" % (tid, os.strerror(ctypes.get_errno())))
 
 
 def _undo(memory: _Memory, probe: _Probe, registers: Any, pushed: int) -> None:
@@ -458,7 +452,8 @@ def _undo(memory: _Memory, probe: _Probe, registers: Any, pushed: int) -> None:
         return
     top = registers[_INDEX["rsp"]]
     for index, name in enumerate(probe.saved[:pushed]):
-        registers[_INDEX[name]] = memory.word(top + 8 * (pushed - 1 - index))
+        if name in _INDEX:
+            registers[_INDEX[name]] = memory.word(top + 8 * (pushed - 1 - index))
     registers[_INDEX["rsp"]] = top + 8 * pushed + _RED_ZONE & _WORD
     registers[_INDEX["orig_rax"]] = _NO_CALL
 
@@ -471,6 +466,7 @@ def condition_operations(address: int, condition: str, named: bool) -> str:
 
     ``named``: it is about variables that are known there. Raises gdb.error where gdb has no such code for it.
     """
+    condition = _CHARACTER.sub(lambda found: "(char)%d" % _code_of(found[1]), condition)
     if not named:
         with language.ours():
             return str(gdb.execute("maintenance agent-eval %s" % condition, to_string=True))
@@ -479,3 +475,15 @@ def condition_operations(address: int, condition: str, named: bool) -> str:
         raise gdb.GdbError("debug info does not tell its line")
     place = "%s:%d" % (line.symtab.fullname(), line.line)
     return str(gdb.execute("maintenance agent-eval -at %s, %s" % (place, condition), to_string=True))
+
+
+# gdb has no agent code for characters.
+_CHARACTER = re.compile(r"(?<![\w'\"])'([^'\\\"]|\\[0abfnrtv'\"\\])'(?!['\"])")
+_ESCAPES = dict(zip("0abfnrtv", (0, 7, 8, 12, 10, 13, 9, 11)))
+
+
+def _code_of(character: str) -> int:
+    code = ord(character) if len(character) == 1 else _ESCAPES.get(character[1], ord(character[1]))
+    if code > 127:
+        raise gdb.GdbError("a character that is not of ASCII")
+    return code

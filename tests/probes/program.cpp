@@ -26,6 +26,9 @@ extern "C" __attribute__((noinline, noclone)) int throws(int number) {
     return buffer[0];
 }
 
+asm(".globl reads\n.type reads,@function\nreads: movq (%rdi), %rax\n addq $1, %rax\n ret\n.size reads,.-reads\n");
+extern "C" long reads(const long *from);
+
 asm(".globl tiny\n.type tiny,@function\ntiny: xorl %eax, %eax\n ret\n.size tiny,.-tiny\n");
 extern "C" int tiny();
 
@@ -45,6 +48,18 @@ int main(int argc, char **argv) {
         wrong |= work(i, passed, i % 5000 == 4999 ? "yes" : "no") - (i + (passed ? 2 : 0) + (i % 5000 == 4999 ? 'y' : 'n'));
         tiny();
     }
+    if (!std::strcmp(mode, "fault")) {
+        long there = 3;
+        wrong |= reads(&there) - 4;
+        reads(nullptr);
+    }
+    if (!std::strcmp(mode, "dlclose"))
+        for (int turn = 0; turn < 2; turn++) {
+            void *library = dlopen(argv[3], RTLD_NOW);
+            auto twice = reinterpret_cast<long (*)(long)>(dlsym(library, "twice"));
+            for (long i = 0; i < count; i++) wrong |= twice(i) - 2 * i;
+            dlclose(library);
+        }
     if (!std::strcmp(mode, "throw"))
         for (int i = 0; i < 3000; i++) {
             try {

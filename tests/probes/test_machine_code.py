@@ -7,6 +7,7 @@ import mmap
 import platform
 import random
 import shutil
+import signal
 import threading
 
 import pytest
@@ -15,9 +16,9 @@ from dualdbg.probes import placement, thunk
 from dualdbg.probes.bytecode import CannotCompile, Operation, listings
 from tests.probes.in_process import (
     SIGNAL,
-    Blocked,
     Patched,
     Room,
+    Told,
     address_of,
     compiled,
     constant,
@@ -170,7 +171,7 @@ def test_a_condition_is_true_where_its_value_is_not_zero(library: ctypes.CDLL, s
     address = address_of(library, "add")
     room = Room(address)
     tried = {True: 0, False: 0}
-    with Blocked() as told:
+    with Told() as told:
         while sum(tried.values()) < 150:
             arguments = [_interesting(chance) for _ in range(6)]
             try:
@@ -201,7 +202,7 @@ def test_a_condition_is_true_where_its_value_is_not_zero(library: ctypes.CDLL, s
 def test_what_has_no_value_is_left_to_gdb(library: ctypes.CDLL, name: str) -> None:
     wrong = 64 if name.startswith(("lsh", "rsh")) else 0
     rows = operations(("reg", 5), *constant(wrong), name, *constant(0), "mul")
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
         library.add(7, 0, 0, 0, 0, 0)
         assert told.was_hit()
 
@@ -211,7 +212,7 @@ def test_the_division_that_overflows_does_not_trap(library: ctypes.CDLL, name: s
     rows = operations(
         ("reg", 5), *constant(-1), name, *constant(-(1 << 63) if name[0] == "d" else 0), "equal"
     )
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
         library.add(-(1 << 63), 0, 0, 0, 0, 0)
         assert told.was_hit()
 
@@ -232,9 +233,9 @@ def test_both_ways_of_a_jump(library: ctypes.CDLL) -> None:
  22  const8 0
  24  end
 """
-    rows = [one for one in listings(text)[1]]
+    rows = list(listings(text)[1])
     rows[-1:] = [Operation(23, "goto", 26), Operation(24, "const8", 1), Operation(26, "end")]
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(tuple(rows))):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(tuple(rows))):
         for a in range(6):
             for b in range(5):
                 library.add(a, b, 0, 0, 0, 0)
@@ -255,7 +256,7 @@ def test_memory_that_is_not_there_tells_a_hit_and_never_faults(library: ctypes.C
     end = start + mmap.PAGESIZE
     assert libc.mprotect(end, mmap.PAGESIZE, 0) == 0
     rows = operations(("reg", 5), f"ref{8 * size}", ("reg", 4), "equal")
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(rows)):
         for address in range(end - 24, end - size + 1):
             there = int.from_bytes(ctypes.string_at(address, size), "little")
             library.add(address, _signed(there), 0, 0, 0, 0)
@@ -272,10 +273,10 @@ def test_memory_of_the_frame_is_read_without_asking(library: ctypes.CDLL) -> Non
     """The return address, above the stack pointer: the code has no system call before a hit."""
     address = address_of(library, "add")
     rows = operations(("reg", 7), "ref64", *constant(0), "equal")
-    with Blocked() as told, Patched(address, _SIZES["add"], thunk.Wish(rows)) as patched:
+    with Told() as told, Patched(address, _SIZES["add"], thunk.Wish(rows)) as patched:
         library.add(1, 2, 3, 4, 5, 6)
         assert not told.was_hit()
-    assert patched.probe.code.count(b"\x0f\x05") == 3
+    assert patched.probe.code.count(b"\x0f\x05") == 5
 
 
 # -- what is kept -----------------------------------------------------------------------------------
@@ -295,7 +296,7 @@ def test_registers_and_flags_are_kept(library: ctypes.CDLL, holds: bool, flags: 
         ("reg", 14), "add", "add", "add", "add", "add", "add", *constant(0), "mul", *constant(0 if holds else 1),
         "equal",
     )  # fmt: skip
-    with Blocked() as told, Patched(address_of(library, "watched"), _SIZES["watched"], thunk.Wish(rows)):
+    with Told() as told, Patched(address_of(library, "watched"), _SIZES["watched"], thunk.Wish(rows)):
         library.through(0)
         assert told.was_hit() == holds
     assert list(after[:14]) == list(before[:14])
@@ -308,7 +309,7 @@ def test_what_lies_below_the_stack_pointer_is_kept(library: ctypes.CDLL) -> None
     leaf, inside = address_of(library, "leaf"), address_of(library, "inside")
     place = placement.place(inside, placement.Function(leaf, ctypes.string_at(leaf, _SIZES["leaf"])))
     assert place.site == inside
-    with Blocked() as told:
+    with Told() as told:
         patched = Patched(leaf, _SIZES["leaf"], thunk.Wish(operations(("reg", 5))))
         wish = thunk.Wish(operations(("reg", 5)))
         patched.probe = thunk.build(place, wish, patched.probe.thunk, patched.counter, SIGNAL)
@@ -318,12 +319,28 @@ def test_what_lies_below_the_stack_pointer_is_kept(library: ctypes.CDLL) -> None
         assert told.was_hit()
 
 
+def test_a_thread_that_blocks_the_signal_tells_a_hit_too(library: ctypes.CDLL) -> None:
+    """It blocks afterwards what it did before."""
+    wanted = {SIGNAL, signal.SIGUSR1}
+    with (
+        Told() as told,
+        Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(operations(("reg", 5)))),
+    ):
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+        try:
+            assert library.add(1, 0, 0, 0, 0, 0) == 1
+            assert told.was_hit()
+            assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before | wanted
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 # -- counts -----------------------------------------------------------------------------------------
 
 
 def test_hits_are_counted_across_threads(library: ctypes.CDLL) -> None:
     with (
-        Blocked() as told,
+        Told() as told,
         Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=1 << 40)) as patched,
     ):
 
@@ -341,7 +358,7 @@ def test_hits_are_counted_across_threads(library: ctypes.CDLL) -> None:
 
 
 def test_it_stops_from_a_hit_on(library: ctypes.CDLL) -> None:
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=3)):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=3)):
         told_at = []
         for number in range(1, 6):
             library.add(1, 2, 3, 4, 5, 6)
@@ -355,7 +372,7 @@ def test_one_thread_counts(library: ctypes.CDLL) -> None:
     libc = ctypes.CDLL(None)
     libc.pthread_self.restype = ctypes.c_ulong  # glibc: the same address
     wish = thunk.Wish(operations(*constant(1)), thread=libc.pthread_self())
-    with Blocked() as told, Patched(address_of(library, "add"), _SIZES["add"], wish):
+    with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], wish):
         library.add(1, 2, 3, 4, 5, 6)
         assert told.was_hit()
         other = threading.Thread(target=lambda: library.add(1, 2, 3, 4, 5, 6))
@@ -376,6 +393,7 @@ def test_one_thread_counts(library: ctypes.CDLL) -> None:
         ("554889e54883ec10ffe0c3", "a jump through a table"),
         ("e3009090909090c3", "cannot be moved"),
         ("0606060606060606", "not all understood"),
+        ("eb0331c09048ffc7c3", "shorter than the jump"),
     ],
 )
 def test_where_no_jump_is_placed(code: str, why: str) -> None:
@@ -389,6 +407,42 @@ def test_a_branch_of_the_cold_part_counts(library: ctypes.CDLL) -> None:
     placement.place(0x1000, placement.Function(0x1000, code))
     with pytest.raises(placement.CannotPlace, match="a branch at 0x2000"):
         placement.place(0x1000, placement.Function(0x1000, code, (cold,)))
+
+
+_PLAIN = bytes.fromhex("4889f84883fa1031c0c3")  # mov rax,rdi; cmp rdx,16; xor eax,eax; ret
+
+
+def test_a_label_that_a_neighbour_jumps_to_counts() -> None:
+    """As memmove's in glibc, which mempcpy jumps into: in code that has unwind info, and in code that has none."""
+    neighbour = b"\xe9" + (0x1003 - 0x2005).to_bytes(4, "little", signed=True)
+    for functions in ((), ((0x2000, 0x2005),)):
+        for code, fits in ((neighbour, False), (b"\x90" * 5, True)):
+            function = placement.Function(0x1000, _PLAIN, around=(0x2000, code), functions=functions)
+            if fits:
+                assert placement.place(0x1000, function).site == 0x1000
+                continue
+            with pytest.raises(placement.CannotPlace, match=r"branch at 0x2000"):
+                placement.place(0x1000, function)
+
+
+def test_what_only_looks_like_a_jump_within_an_instruction_does_not_count() -> None:
+    """mov ecx, imm32: the number has the bytes of a jump."""
+    code = bytes.fromhex("b9ebf4000031c0c3")
+    around = (0x100C, code)
+    with pytest.raises(placement.CannotPlace, match="what may be a branch"):
+        placement.place(0x1000, placement.Function(0x1000, _PLAIN[:10], around=around))
+    known = placement.Function(0x1000, _PLAIN[:10], around=around, functions=((0x100C, 0x1014),))
+    assert placement.place(0x1000, known).site == 0x1000
+
+
+def test_exceptions_that_land_there_count() -> None:
+    with pytest.raises(placement.CannotPlace, match="exceptions land"):
+        placement.place(0x1000, placement.Function(0x1000, _PLAIN, pads=(0x1003,)))
+
+
+def test_it_is_written_at_once_or_not_at_all() -> None:
+    with pytest.raises(placement.CannotPlace, match="two pages"):
+        placement.place(0x1FFC, placement.Function(0x1FFC, _PLAIN))
 
 
 def test_the_landing_pad_of_an_entry_stays(library: ctypes.CDLL) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from ...backends.gdb_probes import ProbeCode
 from ...errors import CommandError, SymbolError
@@ -14,7 +16,8 @@ from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
 from ...shared.quiet_signal import LAST_RESORT
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.names.symbol import Symbol
+from ...symbols.elf.elf_file import PF_X
+from ...symbols.function_parts import further_part, is_put_aside, landing_pads, part_at
 from ..engines import NativeEngine
 from .native_expressions import names_in
 
@@ -34,6 +37,7 @@ _TYPES = {
     "void",
 }  # of every program
 _LARGEST = 1 << 20  # bytes of a function that is looked through
+_AROUND = 1 << 15  # bytes of code before and behind that are looked through for jumps into it
 
 
 @dataclass
@@ -81,11 +85,10 @@ class Probes:
             raise CannotPlace(placement.MISSING)
         if await self._native.architecture() != "x86-64":
             raise CannotPlace("this is done on x86-64 alone")
-        module, symbol = self._function_at(address)
         self._check_process()
-        start = symbol.address + module.bias
-        code = await self._native.read_memory(start, symbol.size)
-        place = placement.place(address, Function(start, code, await self._cold(module, symbol)))
+        place = placement.place(address, await self._function_at(address))
+        module = self._image.module_at(address)
+        assert module is not None
         operations = None
         if condition is not None:
             named = bool(names_in(condition) - _TYPES)
@@ -104,40 +107,71 @@ class Probes:
         probe = await self._built(place, wish, signal.Signals[name])
         counter = self._areas[-1].start + _AREA + self._areas[-1].data - _COUNTER
         parts = ProbeCode(
+            address,
             probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
             probe.sent, probe.moved, counter, hits or 0, name,
         )  # fmt: skip
-        await self._native.insert_probe(number, address, parts)
+        await self._native.insert_probe(number, parts)
 
-    def _function_at(self, address: int) -> tuple[Module, Symbol]:
+    async def _function_at(self, address: int) -> Function:
+        """The code of the function that an address is in, and what may lead into it. Raises CannotPlace."""
         module = self._image.module_at(address)
         if module is None or module.library is None:
             raise CannotPlace("the code there is in no file")
         if "ld-linux" in module.path or "/ld-" in module.path:
             raise CannotPlace("gdb itself has breakpoints in the dynamic loader")
         try:
-            symbol = module.library.symbol_at(address - module.bias)
+            start, end = self._extent(module, address)
+            function = Function(start, await self._native.read_memory(start, end - start))
+            parts = [further_part(self._image, target) for target in placement.ways_out(function)]
+            known = {part for part in parts if part is not None}
+            pads = [pad for one in (start, *(part[0] for part in known)) for pad in landing_pads(module, one)]
         except SymbolError as error:
             raise CannotPlace(str(error)) from error
-        if symbol is None or not 0 < symbol.size <= _LARGEST:
-            raise CannotPlace("its file does not tell where the function ends")
-        return module, symbol
+        others = [(one[0], await self._native.read_memory(one[0], one[1] - one[0])) for one in sorted(known)]
+        around = await self._around(module, address)
+        functions = self._functions_in(module, around[0], around[0] + len(around[1]))
+        return replace(
+            function, others=tuple(others), around=around, functions=tuple(functions), pads=tuple(pads)
+        )
+
+    def _functions_in(self, module: Module, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where the functions begin and end that are wholly in a range, by the unwind table."""
+        assert module.library is not None
+        starts = module.library.frames.starts
+        for one in starts[bisect_left(starts, start - module.bias) : bisect_left(starts, end - module.bias)]:
+            part = part_at(self._image, one + module.bias)
+            if part is not None and part[1] <= end:
+                yield part
+
+    def _extent(self, module: Module, address: int) -> tuple[int, int]:
+        """Where a function begins and ends. A part that its function only jumps to is none."""
+        assert module.library is not None
+        symbol = module.library.symbol_at(address - module.bias)
+        part = part_at(self._image, address)
+        if symbol is not None and part is None and symbol.size:
+            part = symbol.address + module.bias, symbol.address + module.bias + symbol.size
+        if symbol is None or part is None or part[1] - part[0] > _LARGEST:
+            raise CannotPlace("its file does not tell where the function begins and ends")
+        if part[0] != symbol.address + module.bias or is_put_aside(symbol):
+            raise CannotPlace("it is in a part of a function that others of its parts jump to")
+        return part
+
+    async def _around(self, module: Module, address: int) -> tuple[int, bytes]:
+        """The code near an address."""
+        assert module.library is not None
+        for one in module.library.elf.loads():
+            start = one.address + module.bias
+            end = start + one.file_size
+            if one.flags & PF_X and start <= address < end:
+                start, end = max(start, address - _AROUND), min(end, address + _AROUND)
+                return start, await self._native.read_memory(start, end - start)
+        raise CannotPlace("its file does not say that there is code")
 
     def _check_process(self) -> None:
         status = read_status(f"/proc/{self._image.pid}/status")
         if "shstk" in status.get("x86_Thread_features", ""):
             raise CannotPlace("the program has shadow stacks")
-
-    async def _cold(self, module: Module, symbol: Symbol) -> tuple[tuple[int, bytes], ...]:
-        """The part of the function that is seldom run, which may jump back."""
-        assert module.library is not None
-        found = module.library.find_functions(f"{symbol.linkage_name}.cold", exact=True)
-        parts = []
-        for one in found:
-            if 0 < one.size <= _LARGEST:
-                at = one.address + module.bias
-                parts.append((at, await self._native.read_memory(at, one.size)))
-        return tuple(parts)
 
     async def _built(self, place: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
         """The probe, in an area that is near enough. It takes the next address that fits."""
