@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +15,12 @@ except ImportError:  # it has no wheel for this system
     iced = None
 
 JUMP = 5  # bytes of `jmp rel32`
-MISSING = "the package iced-x86 is not installed: pip install iced-x86"
+MISSING = "the package iced-x86 is not installed: pip install 'dualdbg[fast]'"
 _PAGE = 4096
-# Each form of a direct jump: what it looks like, how long it is, how its distance is written.
+# Direct jumps of four bytes, which may come from afar: what they look like, and how long they are.
 _BRANCHES = (
-    (re.compile(rb"(?s)(?=[\xe8\xe9](....))"), 5, "<i"),
-    (re.compile(rb"(?s)(?=\x0f[\x80-\x8f](....))"), 6, "<i"),
-    (re.compile(rb"(?s)(?=[\x70-\x7f\xeb\xe0-\xe3](.))"), 2, "<b"),
+    (re.compile(rb"(?s)(?=[\xe8\xe9](....))"), 5),
+    (re.compile(rb"(?s)(?=\x0f[\x80-\x8f](....))"), 6),
 )
 
 
@@ -151,25 +149,25 @@ def _target(one: Any) -> int | None:
 
 
 def _check_around(function: Function, forbidden: range) -> None:
-    """The same for its neighbours. Where no function is known to begin, each byte may be the first of a jump."""
+    """The same for its neighbours. Between those that are known there may be data among the instructions."""
     start, code = function.around
     unknown = start
     for first, end in (*function.functions, (start + len(code), start + len(code))):
-        _check_bytes(unknown, code[unknown - start : first - start], function, forbidden)
+        _check_piece(unknown, code[unknown - start : first - start], function, forbidden, is_known=False)
+        _check_piece(first, code[first - start : end - start], function, forbidden, is_known=True)
         unknown = max(unknown, end)
-        for one in iced.Decoder(64, code[first - start : end - start], ip=first):
-            if one.code == iced.Code.INVALID:  # data between instructions
-                _check_bytes(first, code[first - start : end - start], function, forbidden)
-                break
-            if _target(one) in forbidden and not function.start <= one.ip < function.end:
-                raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
 
 
-def _check_bytes(start: int, code: bytes, function: Function, forbidden: range) -> None:
-    for pattern, size, form in _BRANCHES:
+def _check_piece(start: int, code: bytes, function: Function, forbidden: range, is_known: bool) -> None:
+    """One after the other; where that may not be where they begin, each byte may be the first of a jump."""
+    for one in iced.Decoder(64, code, ip=start):
+        is_known = is_known and one.code != iced.Code.INVALID
+        if _target(one) in forbidden and not function.start <= one.ip < function.end:
+            raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
+    for pattern, size in () if is_known else _BRANCHES:
         for match in pattern.finditer(code):
             at = start + match.start()
-            leads = at + size + struct.unpack(form, match[1])[0]
+            leads = at + size + int.from_bytes(match[1], "little", signed=True)
             if leads in forbidden and not function.start <= at < function.end:
                 raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
 

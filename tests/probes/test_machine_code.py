@@ -426,12 +426,16 @@ def test_a_label_that_a_neighbour_jumps_to_counts() -> None:
 
 
 def test_what_only_looks_like_a_jump_within_an_instruction_does_not_count() -> None:
-    """mov ecx, imm32: the number has the bytes of a jump."""
-    code = bytes.fromhex("b9ebf4000031c0c3")
+    """A number has the bytes of a jump: where functions are not known, it may be one."""
+    code = (
+        bytes.fromhex("48b8e9")
+        + (0x1003 - 0x1013).to_bytes(4, "little", signed=True)
+        + bytes.fromhex("000000c3")
+    )
     around = (0x100C, code)
-    with pytest.raises(placement.CannotPlace, match="what may be a branch"):
-        placement.place(0x1000, placement.Function(0x1000, _PLAIN[:10], around=around))
-    known = placement.Function(0x1000, _PLAIN[:10], around=around, functions=((0x100C, 0x1014),))
+    with pytest.raises(placement.CannotPlace, match="what may be a branch at 0x100e"):
+        placement.place(0x1000, placement.Function(0x1000, _PLAIN, around=around))
+    known = placement.Function(0x1000, _PLAIN, around=around, functions=((0x100C, 0x100C + len(code)),))
     assert placement.place(0x1000, known).site == 0x1000
 
 

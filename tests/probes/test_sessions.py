@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++"),
 ]
 _IN_PROCESS = "condition evaluated in the process"
+_WRONG = re.compile(r"(?m)^wrong \d")  # what the program says at its end
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def test_the_program_does_what_it_does(programs: dict[str, Path], mode: str) -> 
     ]
     said = _run(programs["O2"], ["10000", mode], breakpoints, ["continue"] * 12)
     assert ("right 42" if mode == "fork" else "right 0") in said, said
-    assert "wrong" not in said
+    assert not _WRONG.search(said), said
     assert said.count("* Breakpoint 1") == (8 if mode == "exec" else 4), said
     assert said.count("* Breakpoint 2") == (2 if mode == "throw" else 0), said
 
@@ -158,9 +159,9 @@ def test_steps_from_a_hit(programs: dict[str, Path], level: str) -> None:
     texts = []
     for word in ("fast ", ""):
         commands = [*steps, "info breakpoints", "disable 1", "next", "detach"]
-        said = _run(programs[level], ["20000"], [f"::work {word}if number % 1000 == 17"], commands)
+        said = _run(programs[level], ["5000"], [f"::work {word}if number % 1000 == 17"], commands)
         assert said.count("* Breakpoint 1") == 4, said
-        assert "Value returned: long" in said and "(hit 4 times)" in said and "wrong" not in said
+        assert "Value returned: long" in said and "(hit 4 times)" in said and not _WRONG.search(said)
         assert (_IN_PROCESS in said) == bool(word)
         texts.append(re.findall(r"(?m)^\* .*?:|^  \d+  .*|^  \w+  .*:\d+$", said))
     assert texts[0] == texts[1]
@@ -170,13 +171,13 @@ def test_steps_from_a_hit(programs: dict[str, Path], level: str) -> None:
 def test_what_is_taken_away_is_gone(programs: dict[str, Path], last: str) -> None:
     """And the program goes on with the right result; `quit` ends one that it has started."""
     commands = ["info breakpoints", last, "continue"]
-    said = _run(programs["O2"], ["20000"], ["::work fast if number == 317"], commands)
+    said = _run(programs["O2"], ["3000"], ["::work fast if number == 317"], commands)
     assert said.count("* Breakpoint 1") == 1 and _IN_PROCESS in said, said
     assert last == "quit" or "right 0" in said, said
 
 
 def test_a_library_that_is_unloaded_and_loaded_again(programs: dict[str, Path], tmp_path: Path) -> None:
-    source = '__attribute__((noinline)) long twice(long a) { __asm__ volatile(""); return a * 2 + (a >> 3 << 3) - a / 8 * 8; }'
+    source = "long twice(long a) { return a * 2 + (a >> 3 << 3) - a / 8 * 8; }"
     (tmp_path / "twice.c").write_text(source)
     library = tmp_path / "libtwice.so"
     subprocess.run(["gcc", "-O2", "-g", "-shared", "-fPIC", "-o", library, tmp_path / "twice.c"], check=True)
@@ -240,5 +241,5 @@ def test_the_package_is_missing(
     (tmp_path / "iced_x86.py").write_text("raise ImportError\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     said = _run(programs["O2"], ["600"], ["::work fast if number == 317"], ["info breakpoints", "continue"])
-    assert "iced-x86 is not installed: pip install iced-x86" in said
+    assert "iced-x86 is not installed: pip install 'dualdbg[fast]'" in said
     assert said.count("* Breakpoint 1") == 1 and "right 0" in said
