@@ -101,6 +101,7 @@ class GdbEngine(GdbProbes):
         # What gdb did at a signal before the user's first breakpoint on it.
         self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
+        self._letting_go = False  # a hit of a probe is of no interest any more
         self._hint: asyncio.Future[None] | None = None  # that is followed
         self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
@@ -217,6 +218,9 @@ class GdbEngine(GdbProbes):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
+        self._letting_go = True
+        if self._probe_signal is not None:
+            await self._process.console(f"handle {self._probe_signal} nostop noprint pass")
         for _ in range(_MOST_RUNS):
             if await self.may_let_go():
                 break
@@ -486,7 +490,8 @@ class GdbEngine(GdbProbes):
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
-        if isinstance(event, NativeStopped) and self._is_hint(event):
+        is_hint = isinstance(event, NativeStopped) and self._is_hint(event)
+        if isinstance(event, NativeStopped) and is_hint and not self._letting_go:
             self._hint = asyncio.ensure_future(self._follow_hint(event))
             return
         self._interrupted_by = None
@@ -514,6 +519,8 @@ class GdbEngine(GdbProbes):
         except CommandError:  # it is seen why when the session lets it go on
             self._interrupted_by = None
             self._on_event(replace(event, cause=StopCause.INTERRUPTED))
+        except EngineLost:  # its end is an event of its own
+            pass
 
 
 _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {

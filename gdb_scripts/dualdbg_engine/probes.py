@@ -225,6 +225,8 @@ def _begin(name: str) -> None:
             for react, event in _reactions.items():
                 event.connect(react)
     _now.signal = name
+    # Else a thread may be in gdb's copy of an instruction when the code changes: results of threads were wrong then.
+    gdb.execute("set displaced-stepping off", to_string=True)
 
 
 def _gone(number: int) -> None:

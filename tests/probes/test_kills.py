@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import random
@@ -13,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.backends.events import NativeStopped
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
+from tests.probes.holding import held
 
 pytestmark = [
     pytest.mark.processes,
@@ -40,17 +43,18 @@ def _seeds() -> list[object]:
 
 @pytest.mark.parametrize("seed", _seeds())
 def test_the_program_goes_on(program: Path, seed: int) -> None:
-    """gdb, its session, or both, at a moment that the seed decides; hits come one after the other all the time.
+    """gdb, its session, or both, at a moment that the seed decides, while eight threads run through the probe.
 
-    What is in the program stays there to its end. The process that outlives dualdbg only ends the stop that a dying gdb
-    leaves behind, as without probes.
+    What is in the program stays there to its end. The condition is false: after a hit gdb's own breakpoint does the
+    work for a moment, and its trap ends a program whose gdb is killed, as without probes.
     """
     chance = random.Random(seed)
     target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert target.stdout is not None
     assert target.stdout.readline() == "ready\n"
     mask = chance.choice((0x3F, 0x3FF, 0x3FFF, 0xFFFFF))
-    words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), f"($rdi & {mask}) == 5", "work"]
+    condition = f"($rdi & {mask}) == -5"
+    words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), condition, "work"]
     holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     debugger = int(holder.stdout.readline())
@@ -64,4 +68,24 @@ def test_the_program_goes_on(program: Path, seed: int) -> None:
     holder.stdout.close()
     repair(target.pid, was_stopped=False)
     out, _ = target.communicate("over\n", timeout=_HANGS)
-    assert (out, target.returncode) == ("all, right\n", 0)
+    assert (out, target.returncode) == ("all, right\n", 0), (out, target.returncode, mask)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_threads_have_the_right_results_after_hits(program: Path, count: int) -> None:
+    """All eight come to the function while gdb does its work, and again when the probe does."""
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    asyncio.run(_hits(target.pid, count))
+    assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+
+
+async def _hits(pid: int, count: int) -> None:
+    async with held(pid) as one:
+        number, why = await one.put(one.image.find("work")[0].address, "($rdi & 0xfffff) == 5")
+        assert why is None
+        for _ in range(count):
+            await one.engine.resume()
+            event = await one.stop()
+            assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
