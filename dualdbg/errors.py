@@ -48,6 +48,14 @@ class WrongState(CommandError):
     """The request does not fit the state the target is in (for example: it is running)."""
 
 
+class NoSuchThread(CommandError):
+    """The program has no thread of this number."""
+
+
+class NoSuchBreakpoint(CommandError):
+    """There is no breakpoint of this number."""
+
+
 class ThreadGone(CommandError):
     """debugpy has let go of a thread while it was asked about it."""
 

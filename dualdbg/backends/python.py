@@ -66,7 +66,7 @@ class StackTrace:
 class PythonValue:
     """A variable or the value of an expression. ``reference`` asks for its children; 0 means no children.
 
-    ``count`` is the number of its elements, where debugpy says it. ``expression`` gives the value again. ``own_repr``:
+    ``count`` is the number of its elements, of a container. ``expression`` gives the value again. ``own_repr``:
     its class has a ``__repr__`` that was not run for the text. ``tensor`` are dtype and sizes of a tensor or array.
     ``opaque``: the text tells the class and the address alone.
     """
@@ -125,6 +125,15 @@ def scopes(frame: int) -> PythonRequest[dict[str, int]]:
 def variables(reference: int) -> PythonRequest[list[PythonValue]]:
     """The children of a value or of a scope, without the methods that every value of a type in C has."""
     arguments = {"variablesReference": reference, "format": {"dualdbgBrief": True}}
+    return PythonRequest("variables", arguments, _variables)
+
+
+def page(reference: int, start: int, count: int) -> PythonRequest[list[PythonValue]]:
+    """``count`` of the children of a value from number ``start`` on, all elements of a container among them."""
+    arguments = {
+        "variablesReference": reference,
+        "format": {"dualdbgBrief": True, "dualdbgPage": [start, count]},
+    }
     return PythonRequest("variables", arguments, _variables)
 
 
@@ -220,7 +229,7 @@ def _value(name: str, text: str, row: dict[str, Any]) -> PythonValue:
         str(row.get("type") or ""),
         text,
         int(row.get("variablesReference") or 0),
-        row.get("indexedVariables"),
+        row.get("indexedVariables", ours.get("count")),
         row.get("evaluateName"),
         bool(ours.get("ownRepr")),
         ours.get("tensor"),

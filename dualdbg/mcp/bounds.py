@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 LONGEST_NAME = 200  # characters of a function's name, a path, a type
 MOST_OF_VALUES = 20_000  # characters that all values of one answer have together
+MOST_OF_STACKS = 20_000  # characters that all frames of one answer have together
 MOST_TEXT = 40_000  # characters of the text of one answer
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from pydantic import BaseModel
+
 from ..console.printer import Printer
 from ..console.reports import StackReport, numbered
 from ..console.style import Style
@@ -34,6 +36,16 @@ class Shown:
     def as_rows(self) -> list[FrameRow]:
         """The structured form."""
         return [self._row(run) for run in self.rows]
+
+    def within(self, budget: int) -> Shown:
+        """As many of the rows as have so many characters, and the first one in any case."""
+        kept = 0
+        for row in self.as_rows():
+            budget -= size_of(row)
+            if budget < 0 < kept:
+                break
+            kept += 1
+        return replace(self, rows=self.rows[:kept], part=replace(self.part, shown=kept))
 
     def as_text(self) -> str:
         """The same for people, as ``bt`` has it, with a line for each folded run."""
@@ -74,6 +86,11 @@ def shown(
     runs = [(row,) for row in frames] if all_frames else _folded(frames)
     rows, part = part_of(runs, start, limit)
     return Shown(stack, tuple(rows), part, locals)
+
+
+def size_of(row: BaseModel) -> int:
+    """The characters of a row in an answer."""
+    return len(row.model_dump_json(exclude_none=True))
 
 
 def frame_row(number: int | None, frame: Frame) -> FrameRow:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ..errors import DualdbgError, EngineLost, SpecError, StaleHandle, TargetGone, WrongState
+from ..errors import (
+    DualdbgError,
+    EngineLost,
+    NoSuchBreakpoint,
+    NoSuchThread,
+    SpecError,
+    StaleHandle,
+    TargetGone,
+    WrongState,
+)
 
 
 def next_call(error: DualdbgError, session: object) -> str:
@@ -22,6 +31,8 @@ _CALLS = (
         "continue_until(session=SESSION) lets one that stands go on",
     ),
     (StaleHandle, "the program has gone on since: stack(session=SESSION) has its frames now"),
+    (NoSuchThread, "stacks(session=SESSION) has its threads"),
+    (NoSuchBreakpoint, "break(session=SESSION) lists them"),
     (SpecError, "the resource dualdbg://docs/breakpoints.md has all specs"),
     (EngineLost, "end(session=SESSION), then run or attach again"),
     (TargetGone, "run starts a program; stacks(match=…) finds processes"),

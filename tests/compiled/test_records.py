@@ -268,6 +268,18 @@ def test_a_pipe_among_the_records_is_no_record(tmp_path: Path) -> None:
     assert CompiledCode(tmp_path).kernels() == []
 
 
+def test_a_pipe_instead_of_a_source_is_no_source(folder: Path) -> None:
+    (kernel,) = [one for one in CompiledCode(folder).kernels() if one.source is not None]
+    source = folder / "qq" / "other.main.cpp"
+    source.parent.mkdir()
+    os.mkfifo(source)
+    os.mkfifo(folder / "kernel_information.json")
+    code = CompiledCode(folder)
+    assert code.of_library(str(source.with_suffix(".so"))) == []
+    code.library_of(kernel)
+    assert of_model(str(folder / "model.so")) == {}
+
+
 @pytest.mark.parametrize(
     "text", ["[" * 200_000, json.dumps({"k:1": [f'File "a", line {"9" * 5000}, in f']})], ids=["deep", "long"]
 )

@@ -83,7 +83,8 @@ def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> No
     done = run(without_records, *words)
     assert done.of("stopped") == []
     assert (
-        why_unbound(done, ADDED) == "which lines a kernel computes is not recorded: run with --compiled-debug"
+        why_unbound(done, ADDED)
+        == "which lines a kernel computes is not recorded: run with --compiled-debug, with Inductor's caches on"
     )
 
 

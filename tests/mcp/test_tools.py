@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,7 +40,7 @@ def test_a_session_from_run_to_end(native_samples: Path) -> None:
 
         shown = await tools("variables", session=session)
         rows = {row["name"]: row for row in shown.data["variables"]}
-        assert rows["numbers"]["has_children"] and "children" not in rows["numbers"]
+        assert rows["numbers"]["child_count"] == 500 and "children" not in rows["numbers"]
         assert rows["long_text"]["length"] > 5000 > len(rows["long_text"]["value"])
         deeper = await tools("variables", session=session, path=["point"], depth=2)
         assert {row["name"] for row in deeper.data["variables"]} >= {"x", "y"}
@@ -239,10 +240,14 @@ def test_attach_and_the_process_goes_on(tmp_path: Path) -> None:
 def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
     program = tmp_path / "huge.py"
     program.write_text(
-        "import sys\nclass Row:\n    def __init__(self, n):\n        self.text = 'x' * 3000\n        self.n = n\n"
+        "import sys, threading\nclass Row:\n    def __init__(self, n):\n"
+        "        self.text = 'x' * 3000\n        self.n = n\n"
         "def deep(n):\n    names = {f'name{i}' * 50: Row(i) for i in range(300)}\n"
         "    if n:\n        return deep(n - 1)\n    print('y' * 3_000_000)\n    return len(names)\n"
-        "sys.setrecursionlimit(4000)\ndeep(150)\n"
+        "sys.setrecursionlimit(4000)\nheld = threading.Event()\n"
+        "def waits(n, long_text):\n    held.wait() if n == 0 else waits(n - 1, long_text + long_text[:90])\n"
+        "for n in range(0, 60, 3):\n    threading.Thread(target=waits, args=(n, 'z' * 90), daemon=True).start()\n"
+        "deep(150)\n"
     )
 
     async def work(tools: Tools) -> None:
@@ -258,7 +263,20 @@ def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
         ]
         for tool, arguments in calls:
             answer = await tools(tool, session=session, **arguments)
-            assert answer.size < 200_000, tool
+            assert answer.size < 100_000, tool
+        pid = begun.data["pid"]
+        for target in ({"pid": pid}, {"session": session}):
+            seen, start = 0, 0
+            while True:
+                part = await tools("stacks", **target, start=start, limit=100, depth=100, locals=True)
+                assert part.size < 100_000 and part.data["processes"][0]["python"].startswith("3.")
+                seen += sum(group["thread_count"] for group in part.data["groups"])
+                start += len(part.data["groups"])
+                more = re.search(r"start=(\d+)", part.data.get("left_out", ""))
+                if more is None or "groups" not in part.data["left_out"]:
+                    break
+                assert int(more[1]) == start
+            assert seen == part.data["processes"][0]["thread_count"] > 20
         assert "more frames: stack(" in (await tools("stack", session=session)).data["left_out"]
         await tools("continue_until", session=session, seconds=60)
         output = await tools("output", session=session, limit=20_000)
@@ -278,6 +296,12 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
         assert "path=['big'], start=20" in first.data["left_out"]
         later = await tools("variables", session=session, path=["big"], start=90, limit=5)
         assert len(later.data["variables"]) == 5 and "= 90" in later.text
+        assert "980 more variables" in first.data["left_out"]
+        for start in (95, 100, 500, 995):
+            some = await tools("variables", session=session, path=["big"], start=start, limit=5)
+            assert [row["value"] for row in some.data["variables"]] == [
+                str(at) for at in range(start, start + 5)
+            ]
         last = await tools("variables", session=session, path=["big"], start=1100)
         assert last.data["variables"] == [] and "left_out" not in last.data
         every = await tools("variables", session=session, path=["nested"], start=50, limit=1)

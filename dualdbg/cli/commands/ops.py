@@ -101,7 +101,7 @@ def _why_none(wanted: str, folder: Path, kernels: Sequence[Kernel]) -> tuple[str
     if not known:
         return (
             f"the {len(kernels)} kernels in {folder} have no record of what they compute",
-            "compile them once more with dualdbg run --compiled-debug",
+            "compile them once more with dualdbg run --compiled-debug, without TORCHINDUCTOR_FORCE_DISABLE_CACHES",
         )
     return f"no kernel in {folder} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
 

@@ -23,7 +23,7 @@ from ..answers import (
     ValueRow,
     VariablesAnswer,
 )
-from ..bounds import Part, bounded_text, joined, line, part_of
+from ..bounds import MOST_OF_STACKS, Part, bounded_text, joined, line, part_of
 from ..debuggee import Debuggee
 from ..frames import frame_row, note_of, shown
 from ..registry import Arguments, tool
@@ -52,7 +52,7 @@ async def stack(sessions: Sessions, arguments: StackArguments) -> Reply:
     async with sessions.using(arguments.session) as debuggee:
         tid = debuggee.thread(arguments.thread)
         whole = await debuggee.stack(tid)
-        part = shown(whole, arguments.start, arguments.limit, arguments.all_frames)
+        part = shown(whole, arguments.start, arguments.limit, arguments.all_frames).within(MOST_OF_STACKS)
         answer = StackAnswer(
             session=debuggee.id,
             thread=tid,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 
 from ...console.style import Style
-from ...errors import UsageError
+from ...errors import TargetError, UsageError
 from ...in_thread import in_thread
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
@@ -16,21 +17,26 @@ from ...snapshot.facts import Failure, ProcessReport, ThreadReport
 from ...snapshot.linux.descriptors import with_other_ends
 from ...snapshot.linux.targets import find_targets
 from ...snapshot.report.diagnose import Finding, diagnose
-from ...snapshot.report.fold import Member, fold
+from ...snapshot.report.fold import Group, Member, fold
 from ...snapshot.report.wording import activity
 from ...snapshot.take import parents_of_forks, take
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
-from ..bounds import bounded_text, joined, line, part_of
+from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of
 from ..debuggee import Debuggee
-from ..frames import note_of, shown
+from ..frames import Shown, note_of, shown, size_of
 from ..registry import Arguments, tool
 from ..sessions import Sessions
 from .fields import AllFrames, Limit, Start
 
 _MOST_THREADS = 8  # of a group that are named
-_MOST_PROCESSES = 50
+_MOST_PROCESSES = 20
+# By whether one answer holds no more frames of a stack.
+_DEEPER = {
+    False: "deeper frames: a larger depth",
+    True: "deeper frames, beyond what one answer holds: without locals, or stack(session=…, thread=…, start=…)",
+}
 _LONGEST = 1500  # characters of a finding
 
 
@@ -144,10 +150,14 @@ def _take(
 async def _of_session(debuggee: Debuggee) -> ProcessReport:
     """The threads of a stopped session, as its engines see them."""
     inspector = debuggee.session.inspector
+    try:
+        python = inspector.reader.python_side.version()
+    except TargetError:  # there is none yet, or it cannot be read
+        python = None
     reports = [
         ThreadReport(thread, await inspector.stack(thread.tid), "") for thread in await inspector.threads()
     ]
-    return ProcessReport(debuggee.session.pid, 0, debuggee.title, None, tuple(reports), None)
+    return ProcessReport(debuggee.session.pid, 0, debuggee.title, python, tuple(reports), None)
 
 
 # -- answers -----------------------------------------------------------------------------------
@@ -161,35 +171,49 @@ def _groups(
     listing = StackListing(Style())
     processes = reports[:_MOST_PROCESSES]
     text = "".join(f"{listing.heading(report)}\n" for report in processes)
-    rows, deeper = [], False
+    rows: list[GroupRow] = []
+    deeper, left = [], MOST_OF_STACKS
     for at, group in enumerate(chosen, arguments.start):
-        example = group.example
-        stack = shown(example.stack, 0, arguments.depth, arguments.all_frames, example.locals)
-        deeper = deeper or stack.part.left > 0
-        rows.append(
-            GroupRow(
-                threads=[_thread(member) for member in group.members[:_MOST_THREADS]],
-                thread_count=len(group.members),
-                frames=stack.as_rows(),
-                frame_count=stack.part.total,
-                note=None if note_of(example.stack) is None else line(note_of(example.stack) or "", 300),
-            )
-        )
+        row, stack = _group(group, arguments)
+        left -= size_of(row)
+        if rows and left < 0:
+            break
+        rows.append(row)
         text += f"\n{listing.group_heading(at, group, groups, len(reports) > 1)}\n{stack.as_text()}"
         if stack.part.left:
             text += f"     … {stack.part.left} more frames\n"
+            deeper.append(len(stack.rows) < arguments.depth)
     answer = StacksAnswer(
         processes=[_process(report) for report in processes],
         groups=rows,
         failures=_failures(failures),
         left_out=joined(
-            part.left_out("groups of threads", call),
-            "deeper frames: a larger depth" if deeper else None,
-            f"{len(reports) - _MOST_PROCESSES} processes" if len(reports) > _MOST_PROCESSES else None,
+            replace(part, shown=len(rows)).left_out("groups of threads", call),
+            _DEEPER[any(deeper)] if deeper else None,
+            f"{len(reports) - len(processes)} processes: stacks(pid=…)"
+            if len(reports) > len(processes)
+            else None,
         ),
     )
     text += "".join(map(listing.failure, failures))
     return Reply(answer, bounded_text(text + (f"left out: {answer.left_out}\n" if answer.left_out else "")))
+
+
+def _group(group: Group, arguments: StacksArguments) -> tuple[GroupRow, Shown]:
+    """A group of threads, and what is shown of its stack: as many frames as one answer holds."""
+    example = group.example
+    stack = shown(example.stack, 0, arguments.depth, arguments.all_frames, example.locals)
+    note = note_of(example.stack)
+    row = GroupRow(
+        threads=[_thread(member) for member in group.members[:_MOST_THREADS]],
+        thread_count=len(group.members),
+        frames=[],
+        frame_count=stack.part.total,
+        note=None if note is None else line(note, 300),
+    )
+    stack = stack.within(MOST_OF_STACKS - size_of(row))
+    row.frames = stack.as_rows()
+    return row, stack
 
 
 def _process(report: ProcessReport) -> ProcessRow:
@@ -199,7 +223,7 @@ def _process(report: ProcessReport) -> ProcessRow:
         label=report.label,
         python=report.python,
         thread_count=len(report.threads),
-        notes=[line(note, 300) for note in report.notes[:5]],
+        notes=[line(note) for note in report.notes[:3]],
     )
 
 

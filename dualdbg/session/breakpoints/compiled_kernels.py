@@ -12,7 +12,9 @@ from ...symbols.torch.compiled_code import beside, names_file, of_model
 from ..engines import NativeEngine
 
 _OF_PYTORCH = "computed by {}: a function of PyTorch's own, where a breakpoint on the operator stops"
-_NOT_RECORDED = "which lines a kernel computes is not recorded: run with --compiled-debug"
+_NOT_RECORDED = (
+    "which lines a kernel computes is not recorded: run with --compiled-debug, with Inductor's caches on"
+)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Union
 
 from ...backends import events as engine
-from ...errors import CommandError, SpecError, UsageError
+from ...errors import CommandError, NoSuchBreakpoint, SpecError, UsageError
 from ...folders import here
 from ...in_thread import in_thread
 from ...model import (
@@ -89,7 +89,7 @@ class BreakpointTable:
     def get(self, id: int) -> Breakpoint:
         """The breakpoint of this number. Raises CommandError where there is none."""
         if id not in self._rows:
-            raise CommandError(f"there is no breakpoint {id}", "info breakpoints lists them")
+            raise NoSuchBreakpoint(f"there is no breakpoint {id}", "info breakpoints lists them")
         return self._rows[id]
 
     def find(self, id: int) -> Breakpoint | None:

@@ -11,7 +11,7 @@ from typing import Any
 from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, StackFrame
-from ...errors import CommandError, EvaluationError, StaleHandle, ThreadGone, WrongState
+from ...errors import CommandError, EvaluationError, NoSuchThread, StaleHandle, ThreadGone, WrongState
 from ...known.file_endings import PYTHON_ENDINGS
 from ...known.python_files import is_of_a_library
 from ...model import (
@@ -353,7 +353,7 @@ class Inspector:
             self._gdb_threads = {known: number for number, known in numbers.items()}
         if tid in self._gdb_threads:
             return self._gdb_threads[tid]
-        raise CommandError(f"there is no thread {tid}", "info threads lists them")
+        raise NoSuchThread(f"there is no thread {tid}", "info threads lists them")
 
     async def stack_while_held(self, tid: int) -> Stack:
         """The merged stack of any thread while gdb holds the target."""

@@ -118,8 +118,10 @@ class ValueReader:
         inner = value.reference
 
         async def part(start: int, count: int | None) -> list[Value]:
-            children = await self._python_children(inner)
-            return children[start:] if count is None else children[start : start + count]
+            if count is None:
+                return (await self._python_children(inner))[start:]
+            rows = await self._reads.ask(debugpy.page(inner, start, count))
+            return [self._python_value(row) for row in rows]
 
         async def own(start: int, count: int | None) -> list[Value]:
             rows = await self._reads.ask(debugpy.fields(inner))

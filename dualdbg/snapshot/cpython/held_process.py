@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...errors import TargetError, UnreadableMemory
 from ...known.python_files import why_no_python
 from ...model import PythonFrame, Tasks
+from ...shared.python_versions import text_of
 from ...symbols.address_space import AddressSpace
 from ..linux.memory import ProcessMemory
 from ..linux.procfs import MemoryMap, namespace_tids
@@ -79,6 +80,10 @@ class PythonSide:
             return []
         reader, texts = self._readers()
         return texts.globals(reader, frame.address)
+
+    def version(self) -> str:
+        """The interpreter's version, such as 3.11."""
+        return text_of(self._readers()[0].layout.version)
 
     def tasks(self) -> Tasks:
         """The tasks of asyncio that are not done."""

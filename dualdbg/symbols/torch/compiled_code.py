@@ -12,9 +12,11 @@ what it says.
 from __future__ import annotations
 
 import ast
+import errno
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -88,8 +90,6 @@ class CompiledCode:
         """All kernels of all graphs that were compiled."""
         for path in self.folder.glob("fxgraph/*/*/*"):
             try:
-                if not path.is_file():  # to open a pipe would wait for ever
-                    continue
                 written = path.stat().st_mtime_ns
                 if self._read.get(path, (None,))[0] != written:
                     self._read[path] = written, tuple(_kernels_of(self.folder, path))
@@ -100,7 +100,7 @@ class CompiledCode:
     def of_library(self, path: str) -> list[Kernel]:
         """The kernels of which a library was made: graphs with the same kernel share it."""
         try:
-            source = Path(path.removesuffix(".so") + ".cpp").read_text(errors="replace").strip()
+            source = _text(Path(path.removesuffix(".so") + ".cpp"))
         except OSError:
             return []
         return [one for one in self.kernels() if one.source is not None and source.startswith(one.source)]
@@ -122,7 +122,7 @@ class CompiledCode:
 def _begins_with(source: Path, text: str) -> bool:
     """Whether a file of Inductor's was made of this text."""
     try:
-        return source.read_text(errors="replace").strip().startswith(text)
+        return _text(source).startswith(text)
     except OSError:  # it was removed, or belongs to somebody else
         return False
 
@@ -140,8 +140,7 @@ def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
     """What each kernel in the library of a model computes, by its function. Empty where the package does not say."""
     path = Path(library).with_name(_OF_MODEL)
     try:
-        with path.open("rb") as file:
-            data = json.loads(file.read(_LARGEST))
+        data = json.loads(_data(path))
     except (OSError, ValueError, RecursionError):
         return {}
     rows = data.items() if isinstance(data, dict) else ()
@@ -193,12 +192,24 @@ def _in_order(lines: Iterable[ProgramLine]) -> tuple[ProgramLine, ...]:
     return tuple(sorted(set(lines), key=lambda one: (one.file, one.line, one.function)))
 
 
+def _text(source: Path) -> str:
+    """A generated source. Raises OSError."""
+    return _data(source).decode(errors="replace").strip()
+
+
+def _data(path: Path) -> bytes:
+    """What is in a file, which others may write too. Raises OSError."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe without a writer would be waited for
+            raise OSError(errno.EINVAL, "this is no plain file", str(path))
+        return file.read(_LARGEST)
+
+
 # -- records ----------------------------------------------------------------------------------------
 
 
 def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
-    with record.open("rb") as file:
-        texts = _texts(file.read(_LARGEST))
+    texts = _texts(_data(record))
     key, source = texts.get(_KEY), texts.get(_SOURCE)
     if key is None or source is None or not is_generated_module(f"{key}.py"):
         return

@@ -72,7 +72,9 @@ def _kernel(found: KernelFiles) -> list[str]:
     width = max((len(_place(line)) for line in lines), default=0)
     rows += [f"      {_place(line):<{width}}  {line.code}" for line in lines]
     if kernel.lines is None:
-        rows.append("      what it computes was not recorded: run with --compiled-debug")
+        rows.append(
+            "      what it computes was not recorded: run with --compiled-debug, with Inductor's caches on"
+        )
     if kernel.source is None:
         rows.append("    a function of PyTorch's own")
     rows += [

@@ -65,7 +65,7 @@ def children(reader: Any, value: Any, run: Any, methods: bool = False) -> List[E
         return _of_rest(reader, value)
     kind = reader.kind(value)
     found = _attributes(reader, kind, value, run, methods)
-    base = next((one for one in CONTAINERS if kind.has(one)), None)
+    base = _container(kind)
     if base is not None:
         total = base.__len__(value)
         found += elements(reader, value, 0, min(total, FIRST), total)
@@ -77,6 +77,33 @@ def children(reader: Any, value: Any, run: Any, methods: bool = False) -> List[E
     return found
 
 
+def page(reader: Any, value: Any, run: Any, start: int, count: int) -> List[Entry]:
+    """``count`` of the children from number ``start`` on, of a container's elements any. Its length is no child."""
+    kind = reader.kind(value)
+    base = _container(kind)
+    if base is None:
+        return children(reader, value, run)[start : start + count]
+    total, stop = base.__len__(value), start + count
+    before = _attributes(reader, kind, value, run, False)
+    after = [("repr()", run.deferred_repr(value), None)] if reader.own_repr(value) else []
+    found: List[Entry] = before[start:stop]
+    first, last = max(start - len(before), 0), min(stop - len(before), total)
+    if first < last:
+        found += elements(reader, value, first, last, total)
+    behind = len(before) + total
+    return found + after[max(start - behind, 0) : max(stop - behind, 0)]
+
+
+def length(reader: Any, value: Any) -> Optional[int]:
+    """How many elements a container has; None for what is none."""
+    base = _container(reader.kind(value))
+    return None if base is None else base.__len__(value)
+
+
+def _container(kind: Any) -> Any:
+    return next((one for one in CONTAINERS if kind.has(one)), None)
+
+
 def fields(reader: Any, value: Any) -> List[Entry]:
     """The attributes of the object itself, in the order in which a native stop finds them in its memory."""
     return [(name, one, ".%s" % name) for name, one in reader.fields(value)]
@@ -84,8 +111,7 @@ def fields(reader: Any, value: Any) -> List[Entry]:
 
 def _of_rest(reader: Any, rest: Rest) -> List[Entry]:
     if not rest.in_parts:
-        base = next(one for one in CONTAINERS if reader.kind(rest.container).has(one))
-        return elements(reader, rest.container, rest.start, rest.stop, base.__len__(rest.container))
+        return elements(reader, rest.container, rest.start, rest.stop, length(reader, rest.container) or 0)
     starts = range(rest.start, rest.stop, BUCKET)
     parts = [Rest(rest.container, start, min(start + BUCKET, rest.stop), False) for start in starts]
     return [(part.text, part, None) for part in parts]
@@ -97,7 +123,7 @@ def elements(reader: Any, value: Any, start: int, stop: int, total: int) -> List
     if kind.has(dict):
         pairs = list(islice(dict.items(value), start, stop))
         return _distinct([(reader.text(key, 1), one, _subscript(reader, key)) for key, one in pairs])
-    base = next(one for one in CONTAINERS if kind.has(one))
+    base = _container(kind)
     found = list(islice(base.__iter__(value), start, stop))
     if base is set or base is frozenset:
         return [(str(id(one)), one, None) for one in found]

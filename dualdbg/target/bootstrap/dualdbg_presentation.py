@@ -56,6 +56,9 @@ class Presentation:
                 found["memoryReference"] = "0x%x" % place
         elif not self.runs and reader.own_repr(value):
             found["dualdbg"] = {"ownRepr": True}
+        count = self.inside.length(reader, value)
+        if count is not None:
+            found.setdefault("dualdbg", {})["count"] = count
         return found
 
     def log(self, id: int, *text: Any) -> bool:
@@ -138,9 +141,13 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
             return data
 
         def get_children_variables(self, fmt: Any = None, scope: Any = None) -> List[Any]:
+            fmt, groups = fmt or {}, self.py_db.variable_presentation
+            part = fmt.get("dualdbgPage")
+            if part is not None and not self._is_deferred() and not is_folder(self.value):
+                reader = presentation.reader(fmt)
+                return self._rows(presentation.inside.page(reader, self.value, presentation, *part))
             if presentation.runs and not self._is_deferred():
                 return list(original.get_children_variables(self, fmt, scope))
-            fmt, groups = fmt or {}, self.py_db.variable_presentation
             grouped: List[Any] = []
             if is_folder(self.value):
                 entries = self.value.contents_debug_adapter_protocol
@@ -154,8 +161,11 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
                 except Refused as error:
                     found = [(self.name, error, None)]
                 entries, grouped = in_groups(presentation, groups, found)
+            return self._rows([*grouped, *entries])
+
+        def _rows(self, entries: List[Any]) -> List[Any]:
             parent, rows = self.evaluate_name or "", []
-            for name, value, expression in [*grouped, *entries]:
+            for name, value, expression in entries:
                 known = None
                 if parent and expression:
                     known = expression(parent) if callable(expression) else parent + expression
