@@ -319,6 +319,7 @@ def test_what_lies_below_the_stack_pointer_is_kept(library: ctypes.CDLL) -> None
         assert told.was_hit()
 
 
+@pytest.mark.smoke
 def test_a_thread_that_blocks_the_signal_tells_a_hit_too(library: ctypes.CDLL) -> None:
     """It blocks afterwards what it did before."""
     wanted = {SIGNAL, signal.SIGUSR1}
@@ -357,6 +358,7 @@ def test_hits_are_counted_across_threads(library: ctypes.CDLL) -> None:
         assert not told.was_hit()
 
 
+@pytest.mark.smoke
 def test_it_stops_from_a_hit_on(library: ctypes.CDLL) -> None:
     with Told() as told, Patched(address_of(library, "add"), _SIZES["add"], thunk.Wish(hits=3)):
         told_at = []
