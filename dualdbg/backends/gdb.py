@@ -246,7 +246,7 @@ class GdbEngine(GdbProbes):
         ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
         if move is Move.CONTINUE and gdb_thread is None:
-            await self._arm_probes()
+            await self.arm_probes()
         if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
@@ -264,7 +264,7 @@ class GdbEngine(GdbProbes):
         One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
         signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
         """
-        await self._arm_probes()
+        await self.arm_probes()
         taker = self._taker
         if taker is not None:
             await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")

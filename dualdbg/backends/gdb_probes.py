@@ -84,7 +84,7 @@ class GdbProbes(GdbHelpers):
         """How many hits a probe has counted in the target."""
         return await self._helper(int, "probe-hits", number)
 
-    async def _arm_probes(self) -> None:
+    async def arm_probes(self) -> None:
         """Put the probes in force: the target is about to run freely."""
         if self._probe_signal is None:
             return
