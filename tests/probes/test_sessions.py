@@ -198,7 +198,7 @@ def test_the_code_is_as_it_was_at_every_stop(programs: dict[str, Path]) -> None:
             programs["O2"], ["1000"], [f"::work {word}if number == 500"], ["gdb x/6i $pc", "continue"]
         )
         assert "right 0" in said
-        codes.append(re.findall(r"(?m)<work\(.*?>:?\s*(\w+)", said))
+        codes.append(re.findall(r"(?m)<work\(.*?\)(?:\+\d+)?>:\s*(\w+)", said))
     assert codes[0] == codes[1] and len(codes[0]) > 3
 
 
