@@ -420,6 +420,16 @@ class GdbHelpers:
         )
         return self._noted(found)
 
+    async def note_arguments(
+        self, gdb_thread: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+
+        The rest is as there.
+        """
+        pairs = [list(one) for one in parameters]
+        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, pairs, hidden, member)
+
     async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
         """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
         return await self._helper(shapes.kept_arguments, "kept-arguments", list(parts), pc)

@@ -8,6 +8,7 @@ import shutil
 import sys
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import DynamicCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.output import Output
@@ -32,11 +33,12 @@ class Prompt:
 
     def __init__(self, console: Console, spec_names: Names) -> None:
         self._console = console
+        completer = PromptCompleter(
+            self._spec_names(spec_names), INFO_WORDS, lambda: breakpoint_numbers(console.session)
+        )
         self._editor: PromptSession[str] = PromptSession(
             history=open_history(),
-            completer=PromptCompleter(
-                self._spec_names(spec_names), INFO_WORDS, lambda: breakpoint_numbers(console.session)
-            ),
+            completer=DynamicCompleter(lambda: None if console.interaction is not None else completer),
             complete_while_typing=False,
             complete_style=CompleteStyle.READLINE_LIKE,
             reserve_space_for_menu=0,
@@ -68,7 +70,7 @@ class Prompt:
             self._interrupts = 1
 
     async def _execute(self, line: str) -> None:
-        if line.strip():
+        if line.strip() or self._console.interaction is not None:
             command = await self._console.execute(line)
             self._last = (line, command) if command is not None and command.repeats else None
         elif self._last is not None:
@@ -84,6 +86,9 @@ class Prompt:
         except _Interrupted as interrupted:
             if self._console.at_stops is not None and self._console.at_stops.give_up():
                 return None
+            if self._console.interaction is not None:
+                self._console.interaction.give_up()
+                return None
             if interrupted.text.strip():
                 self._interrupts = 0  # it cancels the line, and no more
                 return None
@@ -91,17 +96,21 @@ class Prompt:
             if self._interrupts > 1 and await self._confirm_quit():
                 raise Quit from None
         except EOFError:
-            if await self._confirm_quit():
+            if self._console.interaction is not None:
+                self._console.interaction = None
+            elif await self._confirm_quit():
                 raise Quit from None
         return None
 
     def _text(self) -> str:
         """Of several processes it has the number of the one that a command works on.
 
-        While the commands of a breakpoint are typed it is gdb's.
+        While the commands of a breakpoint are typed it is gdb's, and Python's while Python is typed.
         """
         if self._console.at_stops is not None and self._console.at_stops.is_reading:
             return ">"
+        if self._console.interaction is not None:
+            return self._console.interaction.prompt
         several = len(self._console.views) > 1
         return f"({_NAME} {self._console.current.process.number}) " if several else f"({_NAME}) "
 

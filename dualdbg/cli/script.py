@@ -25,7 +25,8 @@ async def run_commands(console: Console, commands: Sequence[str], somebody_waits
             console.show(Notice("warning", f"not done, because the session is over: {left}"))
             return
         if not console.structured:
-            console.show(CommandReport(command))
+            typed = console.interaction
+            console.show(CommandReport(command) if typed is None else CommandReport(command, typed.prompt))
         await console.execute(command)
     await settle()
 
@@ -62,8 +63,9 @@ async def run_lines(console: Console, descriptor: int) -> None:
                 await console.settle()
                 continue
             return
-        if line.strip() and not line.lstrip().startswith("#"):
-            await console.execute(line)
+        # Python's statements end with an empty line.
+        if console.interaction is not None or (line.strip() and not line.lstrip().startswith("#")):
+            await console.execute(line.rstrip("\n"))
             await console.settle()
 
 

@@ -30,6 +30,7 @@ from ..session.session import Session
 from ..shortage import shortage
 from .at_stops import AtStops
 from .commands.registry import Command, find_command, split_line
+from .interaction import Interaction
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
@@ -103,6 +104,8 @@ class Console:
         self.leaving = False  # we end the session, so its end is not reported
         self.stops_together = False  # every process stops when one does
         self.at_stops: AtStops | None = AtStops()  # None where the front end runs no lines at stops
+        self.takes_python = True  # the front end can ask for lines of Python (interact)
+        self.interaction: Interaction | None = None  # the lines that are typed now are Python's
         self._show = show
         self._command: asyncio.Future[None] | None = None
         self._pause_wanted = False  # Ctrl-C came before the target ran again
@@ -340,9 +343,12 @@ class Console:
             self.at_stops.read(line)
             return None
         try:
-            name, argument = split_line(line)
-            command = find_command(name)
-            await self._interruptible(command.run(self, argument))
+            if self.interaction is not None:
+                await self._interruptible(self._interact(self.interaction, line))
+            else:
+                name, argument = split_line(line)
+                command = find_command(name)
+                await self._interruptible(command.run(self, argument))
         except (DualdbgError, OSError) as failure:
             error = failure if isinstance(failure, DualdbgError) else shortage(failure)
             if error is None:
@@ -355,6 +361,20 @@ class Console:
             self.show(ErrorReport(message, error.hint))
         await self._flushed()
         return command
+
+    async def _interact(self, interaction: Interaction, line: str) -> None:
+        """One line of Python's prompt. Raises CommandError where the program does not stand there any more."""
+        stop = self.session.stop
+        if stop is None or stop.epoch != interaction.epoch:
+            self.interaction = None
+            raise CommandError(
+                "the program has moved on: interact is over, and this line was not run",
+                "interact begins anew",
+            )
+        if interaction.is_last(line):
+            self.interaction = None
+        elif text := interaction.read(line):
+            await interaction.run(text)
 
     async def _interruptible(self, work: Awaitable[None]) -> None:
         """Await a command that :meth:`interrupt` may end."""

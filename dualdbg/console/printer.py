@@ -460,6 +460,6 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     ProcessChanged: Printer._process_changed,
     ProcessesReport: Printer._processes,
     TextReport: lambda _printer, report: report.text,
-    CommandReport: lambda printer, report: printer.style.paint("place", f"(dualdbg) {report.line}") + "\n",
+    CommandReport: lambda printer, report: printer.style.paint("place", report.prompt + report.line) + "\n",
     ErrorReport: Printer._error,
 }

@@ -129,9 +129,10 @@ class ProcessesReport:
 
 @dataclass(frozen=True)
 class CommandReport:
-    """A command that nobody has typed is run: what follows is its answer."""
+    """A line that nobody has typed is run, behind this prompt: what follows is its answer."""
 
     line: str
+    prompt: str = "(dualdbg) "
 
 
 @dataclass(frozen=True)

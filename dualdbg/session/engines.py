@@ -343,6 +343,11 @@ class Evaluating(Protocol):
         says so.
         """
 
+    async def note_arguments(
+        self, gdb_thread: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
+
     async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
         """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
 

@@ -1,7 +1,11 @@
-"""What was passed to a function without debug info, at its entry and as far as it is still known later."""
+"""What was passed to a function without debug info, at its entry and as far as it is still known later.
+
+Later a value is where the code of the function keeps it, or what was noted at the entry of this very call.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import gdb
@@ -10,7 +14,7 @@ from dualdbg_helpers.answers import printable
 from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
 from dualdbg_helpers.inferior import host_encoding
 
-from . import helpers
+from . import entry_values, helpers
 from .threads import WORD, find_frame
 from .values import keep
 
@@ -29,19 +33,41 @@ def passed_arguments(
     """The arguments of a frame, each with its value where that is known for certain, by :func:`passed.places`.
 
     ``entry`` is the function's, ``parameters`` have name and type. ``registers`` are those of :func:`kept_arguments`.
-    Not known are other values behind the entry, on another processor, and behind an argument of whose type nothing is
-    known.
+    What neither they nor :func:`note_arguments` tell is not known behind the entry; nothing is on another processor,
+    and behind an argument of whose type nothing is known.
     """
     helpers.load()
     frame = find_frame(number, level)
     at_entry = level == 0 and _at_entry(frame, entry)
+    noted = {} if at_entry else entry_values.noted(frame, entry)
     places = passed.places([kind for _, kind in parameters], hidden, member)
     rows = []
     for (name, kind), place in zip(parameters, places):
-        unknown = "<not known>" if place is None else "<not known any more>"
         now = place if at_entry else _now(kind, place, registers)
-        rows.append({"name": name, **_row(frame, kind, now, unknown)})
+        if place is None:
+            without = "<not known>"
+        elif name in noted:
+            without = "%s (at entry)" % noted[name]
+        else:
+            without = "<not known any more>"
+        rows.append({"name": name, **_row(frame, kind, now, without)})
     return rows
+
+
+def note_arguments(number: int, entry: int, parameters: list[list[str]], hidden: bool, member: bool) -> None:
+    """Where a thread stands at the entry of the function: note what is passed, for as long as this call lasts."""
+    frame = find_frame(number, 0)
+    if not _at_entry(frame, entry):
+        return
+    helpers.load()
+    texts = {}
+    for (name, kind), place in zip(
+        parameters, passed.places([kind for _, kind in parameters], hidden, member)
+    ):
+        if place is not None:
+            with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
+                texts[name] = _text(kind, _bytes(frame, kind, place))
+    entry_values.note(frame, entry, texts)
 
 
 def passed_text(
@@ -110,10 +136,10 @@ def _at_entry(frame: gdb.Frame, entry: int) -> bool:
     return bool(abi.arguments_intact(abi.X86_64, code))
 
 
-def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", unknown: str) -> dict[str, Any]:
+def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", without: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "type": passed.type_text(kind),
-        "value": unknown,
+        "value": without,
         "handle": None,
         "address": None,
         "expression": None,
@@ -122,7 +148,7 @@ def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", unknown: str
         return row
     try:
         data = _bytes(frame, kind, place)
-        row["value"] = printable(passed.text_of(context.shared(), kind, data), host_encoding())
+        row["value"] = _text(kind, data)
     except FAILURES as error:
         row["value"] = "<%s>" % (error.message if isinstance(error, HelperError) else error)
         return row
@@ -132,6 +158,10 @@ def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", unknown: str
         if kind == "_object*" and address:
             row["handle"] = keep(address)
     return row
+
+
+def _text(kind: str, data: bytes) -> str:
+    return str(printable(passed.text_of(context.shared(), kind, data), host_encoding()))
 
 
 def _bytes(frame: gdb.Frame, kind: str, place: "passed.Place") -> bytes:

@@ -59,6 +59,7 @@ COMMANDS = {
     "log-text": ("breakpoints", "log_text"),
     "may-let-go": ("leaving", "may_let_go"),
     "memory-place": ("values", "memory_place"),
+    "note-arguments": ("passed", "note_arguments"),
     "panic-text": ("exceptions", "panic_text"),
     "park": ("parking", "park"),
     "passed-arguments": ("passed", "passed_arguments"),

@@ -54,8 +54,13 @@ def test_a_mistyped_command_names_the_nearest(typed: str, nearest: str) -> None:
 
 def test_an_ambiguous_beginning_says_of_what() -> None:
     with pytest.raises(CommandError) as caught:
-        find_command("thre")
-    assert "thread" in caught.value.message and "threads" in caught.value.message
+        find_command("un")
+    assert "until" in caught.value.message and "undisplay" in caught.value.message
+
+
+def test_the_whole_name_goes_before_a_longer_one() -> None:
+    """As in gdb: ``ste`` is step, though stepi begins so too."""
+    assert [find_command(typed).name for typed in ("ste", "nex", "thre")] == ["step", "next", "thread"]
 
 
 @pytest.mark.parametrize(

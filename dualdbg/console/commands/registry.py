@@ -90,13 +90,17 @@ def all_commands() -> list[Command]:
 
 
 def find_command(name: str) -> Command:
-    """The command of this name, or the only one that begins so. Raises CommandError with the nearest names."""
+    """The command of this name, or the only one that begins so; ``ste`` is ``step``, with which ``stepi`` begins.
+
+    Raises CommandError with the nearest names.
+    """
     _load()
     if name in _BY_NAME:
         return _BY_NAME[name]
     beginning = list(dict.fromkeys(row.name for key, row in _BY_NAME.items() if key.startswith(name)))
-    if len(beginning) == 1:
-        return _BY_NAME[beginning[0]]
+    shortest = min(beginning, key=len, default="")
+    if beginning and all(one.startswith(shortest) for one in beginning):
+        return _BY_NAME[shortest]
     if beginning:
         raise CommandError(f"{name!r} could be {', '.join(sorted(beginning))}", "type more of it")
     near = difflib.get_close_matches(name, _BY_NAME, 3, 0.6)

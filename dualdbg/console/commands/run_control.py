@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CommandError
-from ...model import STEP_LAYERS, Frame, Layer, NativeFrame, Notice, Reason
+from ...model import STEP_LAYERS, Frame, Layer, NativeFrame, Notice, Reason, State
 from ...session.stepping.step_in_targets import place_of_line
 from ..reports import TextReport
 from .breakpoints import with_file
@@ -36,6 +36,16 @@ async def next_(console: Console, argument: str) -> None:
 @command("step s", "[COUNT]", "go to the next line, into calls", repeats=True)
 async def step(console: Console, argument: str) -> None:
     await _step(console, "step", argument)
+
+
+@command("stepi si", "[COUNT]", "run one instruction of native code", repeats=True)
+async def stepi(console: Console, argument: str) -> None:
+    await _instruction(console, "stepi", argument)
+
+
+@command("nexti ni", "[COUNT]", "run one instruction of native code, over calls", repeats=True)
+async def nexti(console: Console, argument: str) -> None:
+    await _instruction(console, "nexti", argument)
 
 
 @command("finish fin r return", "", "run until the current function returns", repeats=True)
@@ -133,6 +143,14 @@ async def kill(console: Console, argument: str) -> None:
     no_argument("kill", argument)
     await console.session.kill()
     await console.settle()
+
+
+async def _instruction(console: Console, kind: str, argument: str) -> None:
+    if console.session.state is State.PYTHON_STOPPED:
+        raise CommandError(
+            f"{kind} needs a native stop: at this one debugpy holds the thread", "step enters native code"
+        )
+    await _step(console, kind, argument)
 
 
 async def _step(console: Console, kind: str, argument: str) -> None:

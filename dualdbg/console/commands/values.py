@@ -11,8 +11,9 @@ from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State,
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
 from ...source_files import source_text
+from ..interaction import Interaction
 from ..parameters import parameter_names
-from ..reports import ValueReport, VariablesReport
+from ..reports import TextReport, ValueReport, VariablesReport
 from .registry import command, no_argument
 
 if TYPE_CHECKING:
@@ -90,6 +91,38 @@ async def py(console: Console, argument: str) -> None:
         return
     if value.type:
         console.show(ValueReport(argument, value))
+
+
+@command(
+    "interact",
+    "",
+    "run lines of Python in the selected frame, up to exit() or Ctrl-D",
+    details="At a Python stop. A statement may have several lines; an empty one ends it. What it assigns is "
+    "assigned in the frame, and new names last as long as the frame does. Values are shown as print shows them.",
+)
+async def interact(console: Console, argument: str) -> None:
+    """Lines are Python from now on. Raises CommandError where no Python can be run in the selected frame."""
+    no_argument("interact", argument)
+    if not console.takes_python:
+        raise CommandError("interact is for the prompt", "py STATEMENT runs one statement in the frame")
+    frame, session, tid = await console.frame(), console.session, console.selected().tid
+    if session.state is not State.PYTHON_STOPPED:
+        raise CommandError(
+            "interact needs a Python stop: while gdb holds the program, debugpy runs nothing",
+            "py EXPRESSION runs one where that is sound; next, or finish, leads to a Python line",
+        )
+    if not isinstance(frame, PythonFrame) or frame.engine_id is None:
+        raise CommandError("interact needs a Python frame that debugpy holds", "up and down select one")
+
+    async def run(text: str) -> None:
+        value = await session.inspector.evaluate(text, tid, frame, Language.PYTHON, may_stop=True)
+        console.show(ValueReport(text, value))
+
+    stop = session.stop
+    assert stop is not None
+    console.interaction = Interaction(stop.epoch, run)
+    where = f"{frame.function} at line {frame.line}"
+    console.show(TextReport(f"Python in {where}; exit() or Ctrl-D ends it.\n"))
 
 
 async def assign(console: Console, text: str) -> None:

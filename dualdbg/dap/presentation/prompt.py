@@ -41,6 +41,7 @@ class Prompt:
         self._text: list[str] = []
         self._printer = Printer(Style(), read_line=source_line)
         self._console = Console(session, self._show)
+        self._console.takes_python = False  # the debug console takes it as it is
         self._console.at_stops = None  # the editor waits for no command of ours when the program stops
 
     def _show(self, report: Report) -> None:

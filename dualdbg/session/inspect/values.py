@@ -218,6 +218,20 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
+    async def note_arguments(self, tid: int, frame: Frame | None) -> None:
+        """Where a thread stands at the entry of a function without debug info: keep what is passed for later in this
+        call.
+        """
+        if not isinstance(frame, NativeFrame) or frame.level != 0 or frame.line is not None:
+            return
+        found = self.signature_at(frame.pc, False)
+        if found is not None:
+            entry, signature = found
+            parameters = [(one.name, one.type) for one in signature.parameters]
+            number = await self._reads.gdb_thread(tid)
+            how = (signature.hidden, signature.member)
+            await self._native.note_arguments(number, entry, parameters, *how)
+
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
         if self.kept is None:

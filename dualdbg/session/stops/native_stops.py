@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...model import BreakpointKind, Reason
+from ...model import BreakpointKind, Frame, Reason
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
 from ..transitions.native import native_fact_read, native_ready, native_unjudged
@@ -24,7 +24,8 @@ class NativeStops:
     """The readers of native stops.
 
     ``new_program`` is awaited when the process has replaced its program with another, before its first instruction.
-    ``before_shown`` is work that is done before a stop is told.
+    ``before_shown`` is work that is done before a stop is told; ``note_arguments`` keeps what a thread passes to the
+    function in whose frame it stands.
     """
 
     loop: Loop
@@ -34,6 +35,7 @@ class NativeStops:
     steps: StepEnds
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
     new_program: Callable[[], Awaitable[None]] = field(init=False)
+    note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
 
     async def read(self, effect: ReadNative) -> None:
         """Read one fact and report it. A stop that cannot be read is shown as it is."""
@@ -94,6 +96,7 @@ class NativeStops:
         done, result = await self.steps.stopped_natively(step, verdict.reason, effect.facts.stop)
         picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(verdict))
         picture = replace(picture, result=result)
+        await self.note_arguments(effect.hold.tid, picture.frame)
         for work in self.before_shown:
             await work(verdict)
         self.loop.put(native_ready, effect, picture)

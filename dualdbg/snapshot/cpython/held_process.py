@@ -101,17 +101,24 @@ class PythonSide:
         try:
             state = reader.read(with_frames)
         except UnreadableMemory as error:
-            raise TargetError(f"the Python interpreter cannot be read: {error.message}") from error
+            raise _unreadable(error) from error
         return state, states_by_tid(state, {}, reader.memory, self._tids(), namespace_tids(self._pid))
 
     def _reader(self) -> PythonReader:
         interpreter = find_interpreter(self._image.modules)
         if interpreter is None:
             raise TargetError(why_no_python(module.path for module in self._image.modules))
-        return PythonReader(ProcessMemory(self._pid, self._image.memory_file), interpreter)
+        try:
+            return PythonReader(ProcessMemory(self._pid, self._image.memory_file), interpreter)
+        except UnreadableMemory as error:
+            raise _unreadable(error) from error
 
     def _tids(self) -> list[int]:
         try:
             return [int(name) for name in os.listdir(f"/proc/{self._pid}/task")]
         except OSError as error:
             raise TargetError(f"process {self._pid} has ended") from error
+
+
+def _unreadable(error: UnreadableMemory) -> TargetError:
+    return TargetError(f"the Python interpreter cannot be read: {error.message}")

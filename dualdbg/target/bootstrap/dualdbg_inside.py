@@ -111,7 +111,8 @@ def fields(reader: Any, value: Any) -> List[Entry]:
 
 def _of_rest(reader: Any, rest: Rest) -> List[Entry]:
     if not rest.in_parts:
-        return elements(reader, rest.container, rest.start, rest.stop, length(reader, rest.container) or 0)
+        total = _container(reader.kind(rest.container)).__len__(rest.container)
+        return elements(reader, rest.container, rest.start, rest.stop, total)
     starts = range(rest.start, rest.stop, BUCKET)
     parts = [Rest(rest.container, start, min(start + BUCKET, rest.stop), False) for start in starts]
     return [(part.text, part, None) for part in parts]

@@ -26,6 +26,7 @@ class Following(Running):
             self.turned()
         else:
             self.console_ = console = Console(one, self.show)
+            console.takes_python = False
             console.attended = True
             self.follower = self._new_follower(console)
             console.on_event = self._event
