@@ -101,8 +101,6 @@ class GdbEngine(GdbProbes):
         # What gdb did at a signal before the user's first breakpoint on it.
         self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
-        self._letting_go = False  # a hit of a probe is of no interest any more
-        self._hint: asyncio.Future[None] | None = None  # that is followed
         self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`
@@ -218,7 +216,6 @@ class GdbEngine(GdbProbes):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
-        self._letting_go = True
         if self._probe_signal is not None:
             await self._process.console(f"handle {self._probe_signal} nostop noprint pass")
         for _ in range(_MOST_RUNS):
@@ -247,6 +244,9 @@ class GdbEngine(GdbProbes):
         """
         if move is Move.CONTINUE and gdb_thread is None:
             await self.arm_probes()
+        elif gdb_thread is not None:
+            with self._undone():
+                await self.pass_hits(gdb_thread)
         if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
@@ -490,10 +490,8 @@ class GdbEngine(GdbProbes):
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
-        is_hint = isinstance(event, NativeStopped) and self._is_hint(event)
-        if isinstance(event, NativeStopped) and is_hint and not self._letting_go:
-            self._hint = asyncio.ensure_future(self._follow_hint(event))
-            return
+        if isinstance(event, NativeStopped):
+            event = self._as_of_function(event)
         self._interrupted_by = None
         if self._undoing and isinstance(event, NativeStopped):
             return
@@ -507,20 +505,6 @@ class GdbEngine(GdbProbes):
             self._attached.set_exception(TargetGone("the process ended while gdb attached to it"))
         else:
             self._attached.set_result(None)
-
-    async def _follow_hint(self, event: NativeStopped) -> None:
-        """Let the target go on as it is: gdb comes upon the breakpoint of a probe. Nobody hears of the stop.
-
-        The signal stays with us: the program may have a handler for it by now.
-        """
-        try:
-            await self._process.console(f"thread {event.gdb_thread}")
-            await self._process.console("signal 0")
-        except CommandError:  # it is seen why when the session lets it go on
-            self._interrupted_by = None
-            self._on_event(replace(event, cause=StopCause.INTERRUPTED))
-        except EngineLost:  # its end is an event of its own
-            pass
 
 
 _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {

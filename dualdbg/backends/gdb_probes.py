@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import CommandError
 from . import gdb_answers as shapes
 from .events import NativeStopped, StopCause
 from .gdb_helpers import GdbHelpers
 
-_FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE"}
+_HIT = "breakpoint-hit"  # gdb's word for it
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class GdbProbes(GdbHelpers):
 
     _probe_signal: str | None = None
     _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint
-    _in_force = False
     probes_left_out: Mapping[int, str] = {}
     """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
 
@@ -90,26 +89,34 @@ class GdbProbes(GdbHelpers):
             return
         try:
             found = await self._helper(dict, "arm-probes")
-            self._in_force = True
         except CommandError as error:  # gdb's own breakpoints are in force, and the target can run
             found = dict.fromkeys(self._probes, error.message)
         self.probes_left_out = {int(number): str(why) for number, why in found.items()}
 
     def _forget_probes(self) -> None:
-        self._probe_signal, self._probes, self.probes_left_out, self._in_force = None, {}, {}, False
+        self._probe_signal, self._probes, self.probes_left_out = None, {}, {}
 
-    def _is_hint(self, event: NativeStopped) -> bool:
-        """Whether the target stopped in a probe: by its signal, or by a fault there.
+    async def pass_hits(self, gdb_thread: int) -> None:
+        """A step of this thread begins: no hit that was told is met again. gdb tells of a stop meanwhile."""
+        if self._probe_signal is not None and await self._helper(bool, "pass-hits", gdb_thread):
+            self._tell("stop-again", gdb_thread)
+            await self._helper(bool, "pass-hits", gdb_thread)  # gdb looks at it when the stop is over
 
-        The thread is back at the function by now, whose code is as it was, and gdb's own breakpoint is there. When the
-        target goes on, gdb comes upon that, or the fault is repeated in the function.
+    def _as_of_function(self, event: NativeStopped) -> NativeStopped:
+        """A stop in code of ours, told as one in the function: the thread is there by now, and the code as it was.
+
+        A thread that has sent the signal of a hit has hit the breakpoint.
         """
-        was_in_force, self._in_force = self._in_force, False
         if event.cause is not StopCause.SIGNAL or event.pc is None:
-            return False
-        if event.signal != self._probe_signal and (event.signal not in _FAULTS or not was_in_force):
-            return False
-        return any(_is_at(probe, event.pc) for probe in self._probes.values())
+            return event
+        for number, probe in self._probes.items():
+            if event.signal == self._probe_signal and event.pc in (probe.sent, probe.address):
+                return NativeStopped(
+                    StopCause.BREAKPOINT, event.thread, event.gdb_thread, probe.address, number, words=_HIT
+                )
+            if probe.thunk <= event.pc < probe.thunk + len(probe.code):
+                return replace(event, pc=dict(probe.moved).get(event.pc, probe.address))
+        return event
 
     def _is_of_probes(self, event: NativeStopped) -> bool:
         """Whether a stop is by the signal of probes, which somebody else has sent."""
@@ -118,9 +125,3 @@ class GdbProbes(GdbHelpers):
             and event.signal is not None
             and event.signal == self._probe_signal
         )
-
-
-def _is_at(probe: ProbeCode, pc: int) -> bool:
-    """Whether an address is in a probe, or in the instructions whose place it takes."""
-    own = probe.thunk <= pc < probe.thunk + len(probe.code)
-    return own or probe.address == pc or probe.site <= pc < probe.site + len(probe.original)

@@ -2,10 +2,10 @@
 
 At each stop the code is as it was, and no thread stands in ours: where one stood before its moved instructions it is
 back at the function, as if it had not come there yet; behind, it is where it would be without us. While the code is
-as it was, gdb's own breakpoint does the work, which is off meanwhile. So a hit in the target is no more than a hint:
-the session lets the target go on with the code as it was, and gdb itself comes upon the breakpoint and tells it.
-Each step of that leaves the program in order should gdb die there: a thread gets all registers at once, and code of
-ours stays where it is as long as the program.
+as it was, gdb's own breakpoint does the work, which is off meanwhile. A hit is a signal that a thread sends to itself;
+the session tells it as a hit of that breakpoint. No trap is written for it: should gdb die at any moment of that,
+nothing ends the program. Each step leaves it in order: a thread gets all registers at once, and code of ours stays as
+long as the program.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from dualdbg_shared.proc_files import read_status
 from .breakpoints import addresses, breakpoint_of, when_gone
 from .calls import settings, without_breakpoints
 from .leaving import calling
-from .threads import select_innermost
+from .threads import find_thread, select_innermost
 
+_TGKILL = 234  # asm/unistd_64.h
 _GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B  # sys/ptrace.h
 # struct user_regs_struct of x86-64, sys/user.h.
 _ORDER = [
@@ -74,9 +75,11 @@ class _State:
         self.thunks: "list[_Probe]" = []  # every one that was ever written, by address: a thread may be there yet
         self.armed: "dict[int, _Probe]" = {}
         self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
+        self.known: "set[int]" = set()  # those threads of which gdb itself knows that
+        self.told: "dict[int, int]" = {}  # gdb's number of a breakpoint -> its hits that gdb itself did not see
         self.looked = False  # no stack leads into bytes that a jump takes
         self.signal = ""
-        self.calls = False  # gdb calls a function of the program
+        self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands
 
 
 _now = _State()
@@ -117,6 +120,7 @@ class _Memory:
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
 _libc.ptrace.restype = ctypes.c_long
+_libc.syscall.restype = ctypes.c_long
 
 
 def _registers(tid: int) -> "ctypes.Array[ctypes.c_uint64] | None":
@@ -232,6 +236,7 @@ def _begin(name: str) -> None:
 def _gone(number: int) -> None:
     """gdb's breakpoint is deleted, at a stop: nothing of the probe is in the function then."""
     _now.probes.pop(number, None)
+    _now.told.pop(number, None)
 
 
 def forget_probes() -> None:
@@ -241,15 +246,17 @@ def forget_probes() -> None:
     _now.thunks.clear()
     _now.armed.clear()
     _now.passed.clear()
+    _now.known.clear()
+    _now.told.clear()
 
 
 def probe_hits(number: int) -> int:
-    """How many hits a probe has counted; 0 where there is none."""
+    """How many hits of a breakpoint gdb has not seen: those that its probe has counted, and told."""
     probe = _now.probes.get(number)
     if probe is None:
         return 0
     with _Memory() as memory:
-        return memory.word(probe.counter)
+        return memory.word(probe.counter) + _now.told.get(number, 0)
 
 
 def arm_probes() -> "dict[str, str]":
@@ -269,6 +276,8 @@ def arm_probes() -> "dict[str, str]":
         for byte in range(min(probe.address, probe.site), probe.site + len(probe.original)):
             by_byte.setdefault(byte, []).append(probe)
     if not wanted:
+        if _now.signal:  # one that was sent before is of no interest any more
+            gdb.execute("handle %s nostop noprint pass" % _now.signal, to_string=True)
         return {}
     for point in points.values():
         for address in addresses(point) if point.enabled and point.type == gdb.BP_BREAKPOINT else ():
@@ -291,7 +300,7 @@ def arm_probes() -> "dict[str, str]":
         _move_out(wanted, threads)
         for probe in wanted:
             if probe.limit:
-                hits = points[probe.number].hit_count
+                hits = points[probe.number].hit_count + _now.told.get(probe.number, 0)
                 memory.write(probe.counter + 8, max(probe.limit - hits, 0).to_bytes(8, "little"))
         for probe in wanted:
             _now.armed[probe.number] = probe
@@ -360,6 +369,50 @@ def _move_out(probes: "list[_Probe]", threads: "list[Any]") -> None:
             registers[_INDEX["rip"]] = probe.back[pc if pc in probe.back else probe.site]
             _set_registers(tid, registers)
     _now.passed.clear()
+    _now.known.clear()
+
+
+def pass_hits(number: int) -> bool:
+    """A step of thread ``number`` begins: no thread comes upon a breakpoint of gdb at which its hit was told already.
+
+    The others go on in the moved instructions. Returns whether gdb does not know it of the thread itself: it knows it
+    only of one that it has seen stop there. :func:`stop_again` is to follow then.
+    """
+    if not _now.passed:
+        return False
+    own = find_thread(number).ptid[1]
+    entries = {at: probe for probe in _now.thunks for at in (probe.address, probe.site)}
+    is_wanted = moved = False
+    for tid, registers in _threads():
+        pc = registers[_INDEX["rip"]]
+        probe = entries.get(pc) if _now.passed.get(tid) == pc else None
+        if probe is not None and tid != own:
+            registers[_INDEX["rip"]] = probe.back[probe.site]
+            _set_registers(tid, registers)
+            moved = True
+        elif probe is not None:
+            is_wanted = tid not in _now.known
+    if moved:
+        _forget_registers()
+    return is_wanted
+
+
+def stop_again(number: int) -> None:
+    """Let gdb see a thread stop where it stands: by a signal that it takes before the next instruction."""
+    thread = find_thread(number)
+    tid = thread.ptid[1]
+    thread.switch()
+    _now.calls = True
+    try:
+        with without_breakpoints(), settings({"scheduler-locking": "on"}):
+            gdb.execute("handle %s stop print pass" % _now.signal, to_string=True)
+            if _libc.syscall(_TGKILL, _now.pid, tid, int(signal.Signals[_now.signal])) != 0:
+                raise gdb.GdbError("thread %d takes no signal: %s" % (tid, os.strerror(ctypes.get_errno())))
+            gdb.execute("continue", to_string=True)
+            gdb.execute("queue-signal 0", to_string=True)
+            _now.known.add(tid)
+    finally:
+        _now.calls = False
 
 
 # -- at a stop --------------------------------------------------------------------------------------
@@ -374,18 +427,37 @@ def _runs(event: gdb.Event) -> None:
     if not _now.armed and not _now.calls:
         _now.looked = False
         _now.passed.clear()
+        _now.known.clear()
 
 
 def _stopped(event: gdb.StopEvent) -> None:
     """Take the jumps out, and let no thread stand in code of ours."""
-    if gdb.selected_inferior().pid != _now.pid:
+    if gdb.selected_inferior().pid != _now.pid or _now.calls:
         return
-    disarm_probes()
     thread = gdb.selected_thread()
-    registers = _registers(thread.ptid[1]) if thread is not None else None
-    # One that was stopped by a signal has not been told as a hit there.
-    if registers is not None and not isinstance(event, gdb.SignalEvent):
-        _now.passed[thread.ptid[1]] = registers[_INDEX["rip"]]
+    tid = thread.ptid[1] if thread is not None else 0
+    before = _registers(tid) if tid else None
+    disarm_probes()
+    registers = _registers(tid) if tid else None
+    if before is None or registers is None:
+        return
+    if not isinstance(event, gdb.SignalEvent):
+        _now.passed[tid] = registers[_INDEX["rip"]]
+        _now.known.add(tid)
+    elif event.stop_signal == _now.signal:
+        _tell(tid, before[_INDEX["rip"]])
+
+
+def _tell(tid: int, pc: int) -> None:
+    """A thread has taken the signal of a hit; the session tells it (dualdbg/backends/gdb_probes.py).
+
+    It has just sent it, or it was put back to the function before it could take it.
+    """
+    for probe in _now.probes.values():
+        if pc in (probe.sent, probe.address):
+            _now.passed[tid] = probe.address
+            _now.told[probe.number] = _now.told.get(probe.number, 0) + 1
+            gdb.execute("queue-signal 0", to_string=True)  # it is ours: the program does not get it
 
 
 def disarm_probes() -> None:
@@ -407,7 +479,7 @@ def disarm_probes() -> None:
             if number in _now.probes and memory.read(probe.site, len(probe.original)) == probe.original:
                 point = breakpoint_of(number)
                 if probe.limit:
-                    done = memory.word(probe.counter) + point.hit_count
+                    done = memory.word(probe.counter) + point.hit_count + _now.told.get(number, 0)
                     point.ignore_count = max(probe.limit - 1 - done, 0)
                 point.enabled = True
     _now.armed.clear()

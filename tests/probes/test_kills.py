@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.backends.events import NativeStopped
+from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.native import Move
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
 from tests.probes.holding import held
@@ -45,15 +46,14 @@ def _seeds() -> list[object]:
 def test_the_program_goes_on(program: Path, seed: int) -> None:
     """gdb, its session, or both, at a moment that the seed decides, while eight threads run through the probe.
 
-    What is in the program stays there to its end. The condition is false: after a hit gdb's own breakpoint does the
-    work for a moment, and its trap ends a program whose gdb is killed, as without probes.
+    What is in the program stays there to its end. Half of the conditions are true now and then, and hits are told.
     """
     chance = random.Random(seed)
     target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert target.stdout is not None
     assert target.stdout.readline() == "ready\n"
     mask = chance.choice((0x3F, 0x3FF, 0x3FFF, 0xFFFFF))
-    condition = f"($rdi & {mask}) == -5"
+    condition = f"($rdi & {mask}) == {chance.choice((5, -5))}"
     words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), condition, "work"]
     holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
@@ -77,15 +77,58 @@ def test_threads_have_the_right_results_after_hits(program: Path, count: int) ->
     target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    asyncio.run(_hits(target.pid, count))
+    asyncio.run(_hits(target.pid, count, "($rdi & 0xfffff) == 5"))
     assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
 
 
-async def _hits(pid: int, count: int) -> None:
+async def _hits(pid: int, count: int, condition: str) -> None:
     async with held(pid) as one:
-        number, why = await one.put(one.image.find("work")[0].address, "($rdi & 0xfffff) == 5")
+        number, why = await one.put(one.image.find("work")[0].address, condition)
         assert why is None
         for _ in range(count):
             await one.engine.resume()
             event = await one.stop()
             assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
+
+
+@pytest.mark.parametrize("hits", [1, 2, 3])
+def test_letting_go_while_threads_have_hits(program: Path, hits: int) -> None:
+    """Each of eight threads has a true condition every few microseconds: some have told it, and gdb has not heard yet.
+
+    A fourth of the calls is a hit. Several times, for what the threads do at that moment is up to chance.
+    """
+    for _ in range(4):
+        target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert target.stdout is not None
+        assert target.stdout.readline() == "ready\n"
+        asyncio.run(_hits(target.pid, hits, "($rdi & 3) == 1"))
+        assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+        assert target.returncode == 0
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_hit_is_told_once_where_steps_begin_at_it(program: Path, steps: int) -> None:
+    """The thread has not run its first instruction, which was moved, when another stop comes; then it steps."""
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    asyncio.run(_steps(target.pid, steps))
+    assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+
+
+async def _steps(pid: int, count: int) -> None:
+    async with held(pid) as one:
+        address = one.image.find("work")[0].address
+        number, why = await one.put(address, "($rdi & 0x3ffff) == 5")
+        assert why is None
+        for _ in range(count):
+            await one.engine.resume()
+            event = await one.stop()
+            assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
+            assert event.pc == address and event.gdb_thread is not None
+            await one.engine.enable_breakpoint(number, True)
+            await one.engine.move(Move.STEP_INSTRUCTION, event.gdb_thread)
+            stepped = await one.stop()
+            assert isinstance(stepped, NativeStopped)
+            if stepped.gdb_thread == event.gdb_thread:  # else it is a hit of another thread
+                assert stepped.cause is StopCause.STEPPED and stepped.pc != address
