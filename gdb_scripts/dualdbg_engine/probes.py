@@ -23,6 +23,7 @@ from dualdbg_shared.proc_files import read_status
 
 from .breakpoints import addresses, breakpoint_of, when_gone
 from .calls import settings, without_breakpoints
+from .interrupting import taken
 from .leaving import calling
 from .threads import find_thread, select_innermost
 
@@ -229,6 +230,7 @@ def _begin(name: str) -> None:
             for react, event in _reactions.items():
                 event.connect(react)
     _now.signal = name
+    taken.add(name)
     # Else a thread may be in gdb's copy of an instruction when the code changes: results of threads were wrong then.
     gdb.execute("set displaced-stepping off", to_string=True)
 
@@ -241,6 +243,7 @@ def _gone(number: int) -> None:
 
 def forget_probes() -> None:
     """The process runs another program."""
+    taken.discard(_now.signal)
     _now.pid = 0
     _now.probes.clear()
     _now.thunks.clear()
