@@ -99,8 +99,12 @@ class GdbProbes(GdbHelpers):
     async def pass_hits(self, gdb_thread: int) -> None:
         """A step of this thread begins: no hit that was told is met again. gdb tells of a stop meanwhile."""
         if self._probe_signal is not None and await self._helper(bool, "pass-hits", gdb_thread):
-            self._tell("stop-again", gdb_thread)
+            self.stop_again(gdb_thread)
             await self._helper(bool, "pass-hits", gdb_thread)  # gdb looks at it when the stop is over
+
+    def stop_again(self, gdb_thread: int) -> None:
+        """Let gdb see a thread stop where it stands. gdb's answer comes before that is done."""
+        self._tell("stop-again", gdb_thread)
 
     def _as_of_function(self, event: NativeStopped) -> NativeStopped:
         """A stop in code of ours, told as one in the function: the thread is there by now, and the code as it was.

@@ -268,6 +268,10 @@ def arm_probes() -> "dict[str, str]":
     For these gdb's own breakpoints do the work, as they do during steps.
     """
     left_out: "dict[str, str]" = {}
+    if _now.passed:  # also where gdb's own breakpoint is there, or another one
+        with _Memory() as memory:
+            _go_past(memory, 0)
+        _forget_registers()
     wanted = []
     by_byte: "dict[int, list[_Probe]]" = {}
     points = {point.number: point for point in gdb.breakpoints()}
@@ -362,17 +366,30 @@ def _stacks() -> "list[tuple[int, int]]":
 def _move_out(probes: "list[_Probe]", threads: "list[Any]") -> None:
     """No thread stands in bytes that a jump takes: it goes on in the moved instructions."""
     inner = {original: probe for probe in probes for original in probe.back if original != probe.site}
-    entries = {at: probe for probe in probes for at in (probe.address, probe.site)}
     for tid, registers in threads:
         pc = registers[_INDEX["rip"]]
-        probe = inner.get(pc)
-        if probe is None and _now.passed.get(tid) == pc:
-            probe = entries.get(pc)
-        if probe is not None:
-            registers[_INDEX["rip"]] = probe.back[pc if pc in probe.back else probe.site]
+        if pc in inner:
+            registers[_INDEX["rip"]] = inner[pc].back[pc]
             _set_registers(tid, registers)
     _now.passed.clear()
     _now.known.clear()
+
+
+def _go_past(memory: _Memory, but: int) -> bool:
+    """Threads at a hit that was told go on in the moved instructions. Returns whether the thread ``but`` is at one."""
+    entries = {at: probe for probe in _now.thunks for at in (probe.address, probe.site)}
+    is_at_one = False
+    for tid, registers in _threads():
+        pc = registers[_INDEX["rip"]]
+        probe = entries.get(pc) if _now.passed.get(tid) == pc else None
+        if probe is None or memory.read(probe.site, len(probe.original)) != probe.original:
+            continue
+        if tid == but:
+            is_at_one = True
+            continue
+        registers[_INDEX["rip"]] = probe.back[probe.site]
+        _set_registers(tid, registers)
+    return is_at_one
 
 
 def pass_hits(number: int) -> bool:
@@ -384,20 +401,10 @@ def pass_hits(number: int) -> bool:
     if not _now.passed:
         return False
     own = find_thread(number).ptid[1]
-    entries = {at: probe for probe in _now.thunks for at in (probe.address, probe.site)}
-    is_wanted = moved = False
-    for tid, registers in _threads():
-        pc = registers[_INDEX["rip"]]
-        probe = entries.get(pc) if _now.passed.get(tid) == pc else None
-        if probe is not None and tid != own:
-            registers[_INDEX["rip"]] = probe.back[probe.site]
-            _set_registers(tid, registers)
-            moved = True
-        elif probe is not None:
-            is_wanted = tid not in _now.known
-    if moved:
-        _forget_registers()
-    return is_wanted
+    with _Memory() as memory:
+        is_at_one = _go_past(memory, own)
+    _forget_registers()
+    return is_at_one and own not in _now.known
 
 
 def stop_again(number: int) -> None:
