@@ -173,7 +173,7 @@ def test_the_words_at_the_interpreter_of_torchscript(schema: jsonschema.Draft202
     assert "aten::relu" in graph["data"]["graph"]
     assert operator["data"]["operators"][0]["schema"] == "aten::relu(Tensor self) -> Tensor"
     assert "CPU" in keys["data"]["keys"]
-    assert said[9]["hint"] == "Parts: core, jit"
+    assert said[9]["hint"] == "Parts: core, jit, c10d"
     assert "believed: table for torch" in said[10]["value"]
     assert "ivalue-stack" in said[11]["value"]
     assert "assigns" in said[12]["message"] and "no tensor at 0x8" in said[13]["message"]

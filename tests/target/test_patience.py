@@ -51,6 +51,8 @@ ELSEWHERE = {
     "dualdbg/target/keeper.py: _DEADLINE": "the kernel is waited for, and nothing depends on its answer",
     "dualdbg/model/stops.py: seconds": "a time that has passed",
     "dualdbg/session/session.py: grace": "a gdb that holds nothing alive is not waited for",
+    "dualdbg/cli/sampling.py: seconds": "a time that has passed",
+    "dualdbg/cli/commands/stacks.py: _LONGEST": "what a user may ask for",
     "dualdbg/pytest_plugin/records.py: seconds": "a time that has passed",
     "dualdbg/pytest_plugin/supervisor.py: seconds": "a time that has passed",
     "dualdbg/pytest_plugin/debugger.py: _LOOK_AGAIN": "between two looks",

@@ -301,6 +301,8 @@ class Points:
     def evaluations(self, id: int) -> tuple[Evaluation, ...]:
         """Where the condition or the count of a breakpoint is dealt with; empty where it has neither."""
         todo = [(one.number, one.todo) for one in self._points_of(self._wanted[id]) if one.todo is not None]
+        if not todo:
+            return ()
         left_out = self._native.probes_left_out
         reasons = [one.why_not or left_out.get(number) for number, one in todo]
         return tuple(Evaluation(why) for why in dict.fromkeys(reasons))
