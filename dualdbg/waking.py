@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from contextlib import suppress
@@ -10,6 +11,8 @@ from typing import Any
 
 def wake(process: subprocess.Popen[Any]) -> None:
     """Call it before ``process``, a child of ours, is asked for something or waited for. Nothing where it has ended."""
-    # sudo is root's, and may have left our session: then only root stops or wakes it (kill(2)).
-    with suppress(PermissionError):
-        process.send_signal(signal.SIGCONT)
+    # Not by Popen.send_signal, which would reap a process that has just ended: asyncio, which waits for it, would not
+    # learn how. sudo is root's, and may have left our session: then only root stops or wakes it (kill(2)).
+    if process.returncode is None:
+        with suppress(PermissionError, ProcessLookupError):
+            os.kill(process.pid, signal.SIGCONT)
