@@ -61,6 +61,7 @@ def ways(loop: Path) -> dict[str, list[str]]:
     return {
         "no breakpoint": [*DUALDBG, str(loop)],
         "false condition, native": [*DUALDBG, "-b", f"{native} if a < 0", str(loop)],
+        "false condition, native, fast": [*DUALDBG, "-b", f"{native} fast if (int)$rdi == -1", str(loop)],
         "false condition, gdb by hand": [*GDB, "-ex", f"break {native} if a < 0", *by_hand],
         "hits not reached, native": [*DUALDBG, "-b", f"{native} hits 1000000", str(loop)],
         "log message, native": [*DUALDBG, "-b", f'{native} log "a is {{a}}"', str(loop)],

@@ -8,6 +8,7 @@ import re
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
@@ -29,7 +30,7 @@ from .events import (
     StopCause,
 )
 from .gdb_events import stop_event, text_event
-from .gdb_helpers import GdbHelpers
+from .gdb_probes import GdbProbes
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
 from .gdb_settings import (
     check_command,
@@ -73,7 +74,7 @@ _MOVES = {
 _AS_OURS = "with language c++ -- "
 
 
-class GdbEngine(GdbHelpers):
+class GdbEngine(GdbProbes):
     """Owns gdb. Answers come as return values, everything else through ``on_event``.
 
     Threads and breakpoints are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb
@@ -215,6 +216,8 @@ class GdbEngine(GdbHelpers):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
+        if self._probe_signal is not None:
+            await self._process.console(f"handle {self._probe_signal} nostop noprint pass")
         for _ in range(_MOST_RUNS):
             if await self.may_let_go():
                 break
@@ -239,6 +242,11 @@ class GdbEngine(GdbHelpers):
 
         ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
+        if move is Move.CONTINUE and gdb_thread is None:
+            await self.arm_probes()
+        elif gdb_thread is not None:
+            with self._undone():
+                await self.pass_hits(gdb_thread)
         if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
@@ -256,6 +264,7 @@ class GdbEngine(GdbHelpers):
         One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
         signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
         """
+        await self.arm_probes()
         taker = self._taker
         if taker is not None:
             await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
@@ -275,11 +284,21 @@ class GdbEngine(GdbHelpers):
     async def interrupt(self) -> None:
         """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
         try:
-            name = quiet_signal.choose(self._target, self._stopping_signals)
+            taken = {*self._stopping_signals, self._probe_signal or ""}
+            name = quiet_signal.choose(self._target, taken)
         except OSError as error:
             raise CommandError(f"process {self._target} has ended") from error
         self._interrupted_by = name
         await self.interrupt_by(name)
+
+    def signal_of_probes(self) -> str:
+        """The name of a signal that does nothing in the target, and at which nobody wants to stop."""
+        return self._probe_signal or quiet_signal.choose(self._target, self._stopping_signals)
+
+    async def forget_program(self) -> None:
+        """As :meth:`GdbHelpers.forget_program`."""
+        self._forget_probes()
+        await super().forget_program()
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Have the target stop when this signal arrives, and get it; or do again what was done before."""
@@ -471,9 +490,13 @@ class GdbEngine(GdbHelpers):
         except ProtocolError as error:  # it is certain all the same that the target has stopped
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
+        if isinstance(event, NativeStopped):
+            event = self._as_of_function(event)
         self._interrupted_by = None
         if self._undoing and isinstance(event, NativeStopped):
             return
+        if isinstance(event, NativeStopped) and self._is_of_probes(event):
+            event = replace(event, cause=StopCause.INTERRUPTED)
         if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:
             self._taker = event.gdb_thread
         if self._attached is None or self._attached.done():

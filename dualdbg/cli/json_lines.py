@@ -166,6 +166,10 @@ def _breakpoint(breakpoint_: Breakpoint) -> Json:
         "hits": breakpoint_.hit_count,
         "temporary": breakpoint_.spec.temporary,
         "condition": breakpoint_.spec.condition,
+        "evaluated": [
+            {"in": "process" if one.why_not is None else "gdb", "why": one.why_not}
+            for one in breakpoint_.evaluations
+        ],
     }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from ..console.reports import numbered
-from ..snapshot.facts import Failure, ProcessReport, ThreadReport
+from ..snapshot.facts import Distributed, Failure, ProcessReport, ThreadReport
 from ..snapshot.report.diagnose import Finding
 from ..snapshot.report.movement import Movement
 from ..snapshot.report.wording import activity
@@ -27,6 +28,20 @@ def process_to_json(report: ProcessReport) -> dict[str, Any]:
         "threads": [_thread_to_json(thread) for thread in report.threads],
         "tasks": None if report.tasks is None else [task_to_json(task) for task in report.tasks.tasks],
         "task_notes": [] if report.tasks is None else list(report.tasks.notes),
+        **distributed_to_json(report.distributed),
+    }
+
+
+def distributed_to_json(found: Distributed | None) -> dict[str, Any]:
+    """The keys of a process that uses torch.distributed; none for another."""
+    if found is None:
+        return {}
+    return {
+        "rank": found.rank,
+        "world_size": found.world_size,
+        "groups": [asdict(group) for group in found.groups],
+        "collectives": [asdict(call) for call in found.collectives],
+        "distributed_notes": list(found.notes),
     }
 
 

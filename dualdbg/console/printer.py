@@ -17,6 +17,7 @@ from ..model import (
     BreakpointChanged,
     BreakpointState,
     Detached,
+    Evaluation,
     Exited,
     Frame,
     Language,
@@ -298,7 +299,13 @@ class Printer:
             lines.append(f"{row.id:<3} {spec}: {row.state.value}{suffix}")
             lines += [f"      {_location(location)}" for location in row.locations]
             lines += [f"      {row.message}"] if row.message else []
+            lines += [f"      {_evaluation(row, one)}" for one in row.evaluations]
         return "".join(f"{line}\n" for line in lines)
+
+
+def _evaluation(row: Breakpoint, one: Evaluation) -> str:
+    what = "condition evaluated" if row.spec.condition is not None else "hits counted"
+    return f"{what} in the process" if one.why_not is None else f"{what} by gdb at each hit: {one.why_not}"
 
 
 def _why(stop: Stop) -> str:

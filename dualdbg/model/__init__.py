@@ -7,6 +7,7 @@ from .breakpoints import (
     BreakpointKind,
     BreakpointSpec,
     BreakpointState,
+    Evaluation,
     Layer,
     Location,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "BreakpointSpec",
     "BreakpointState",
     "Detached",
+    "Evaluation",
     "Event",
     "Exit",
     "Exited",

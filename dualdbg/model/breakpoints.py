@@ -52,7 +52,7 @@ class BreakpointSpec:
     Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
     on), ``hit_condition`` (which hits stop, as an editor words it: ``5``, ``> 2``, ``% 3``),
     ``log`` (a text with {expressions}; the target does not stop), ``temporary``, ``thread``
-    (OS thread id or name).
+    (OS thread id or name), ``fast`` (condition and count are to be dealt with in the process).
     """
 
     text: str
@@ -69,6 +69,7 @@ class BreakpointSpec:
     log: str | None = None
     temporary: bool = False
     thread: str | None = None
+    fast: bool = False
 
     @property
     def language(self) -> Language:
@@ -79,6 +80,7 @@ class BreakpointSpec:
     def suffixes(self) -> list[str]:
         """The suffixes, each as it is typed. The condition comes last, for it ends with the text."""
         parts = ["temporary"] if self.temporary else []
+        parts += ["fast"] if self.fast else []
         parts += [f"hits {count}" for count in (self.hits, self.hit_condition) if count is not None]
         parts += [f"thread {_thread_text(self.thread)}"] if self.thread is not None else []
         parts += [f"log {_quoted(self.log)}"] if self.log is not None else []
@@ -95,7 +97,7 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-SUFFIX_FIELDS = ("condition", "hits", "hit_condition", "log", "temporary", "thread")
+SUFFIX_FIELDS = ("condition", "hits", "hit_condition", "log", "temporary", "thread", "fast")
 """What of a spec is no part of its place, and may be changed while the breakpoint stays."""
 
 _PYTHON_KINDS = {
@@ -130,8 +132,20 @@ class BreakpointState(str, Enum):
 
 
 @dataclass(frozen=True)
+class Evaluation:
+    """Where the condition or the count of a native breakpoint is dealt with: in the process (``why_not`` is None), or
+    by gdb at each hit, and why.
+    """
+
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
 class Breakpoint:
-    """A breakpoint of the session. ``id`` is the number the user sees, the same in every front end."""
+    """A breakpoint of the session. ``id`` is the number the user sees, the same in every front end.
+
+    ``evaluations`` are the different ones of its places; empty where each hit stops.
+    """
 
     id: int
     spec: BreakpointSpec
@@ -140,6 +154,7 @@ class Breakpoint:
     enabled: bool = True
     hit_count: int = 0
     message: str | None = None
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def language(self) -> Language:

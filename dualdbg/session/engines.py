@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..backends.gdb_probes import ProbeCode
 from ..backends.native import (
     Access,
     CallSite,
@@ -213,6 +214,27 @@ class NativeBreakpointEngine(Protocol):
 
     async def panic_text(self, gdb_thread: int) -> str | None:
         """The message of a panic, at the entry of ``rust_panic``; None where memory does not say it."""
+
+
+class ProbeEngine(Protocol):
+    """Writes probes into the target, which do the work of breakpoints while it runs freely."""
+
+    probes_left_out: Mapping[int, str]
+
+    def signal_of_probes(self) -> str:
+        """The name of a signal that does nothing in the target."""
+
+    async def condition_operations(self, address: int, condition: str, named: bool) -> str:
+        """What gdb makes of a condition at an address, as it lists it; ``named``: it has names of debug info."""
+
+    async def probe_room(self, near: int, size: int, reach: int, mmap: int, gdb_thread: int) -> int:
+        """Map memory near an address: ``size`` bytes of code, and behind them as many of data."""
+
+    async def insert_probe(self, number: int, probe: ProbeCode) -> None:
+        """Write a probe that stands for a breakpoint of this number."""
+
+    async def probe_hits(self, number: int) -> int:
+        """How many hits a probe has counted in the target."""
 
 
 class SymbolFeed(Protocol):
@@ -429,6 +451,7 @@ class NativeEngine(
     Running,
     Holding,
     NativeBreakpointEngine,
+    ProbeEngine,
     SymbolFeed,
     CodeReading,
     Reading,

@@ -23,7 +23,8 @@ from .cpython.reader import (
     states_by_tid,
 )
 from .cpython.tasks import read_tasks
-from .facts import Lock
+from .cpython.torch_distributed import read_distributed
+from .facts import Distributed, Lock
 from .interrupted_calls import with_call
 from .linux.memory import Memory, ProcessMemory
 from .linux.procfs import (
@@ -52,6 +53,7 @@ class Wanted:
     locks: bool = False
     locals: bool = False
     tasks: bool = False
+    distributed: bool = False
 
 
 @dataclass
@@ -59,7 +61,7 @@ class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
     ``states``, ``names``, ``awaited`` and ``held`` are by OS thread id; ``locals`` by the address of a Python frame.
-    ``tasks`` is None where nobody has asked for them.
+    ``tasks`` and ``distributed`` are None where nobody has asked for them.
     """
 
     facts: ProcessFacts
@@ -78,7 +80,9 @@ class Captured:
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
     tasks: Tasks | None = None
+    distributed: Distributed | None = None
     label: str | None = None
+    world_size: int | None = None
     is_core: bool = False
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
@@ -108,6 +112,7 @@ def capture(
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
     memory = ProcessMemory(pid, memory_file)
+    rank, world_size = read_rank(pid)
     result = Captured(
         facts=facts,
         memory=memory,
@@ -115,14 +120,17 @@ def capture(
         threads=read_threads(pid, deep=True),
         registers={},
         interpreter=find_interpreter(image.modules),
-        label=read_rank(pid),
+        label=f"rank {rank}" if rank is not None else None,
+        world_size=world_size,
     )
-    if result.interpreter is not None and (wanted.names or wanted.locals or wanted.tasks):
+    if result.interpreter is not None and (
+        wanted.names or wanted.locals or wanted.tasks or wanted.distributed
+    ):
         try:
             result.texts = ObjectText(
                 ProcessMemory(pid, memory_file),
                 MemoryMap.read(pid),
-                with_values=wanted.locals,
+                with_values=wanted.locals or wanted.distributed,
                 root=root_of(pid),
             )
         except TargetError as error:
@@ -191,6 +199,8 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
         result.locals = result.texts.locals_of(reader, frames)
     if wanted.tasks and result.python is not None:
         result.tasks = read_tasks(reader, result.texts, result.python, result.states, result.modules)
+    if wanted.distributed and result.python is not None:
+        result.distributed = read_distributed(reader, result.texts, result.python, result.states)
 
 
 def name_calls(result: Captured) -> None:

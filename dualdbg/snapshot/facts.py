@@ -46,7 +46,8 @@ class ThreadReport:
     """One thread. ``state`` is the letter of proc(5) from before the stop, empty in a core;
     ``locals`` by position in ``stack.frames``.
 
-    ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds.
+    ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
+    was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
     """
 
     thread: Thread
@@ -57,15 +58,63 @@ class ThreadReport:
     waits_for: Lock | None = None
     held_locks: tuple[int, ...] = ()
     locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    cpu: float | None = None
+    ready: float | None = None
+
+
+@dataclass(frozen=True)
+class ProcessGroup:
+    """A process group of torch.distributed: this process's ``rank`` in it, of ``size``.
+
+    ``sequence``: how many operations the backend has begun; ``backend`` and ``sequence`` are None where unknown.
+    """
+
+    name: str
+    rank: int
+    size: int
+    backend: str | None = None
+    sequence: int | None = None
+
+
+@dataclass(frozen=True)
+class Collective:
+    """An operation of torch.distributed that has begun and is not done. None stands for what could not be read.
+
+    ``state``: ``called`` (a Python frame is in it), ``running`` or ``queued`` (the backend has it). ``sizes`` and
+    ``dtype`` are of its first tensor, ``bytes`` of all. ``peer``: the other rank of the world, of a send or recv.
+    ``thread``: the OS thread id of the Python frame.
+    """
+
+    operation: str
+    group: str | None = None
+    sequence: int | None = None
+    state: str = "called"
+    sizes: tuple[int, ...] | None = None
+    dtype: str | None = None
+    bytes: int | None = None
+    peer: int | None = None
+    thread: int | None = None
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """What a process does in torch.distributed. ``rank`` and ``world_size`` are of its default group."""
+
+    rank: int | None = None
+    world_size: int | None = None
+    groups: tuple[ProcessGroup, ...] = ()
+    collectives: tuple[Collective, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProcessReport:
     """One process. ``stopped``: for how many seconds it stood still; None when it did not (``--no-stop``, a core).
 
-    ``label`` names its part in a larger job (``rank 3``), ``python`` the version of its interpreter; ``notes`` say
+    ``label`` names its part in a larger job (``rank 3``) of ``world_size`` processes,
+    ``python`` the version of its interpreter; ``notes`` say
     what could not be read, ``torn`` that it ran while it was read. ``tasks`` are those of asyncio, where they were
-    asked for.
+    asked for; so is ``distributed``, which is None in a process without torch.distributed.
     """
 
     pid: int
@@ -78,6 +127,8 @@ class ProcessReport:
     label: str | None = None
     notes: tuple[str, ...] = ()
     tasks: Tasks | None = None
+    distributed: Distributed | None = None
+    world_size: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..errors import SymbolError
 from .address_space import AddressSpace, Module
-from .elf.landing_pads import handlers_of
+from .elf.landing_pads import NOTHING, handlers_of
+from .names.symbol import Symbol
 
 _COLD = ".cold"  # what GCC and Clang add to the name of a part that is seldom run
 
@@ -35,6 +36,11 @@ def first_parts(image: AddressSpace, entry: int) -> list[Part]:
     return list(dict.fromkeys(parts)) if len(parts) == len(found) else []
 
 
+def is_put_aside(symbol: Symbol) -> bool:
+    """Whether this is the name of a part that the compiler has put aside."""
+    return symbol.linkage_name.endswith(_COLD)
+
+
 def further_part(image: AddressSpace, target: int) -> Part | None:
     """The part of a function to which it jumps outside of its others; None where that is another function.
 
@@ -45,9 +51,20 @@ def further_part(image: AddressSpace, target: int) -> Part | None:
         raise SymbolError(f"the code at {target:#x} is not known")
     symbol = module.library.symbol_at(target - module.bias)
     begins = symbol is not None and symbol.address + module.bias == target
-    if begins and symbol is not None and not symbol.linkage_name.endswith(_COLD):
+    if begins and symbol is not None and not is_put_aside(symbol):
         return None
     return part
+
+
+def landing_pads(module: Module, address: int) -> list[int]:
+    """Where exceptions land that pass the part of a function at an address: in its handlers, and to clean up.
+
+    Raises SymbolError where the file is garbled.
+    """
+    assert module.library is not None
+    fde = module.library.frames.find(address - module.bias)
+    found = handlers_of(module.library.elf, fde) if fde is not None else NOTHING
+    return [pad + module.bias for pad in (*found.pads, *found.cleanups)]
 
 
 def _pads(module: Module, entry: int) -> list[int]:

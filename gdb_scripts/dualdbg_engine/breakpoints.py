@@ -24,7 +24,7 @@ _WATCHPOINTS = (
     gdb.BP_READ_WATCHPOINT,
     gdb.BP_ACCESS_WATCHPOINT,
 )
-_with: dict[gdb.Breakpoint, Callable[[], None]] = {}  # what is done when one is gone
+_with: dict[gdb.Breakpoint, list[Callable[[], None]]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 # Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
 _LOG_MARK = "dualdbg-log:"
@@ -32,14 +32,13 @@ _LOG_MARK = "dualdbg-log:"
 
 def when_gone(point: gdb.Breakpoint, do: Callable[[], None]) -> None:
     """Have something done when a breakpoint is deleted, by whomever."""
-    _with[point] = do
+    _with.setdefault(point, []).append(do)
 
 
 def _gone(point: gdb.Breakpoint) -> None:
     """A breakpoint was deleted, by whomever: what belongs to it goes too."""
-    done = _with.pop(point, None)
-    if done is not None:
-        done()
+    for do in _with.pop(point, []):
+        do()
 
 
 def _library_gone(event: Any) -> None:
@@ -82,12 +81,13 @@ def _switch_off_unmapped() -> None:
 
 def _is_mapped(memory: int, point: gdb.Breakpoint) -> bool:
     try:
-        return all(os.pread(memory, 1, address) for address in _addresses(point))
+        return all(os.pread(memory, 1, address) for address in addresses(point))
     except OSError:
         return False
 
 
-def _addresses(point: gdb.Breakpoint) -> list[int]:
+def addresses(point: gdb.Breakpoint) -> list[int]:
+    """Where a breakpoint is."""
     if hasattr(point, "locations"):
         return [place.address for place in point.locations]
     text = point.location or ""  # gdb 12
@@ -122,7 +122,7 @@ def insert_breakpoint(address: int, thread: int | None) -> int:
 
 def require_thread(number: int, thread: int) -> None:
     """Let a breakpoint stop in one thread only."""
-    _breakpoint(number).thread = thread
+    breakpoint_of(number).thread = thread
 
 
 def insert_cue(address: int, register: str, value: int) -> int:
@@ -133,7 +133,8 @@ def insert_cue(address: int, register: str, value: int) -> int:
     return int(point.number)
 
 
-def _breakpoint(number: int) -> gdb.Breakpoint:
+def breakpoint_of(number: int) -> gdb.Breakpoint:
+    """The breakpoint of this number. Raises GdbError where there is none."""
     point: gdb.Breakpoint
     for point in gdb.breakpoints():
         if point.number == number:
@@ -221,7 +222,7 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
     """gdb's number of a breakpoint. At the address the function of ``block`` is shown for as long as it is there."""
     if block is not None:
         show_at(address, block, point)
-        _with[point] = partial(forget_at, address, point)
+        when_gone(point, partial(forget_at, address, point))
     return int(point.number)
 
 
@@ -231,7 +232,7 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
     gdb's own commands do not take numbers below zero. A watchpoint that is on again where gdb has something to say
     is none any more: its function was left.
     """
-    point = _breakpoint(number)
+    point = breakpoint_of(number)
     if attribute == "enabled" and value and point.type in _WATCHPOINTS:
         said = gdb.execute("enable %d" % number, to_string=True)
         if said.strip():
@@ -242,7 +243,7 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
 
 def internal_hits(number: int) -> int:
     """How often an internal breakpoint was hit."""
-    return int(_breakpoint(number).hit_count)
+    return int(breakpoint_of(number).hit_count)
 
 
 class _NoCalls:

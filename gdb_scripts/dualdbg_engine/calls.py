@@ -55,7 +55,7 @@ def undisturbed(expression: str, seconds: float) -> Iterator[None]:
 
     gdb.events.stop.connect(stopped)
     try:
-        with without_breakpoints(), _set(_SETTINGS), _after(seconds, too_late):
+        with without_breakpoints(), settings(_SETTINGS), _after(seconds, too_late):
             yield
     except gdb.error:
         if too_late.is_set():
@@ -98,16 +98,17 @@ def _after(seconds: float, too_late: threading.Event) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _set(settings: "Mapping[str, object]") -> Iterator[None]:
-    before = {name: gdb.parameter(name) for name in settings}
+def settings(wanted: "Mapping[str, object]") -> Iterator[None]:
+    """While it is entered, these settings of gdb hold."""
+    before = {name: gdb.parameter(name) for name in wanted}
     try:
-        _execute(settings)
+        _execute(wanted)
         yield
     finally:
         _execute(before)
 
 
-def _execute(settings: "Mapping[str, object]") -> None:
-    for name, value in settings.items():
+def _execute(wanted: "Mapping[str, object]") -> None:
+    for name, value in wanted.items():
         word = ("on" if value else "off") if isinstance(value, bool) else value
         gdb.execute("set %s %s" % (name, word), to_string=True)

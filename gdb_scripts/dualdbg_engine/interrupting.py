@@ -10,6 +10,7 @@ from typing import Iterator
 import gdb
 from dualdbg_shared import quiet_signal
 
+taken: "set[str]" = set()  # signals at which gdb stops for something else
 _stopping: list[str] = []  # the signals at which gdb stops until its next stop
 
 
@@ -38,15 +39,20 @@ def interrupt_by(name: str) -> None:
 def interrupt_quietly() -> None:
     """:func:`interrupt_by` with the signal that is right for the target now. Raises GdbError when it has ended."""
     try:
-        interrupt_by(quiet_signal.choose(gdb.selected_inferior().pid))
+        interrupt_by(quiet_signal.choose(gdb.selected_inferior().pid, taken))
     except OSError as error:
         raise gdb.GdbError("the process has ended") from error
 
 
 def run_until_interrupted() -> None:
-    """Let the stopped target run for a moment, and wait until it has stopped again."""
+    """Let the stopped target run for a moment, and wait until it has stopped again.
+
+    Threads may have signals to take at which gdb stops for something else; it does not, from now on.
+    """
     pid = gdb.selected_inferior().pid
-    with stopping_by(quiet_signal.choose(pid)) as number:
+    for name in taken:
+        gdb.execute("handle %s nostop noprint pass" % name, to_string=True)
+    with stopping_by(quiet_signal.choose(pid, taken)) as number:
         os.kill(pid, number)  # it is taken as soon as the target runs
         gdb.execute("continue", to_string=True)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import gdb
 from dualdbg_helpers import language
 
-from . import entry_values, parking, taught
+from . import entry_values, parking, probes, taught
 from .memory import read
 from .threads import WORD
 
@@ -31,6 +31,7 @@ def forget_program() -> None:
     """
     parking.forget()
     taught.forget_arguments()
+    probes.forget_probes()
     entry_values.forget_all()
     for point in gdb.breakpoints():
         by_address = (point.location or "").startswith("*") or (point.expression or "").startswith(

@@ -19,7 +19,7 @@ class Stat:
     """A file ``stat`` of a process or a thread.
 
     ``state`` is a letter; ``began`` are clock ticks since the machine did: no other process has its number and this
-    time.
+    time. ``used`` are clock ticks on a processor.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,6 +28,7 @@ class Stat:
         self._rest = text[end + 1 :].split()  # from the third field on
         self.state = self._rest[0]
         self.parent = int(self._rest[1])
+        self.used = int(self._rest[11]) + int(self._rest[12])
         self.began = int(self._rest[19])
 
     @property

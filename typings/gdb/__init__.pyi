@@ -17,6 +17,7 @@ class Breakpoint:
     thread: int | None
     condition: str | None
     enabled: bool
+    ignore_count: int
     def __init__(self, *arguments: Any, **named: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 

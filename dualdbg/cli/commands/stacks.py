@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
+    from ...snapshot.report.waits import Earlier
     from ...stack_listing import StackListing
     from ...symbols.address_space import AddressSpace
 
@@ -87,21 +88,40 @@ def _once(options: Namespace, pids: Sequence[int], listing: StackListing, allowe
     with allowed():
         reports, failures = _take(options, pids)
         findings = _findings(options, reports)
+    if findings is not None and pids and _wants_second_look(reports, findings):
+        from ...snapshot.report.waits import Earlier
+
+        time.sleep(options.interval)
+        earlier = Earlier(reports, options.interval)
+        with allowed():
+            reports, failures = _take(options, pids)
+            findings = _findings(options, reports, earlier)
     _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if failures and not reports else 0
+
+
+def _wants_second_look(reports: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
+    """Whether one look cannot tell: a healthy job has ranks that wait for others too, but not twice in the same
+    operation; a thread that runs may do so all the time.
+    """
+    if findings:
+        return any(finding.kind == "collective" for finding in findings)
+    return any(thread.state == "R" for report in reports for thread in report.threads)
 
 
 def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
     """Several samples: what moved, and the stacks of the last one."""
     from ...snapshot.report.movement import movements
+    from ...snapshot.report.waits import Earlier
 
-    samples = []
+    samples: list[list[ProcessReport]] = []
     for number in range(options.watch):
         if number:
             time.sleep(options.interval)
         with allowed():
             reports, failures = _take(options, pids)
-            findings = _findings(options, reports) if number == options.watch - 1 else None
+            earlier = Earlier(samples[-1], options.interval) if samples else None
+            findings = _findings(options, reports, earlier) if number == options.watch - 1 else None
         samples.append(reports)
     rows = movements(samples)
     if options.json:
@@ -151,7 +171,12 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     from ...snapshot.capture import Wanted
     from ...snapshot.take import take
 
-    wanted = Wanted(locals=options.locals, locks=options.diagnose, tasks=options.tasks or options.diagnose)
+    wanted = Wanted(
+        locals=options.locals,
+        locks=options.diagnose,
+        tasks=options.tasks or options.diagnose,
+        distributed=options.diagnose,
+    )
     reports, failures = take(pids, stop=not options.no_stop, wanted=wanted, lines=options.lines)
     if options.cores:
         from ...snapshot.core_file import report_core
@@ -164,13 +189,15 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
     return reports if options.json else cleaned(reports), failures
 
 
-def _findings(options: Namespace, reports: Sequence[ProcessReport]) -> list[Finding] | None:
+def _findings(
+    options: Namespace, reports: Sequence[ProcessReport], earlier: Earlier | None = None
+) -> list[Finding] | None:
     if not options.diagnose:
         return None
     from ...snapshot.report.diagnose import diagnose
     from ...snapshot.take import parents_of_forks
 
-    return diagnose(reports, parents_of_forks(reports, stop=not options.no_stop))
+    return diagnose(reports, parents_of_forks(reports, stop=not options.no_stop), earlier)
 
 
 def _has_more_to_say(reports: Sequence[ProcessReport]) -> bool:
@@ -228,7 +255,10 @@ def _parser() -> Parser:
     parser.add_argument("--json", action="store_true", help="one JSON object a process")
     parser.add_argument("--watch", type=_count, metavar="N", help="take N samples, and say what moved")
     parser.add_argument(
-        "--interval", type=_seconds, metavar="SECONDS", help="between samples (default: 1; of a profile 0.05)"
+        "--interval",
+        type=_seconds,
+        metavar="SECONDS",
+        help="between samples and looks (default: 1; of a profile 0.05)",
     )
     parser.add_argument(
         "--top", action="store_true", help="sum the samples up: the functions with most of the time"

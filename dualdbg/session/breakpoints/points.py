@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
-from ...model import BreakpointSpec, Location
+from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.torch.operators import Candidate
@@ -17,6 +17,7 @@ from ..engines import NativeEngine
 from ..log_text import split_log
 from .native_expressions import names_in
 from .native_suffixes import is_counted_by_gdb, prints_itself
+from .probes import Probes
 
 
 @dataclass
@@ -29,6 +30,22 @@ class _Point:
     ignores: bool = False  # gdb passes over the first hits by itself, and counts them
     at_function: bool = False  # see Points.insert
     shown: str | None = None
+    todo: _Todo | None = None  # what a probe could do for it
+
+
+@dataclass
+class _Todo:
+    """What gdb does at each hit of a breakpoint, and a probe could do in the target.
+
+    ``hits``: it stops from this hit on; ``thread``: gdb's number of the only thread that counts. ``why_not``: why gdb
+    does it; None where a probe does.
+    """
+
+    address: int
+    condition: str | None
+    hits: int | None
+    thread: int | None
+    why_not: str | None = "the program has not begun"
 
 
 @dataclass(frozen=True)
@@ -80,6 +97,7 @@ class Points:
         self._wanted = wanted
         self._points: dict[str, _Point] = {}
         self._held_back = False
+        self._probes = Probes(native, image)
         # Where a function without debug info begins, and what is passed to it, by an address in it.
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
 
@@ -93,6 +111,8 @@ class Points:
         for key, point in list(self._points.items()):
             if self._points.get(key) is point and self._is_active(point):
                 await self._native.enable_breakpoint(point.number, True)
+        for point in list(self._points.values()):
+            await self._put_probe(point)
 
     async def switch(self, keys: Iterable[str]) -> None:
         """Switch these on or off, as those of the user say."""
@@ -162,7 +182,7 @@ class Points:
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
-        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {changed}"
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {spec.fast} {changed}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
@@ -179,6 +199,7 @@ class Points:
                 point = other
             point.at_function, point.shown = at_function, shown
             self._points[key] = point
+            await self._put_probe(point)
         point.owners.add(wanted.id)
         wanted.locations[key] = location
         if not self._is_active(point):
@@ -275,6 +296,21 @@ class Points:
     def program_replaced(self) -> None:
         """The process runs another program (exec): gdb has none of them any more."""
         self._points.clear()
+        self._probes.program_replaced()
+
+    def evaluations(self, id: int) -> tuple[Evaluation, ...]:
+        """Where the condition or the count of a breakpoint is dealt with; empty where it has neither."""
+        todo = [(one.number, one.todo) for one in self._points_of(self._wanted[id]) if one.todo is not None]
+        left_out = self._native.probes_left_out
+        reasons = [one.why_not or left_out.get(number) for number, one in todo]
+        return tuple(Evaluation(why) for why in dict.fromkeys(reasons))
+
+    async def _put_probe(self, point: _Point) -> None:
+        todo = point.todo
+        is_one = todo is not None and (todo.condition is not None or todo.hits is not None)
+        if is_one and todo is not None and todo.why_not is not None and not self._held_back:
+            what = todo.address, todo.condition, todo.hits, todo.thread
+            todo.why_not = await self._probes.put(point.number, *what)
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
@@ -306,6 +342,7 @@ class Points:
         point = _Point(number)
         if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)
+        point.todo = _todo(spec, point, address, condition, gdb_thread, wanted.passed_over)
         return point
 
     async def _teach(self, spec: BreakpointSpec, address: int) -> bool:
@@ -358,4 +395,27 @@ class Points:
         return [self._points[key] for key in wanted.locations if key in self._points]
 
     async def _times(self, point: _Point) -> int:
-        return await self._native.hits(point.number)
+        hits = await self._native.hits(point.number)
+        in_target = point.todo is not None and point.todo.hits is not None
+        return hits + (await self._native.probe_hits(point.number) if in_target else 0)
+
+
+def _todo(
+    spec: BreakpointSpec,
+    point: _Point,
+    address: int,
+    condition: str | None,
+    gdb_thread: int | None,
+    passed_over: int,
+) -> _Todo | None:
+    """What a probe is to do for a breakpoint; None where none is asked for, and where it stops at each hit."""
+    hits = (spec.hits or 1) - passed_over if point.ignores else None
+    if not spec.fast:
+        return None
+    if condition is None and hits is None:
+        if spec.condition is None and spec.hits is None and spec.hit_condition is None:
+            return None
+        return _Todo(address, None, None, None, "each hit is looked at")
+    if spec.thread is not None and gdb_thread is None:
+        return _Todo(address, None, None, None, "the thread is not known yet")
+    return _Todo(address, condition, hits, gdb_thread)

@@ -74,7 +74,13 @@ class BreakpointTable:
 
     def all(self) -> list[Breakpoint]:
         """All breakpoints, in the order of their numbers."""
-        return list(self._rows.values())
+        return [self._evaluated(row) for row in self._rows.values()]
+
+    def _evaluated(self, row: Breakpoint) -> Breakpoint:
+        """With what is true of it now: where its condition is evaluated may change whenever the target runs."""
+        if not self._native.has(row.id):
+            return row
+        return replace(row, evaluations=self._native.points.evaluations(row.id))
 
     def has(self, id: int) -> bool:
         """Whether there is a breakpoint of this number."""

@@ -72,6 +72,10 @@ class Fields:
             return None
         return self._named(self._tables.items(address), name)
 
+    def items(self, address: int) -> list[tuple[int, int]]:
+        """The keys and values of a dict, as addresses; none for another object."""
+        return list(self._tables.items(address)) if self.kind(address).has(L.DICT) else []
+
     def _named(self, items: Any, name: str) -> int | None:
         return next((int(value) for key, value in items if self._name(key) == name), None)
 

@@ -100,6 +100,10 @@ class ObjectText:
         types, tables, attributes = map(target.decoder, kinds)
         return types, tables, attributes
 
+    def torch_target(self) -> Any:
+        """The helpers' ``Target`` with the layout table of the PyTorch that is loaded, if it has one that fits."""
+        return self._target([self._table] if self._table is not None else [])
+
     def variables(self, reader: PythonReader, frame: int) -> list[tuple[str, int]]:
         """Name and object address of what is set in the frame at ``frame``; a module's names such as ``__file__`` are
         left out. Raises TargetError where the frame cannot be read.
@@ -131,7 +135,7 @@ class ObjectText:
 
     def locals_of(self, reader: PythonReader, frames: list[PythonFrame]) -> dict[int, Variables]:
         """Frame address -> (name, text) of its arguments and locals."""
-        target = self._target([self._table] if self._table is not None else [])
+        target = self.torch_target()
         objects = target.decoder(self._objects_class)
         result = {}
         for frame in frames:

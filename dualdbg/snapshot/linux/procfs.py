@@ -32,7 +32,8 @@ STATES = {
 class ThreadFacts:
     """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
 
-    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one.
+    ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one. ``cpu`` are seconds
+    on a processor, ``ready`` those together with the ones in which it waited for one.
     """
 
     tid: int
@@ -42,6 +43,8 @@ class ThreadFacts:
     system_call: tuple[int, ...] | None = None
     sp: int | None = None
     pc: int | None = None
+    cpu: float | None = None
+    ready: float | None = None
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,15 @@ def read_process(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, stat.parent, " ".join(words) or f"[{stat.name}]", stat.state, owner)
 
 
-def read_rank(pid: int) -> str | None:
-    """``rank 3`` for a process that torchrun or another launcher gave a rank by the variable RANK."""
+def read_rank(pid: int) -> tuple[int | None, int | None]:
+    """The rank and the number of processes that torchrun or another launcher gave it, by RANK and WORLD_SIZE."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            words = file.read().split(b"\0")
+            words = dict(word.partition(b"=")[::2] for word in file.read().split(b"\0"))
     except OSError:
-        return None
-    rank = next((word[5:].decode("ascii", "replace") for word in words if word.startswith(b"RANK=")), None)
-    return f"rank {rank}" if rank is not None and rank.isdigit() else None
+        return None, None
+    rank, world = words.get(b"RANK", b""), words.get(b"WORLD_SIZE", b"")
+    return int(rank) if rank.isdigit() else None, int(world) if world.isdigit() else None
 
 
 def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
@@ -99,7 +102,13 @@ def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
         return ThreadFacts(tid, stat.name, stat.state)
     channel = _text(f"{folder}/wchan")
     call, sp, pc = _system_call(_text(f"{folder}/syscall"))
-    return ThreadFacts(tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc)
+    cpu = stat.used / os.sysconf("SC_CLK_TCK")
+    # Nanoseconds on a processor and in its queue (Documentation/scheduler/sched-stats.rst); not in every kernel.
+    words = (_text(f"{folder}/schedstat") or "").split()
+    ready = sum(map(int, words[:2])) / 1e9 if len(words) == 3 else None
+    return ThreadFacts(
+        tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc, cpu, ready
+    )
 
 
 def _text(path: str) -> str | None:

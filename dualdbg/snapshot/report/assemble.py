@@ -90,6 +90,8 @@ class Assembler:
             torn=captured.seconds_stopped is None and not captured.is_core,
             notes=(*self._notes(), *_left_out(len(ours))),
             tasks=with_visible_frames(captured.tasks, self._rules) if captured.tasks is not None else None,
+            distributed=captured.distributed,
+            world_size=captured.world_size,
         )
 
     def _is_debuggers(self, tid: int) -> bool:
@@ -210,6 +212,8 @@ class Assembler:
             state=facts.state,
             system_call=call,
             wait_channel=facts.wait_channel,
+            cpu=facts.cpu,
+            ready=facts.ready,
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),

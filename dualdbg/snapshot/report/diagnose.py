@@ -9,10 +9,12 @@ from pathlib import PurePath
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
+from .collectives import Member, Verdict, after_second_look, verdicts
+from .jobs import jobs, member_of
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
-from .telling_frame import own_python_frame, place, where
-from .waits import Node, Scene, Wait, cycles, find_waits
+from .telling_frame import place, where
+from .waits import Earlier, Node, Scene, Wait, cycles, find_waits
 from .wording import activity
 
 
@@ -40,27 +42,9 @@ KINDS = (
     "io",
     "child",
     "notification",
+    "busy",
 )
 
-_COLLECTIVES = frozenset(
-    (
-        *(
-            "all_reduce",
-            "reduce",
-            "broadcast",
-            "scatter",
-            "gather",
-            "barrier",
-            "monitored_barrier",
-            "send",
-            "recv",
-        ),
-        *("all_gather", "all_gather_into_tensor", "reduce_scatter", "reduce_scatter_tensor"),
-        *("all_to_all", "all_to_all_single", "broadcast_object_list", "all_gather_object", "gather_object"),
-        *("scatter_object_list", "init_process_group", "new_group"),
-    )
-)
-_COLLECTIVE_FILE = "/torch/distributed/distributed_c10d.py"
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
@@ -80,11 +64,19 @@ _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 _IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
 _CHILD_WAITS = ("wait4", "waitid")
+_ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
 
-def diagnose(processes: Sequence[ProcessReport], context: Sequence[ProcessReport] = ()) -> list[Finding]:
-    """The findings, gravest first. ``context``: processes that were read only to explain these."""
-    scene = Scene(processes, context)
+def diagnose(
+    processes: Sequence[ProcessReport],
+    context: Sequence[ProcessReport] = (),
+    earlier: Earlier | None = None,
+) -> list[Finding]:
+    """The findings, gravest first. ``context``: processes that were read only to explain these.
+
+    With an ``earlier`` look, ranks that wait for each other are told only where they did so then too.
+    """
+    scene = Scene(processes, context, earlier)
     waits = find_waits(scene)
     rings = cycles(waits)
     in_rings = {wait.thread for ring in rings for wait in ring}
@@ -165,60 +157,21 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
 
 
 def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """Processes in a collective, and processes of the same program that are not in it."""
-    inside: dict[str, list[Node]] = {}
-    for process in scene.shown:
-        for thread in process.threads:
-            name = _collective_of(thread)
-            if name is not None:
-                inside.setdefault(name, []).append((process.pid, thread.thread.tid))
+    """Jobs of torch.distributed: the rank that holds the others up."""
     findings = []
-    for name, nodes in inside.items():
-        pids = list(dict.fromkeys(pid for pid, _ in nodes))
-        several = f"{len(pids)} processes are" if len(pids) > 1 else f"{_process(scene, pids[0])} is"
-        lines = [
-            f"{several} in the collective {name}, called in {_caller(scene.threads[nodes[0]])}: "
-            + ", ".join(str(pid) for pid in pids)
-        ]
-        missing = _peers_outside(scene, pids, {pid for nodes in inside.values() for pid, _ in nodes})
-        for process in missing:
-            main = process.threads[0]
-            lines.append(
-                f"{_process(scene, process.pid)} of the same program is not: its main thread is in {where(main)}, "
-                f"{activity(main)}"
-            )
-        if missing:
-            lines.append("a collective ends only when every process has called it")
-        nodes += [(process.pid, process.threads[0].thread.tid) for process in missing]
-        findings.append(Finding("collective", "\n".join(lines), tuple(nodes)))
+    for job in jobs(scene.shown):
+        for verdict in _verdicts([member_of(process) for process in job], scene.earlier):
+            threads = {pid: scene.processes[pid].threads[0].thread.tid for pid in verdict.pids}
+            findings.append(Finding("collective", verdict.text, tuple(threads.items())))
     return findings
 
 
-def _caller(thread: ThreadReport) -> str:
-    frame = own_python_frame(thread)
-    return place(frame) if frame is not None else where(thread)
-
-
-def _collective_of(thread: ThreadReport) -> str | None:
-    for frame in thread.stack.frames:
-        if isinstance(frame, PythonFrame) and (frame.file or "").endswith(_COLLECTIVE_FILE):
-            name = frame.function.rsplit(".", 1)[-1]
-            if name in _COLLECTIVES:
-                return name
-    return None
-
-
-def _peers_outside(scene: Scene, pids: Sequence[int], inside: set[int]) -> list[ProcessReport]:
-    """Processes that are in no collective, with the same parent and program as those that are in one."""
-    first = scene.processes[pids[0]]
-    return [
-        process
-        for process in scene.shown
-        if process.pid not in inside
-        and process.parent == first.parent
-        and process.command.split()[:2] == first.command.split()[:2]
-        and process.threads
-    ]
+def _verdicts(members: list[Member], earlier: Earlier | None) -> list[Verdict]:
+    if earlier is None:
+        return verdicts(members)
+    pids = {member.pid for member in members}
+    before = [member_of(process) for process in earlier.processes if process.pid in pids and process.threads]
+    return after_second_look(before, members, earlier.seconds)
 
 
 def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -301,9 +254,9 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     findings = []
     for node, thread in _untold(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _IO or call.descriptor is None:
+        if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
             continue
-        what = call.descriptor.target or "closed by now"
+        what = call.descriptor.target or "not known"
         direction = (
             "to read from" if call.name in _READS else "to write to" if call.name in _WRITES else "in I/O on"
         )
@@ -317,11 +270,22 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     return findings
 
 
+def _is_resource_tracker(thread: ThreadReport) -> bool:
+    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
+    return any(
+        isinstance(frame, PythonFrame)
+        and frame.function == "main"
+        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
+        for frame in thread.stack.frames
+    )
+
+
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
+    launchers = {job[0].parent for job in jobs(scene.shown)}
     for node, thread in _untold(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _CHILD_WAITS:
+        if call is None or call.name not in _CHILD_WAITS or node[0] in launchers:
             continue
         number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
         which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
@@ -363,6 +327,34 @@ def _notification_of(thread: ThreadReport) -> str | None:
     return result
 
 
+def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out."""
+    if scene.earlier is None:
+        return []
+    seconds = scene.earlier.seconds
+    before = {
+        (process.pid, thread.thread.tid): thread
+        for process in scene.earlier.processes
+        for thread in process.threads
+    }
+    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    findings = []
+    for node, thread in _untold(scene, told):
+        was = before.get(node)
+        if was is None or node[0] in ranks or _ready(thread) - _ready(was) < _ALL_THE_TIME * seconds:
+            continue
+        used = (thread.cpu or 0.0) - (was.cpu or 0.0)
+        text = f"{_name(scene, node)} is busy: it waited for nothing in the last {seconds:g} s"
+        text += f" and used {used:.1f} s of CPU time"
+        findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
+    return findings
+
+
+def _ready(thread: ThreadReport) -> float:
+    """Seconds in which a thread had something to do, also where others had the processors."""
+    return thread.ready if thread.ready is not None else thread.cpu or 0.0
+
+
 def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
     return [
         ((process.pid, thread.thread.tid), thread)
@@ -374,11 +366,12 @@ def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
 
 _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...] = (
     _forks,
-    _collectives,
     _workers,
     _locks,
     _gil,
+    _collectives,
     _io,
     _children,
     _notifications,
+    _busy,
 )

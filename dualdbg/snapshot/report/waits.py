@@ -22,10 +22,24 @@ class Wait:
     forked: bool = False
 
 
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier look at the same processes, ``seconds`` ago."""
+
+    processes: Sequence[ProcessReport]
+    seconds: float
+
+
 class Scene:
     """Processes and threads by number. ``context`` are processes that were not asked for but explain others."""
 
-    def __init__(self, processes: Sequence[ProcessReport], context: Sequence[ProcessReport] = ()) -> None:
+    def __init__(
+        self,
+        processes: Sequence[ProcessReport],
+        context: Sequence[ProcessReport] = (),
+        earlier: Earlier | None = None,
+    ) -> None:
+        self.earlier = earlier
         self.shown = list(processes)
         self.processes = {process.pid: process for process in [*context, *processes]}
         self.threads: dict[Node, ThreadReport] = {

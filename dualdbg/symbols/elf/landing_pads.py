@@ -23,13 +23,14 @@ _MOST = 1 << 20  # bytes of one function's table
 class Handlers:
     """The landing pads of one function that catch, as link-time addresses.
 
-    A pad that only cleans up is not among them. ``personality`` is the address of the function that reads the table
-    while a program unwinds; with ``is_indirect`` it is where that address is kept in memory.
+    A pad that only cleans up is in ``cleanups`` instead. ``personality`` is the address of the function that
+    reads the table while a program unwinds; with ``is_indirect`` it is where that address is kept in memory.
     """
 
     pads: tuple[int, ...] = ()
     personality: int | None = None
     is_indirect: bool = False
+    cleanups: tuple[int, ...] = ()
 
 
 NOTHING = Handlers()
@@ -80,13 +81,15 @@ def _handlers_of(elf: ElfFile, fde: Fde) -> Handlers:
     table = entry.pointer(table_encoding, fde.address)
     if not table:
         return NOTHING
-    return Handlers(_catching_pads(elf, fde, table), personality, is_indirect)
+    pads, cleanups = _pads(elf, fde, table)
+    return Handlers(pads, personality, is_indirect, cleanups)
 
 
-def _catching_pads(elf: ElfFile, fde: Fde, address: int) -> tuple[int, ...]:
+def _pads(elf: ElfFile, fde: Fde, address: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The pads that catch, and the others."""
     offset = elf.offset_of(address)
     if offset is None:
-        return ()
+        return (), ()
     table = _Reader(elf.bytes_at(offset, min(_MOST, elf.size - offset)), 0)
     encoding = table.byte()
     base = fde.start
@@ -97,13 +100,15 @@ def _catching_pads(elf: ElfFile, fde: Fde, address: int) -> tuple[int, ...]:
     encoding = table.byte()
     size = table.uleb()
     actions = table.at + size
-    pads = set()
+    pads: set[int] = set()
+    cleanups: set[int] = set()
     while table.at < actions:
         table.value(encoding), table.value(encoding)  # the calls [start, start + length)
         pad, action = table.value(encoding), table.uleb()
-        if pad and action and _catches(table.data, actions + action - 1):
-            pads.add(base + pad)
-    return tuple(sorted(pads))
+        if pad:
+            catches = action and _catches(table.data, actions + action - 1)
+            (pads if catches else cleanups).add(base + pad)
+    return tuple(sorted(pads)), tuple(sorted(cleanups - pads))
 
 
 def _catches(data: bytes, at: int) -> bool:

@@ -1,7 +1,7 @@
 """The breakpoint spec language: from what the user typed to a BreakpointSpec, and back.
 
     SPEC   = PLACE { SUFFIX }
-    SUFFIX = "temporary" | "tbreak" | "hits" [COMPARISON] N | "thread" T | "log" STRING | "if" CONDITION
+    SUFFIX = "temporary" | "tbreak" | "fast" | "hits" [COMPARISON] N | "thread" T | "log" STRING | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
 about the target, ``is_operator``, is answered by the caller.
@@ -16,12 +16,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SpecError
-from ...model import BreakpointKind, BreakpointSpec, Layer
+from ...model import BreakpointKind, BreakpointSpec, Language, Layer
 from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
-_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|hits|thread|log|if)(?=\s|$|\")")
+_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|hits|thread|log|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -138,11 +138,15 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
         value, at = _READERS[field](body, match.end())
         if field == "hits" and isinstance(value, str):
             field = "hit_condition"
+        if field == "fast" and spec.language is Language.PYTHON:
+            raise Problem(
+                "'fast' is for native code", match.start("word"), "leave it out: Python is asked itself"
+            )
         spec = replace(spec, **{field: value})
     return spec
 
 
-def _read_temporary(_body: str, at: int) -> tuple[bool, int]:
+def _read_nothing(_body: str, at: int) -> tuple[bool, int]:
     return True, at
 
 
@@ -212,7 +216,7 @@ def _read_condition(body: str, at: int) -> tuple[str, int]:
 def _is_suffixes(body: str, at: int) -> bool:
     """Whether ``body[at:]`` holds nothing but suffixes, and the first of them cannot be part of an expression."""
     match = _KEYWORD.match(body, at)
-    if match is None or match["word"] in ("if", "temporary", "tbreak"):
+    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast"):
         return False
     while at < len(body):
         match = _KEYWORD.match(body, at)
@@ -259,13 +263,15 @@ _STRING_EXAMPLES = {"log": 'log "x is {x}"', "thread": 'thread "worker 1"'}
 _FIELD_OF = {
     "temporary": "temporary",
     "tbreak": "temporary",
+    "fast": "fast",
     "hits": "hits",
     "thread": "thread",
     "log": "log",
     "if": "condition",
 }
 _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
-    "temporary": _read_temporary,
+    "temporary": _read_nothing,
+    "fast": _read_nothing,
     "hits": _read_hits,
     "thread": _read_thread,
     "log": _read_log,

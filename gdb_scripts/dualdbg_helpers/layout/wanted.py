@@ -206,11 +206,61 @@ struct InterpreterStateImpl : c10::intrusive_ptr_target {
     flags=("-DNDEBUG",),
 )
 
-PARTS = {"core": CORE, "jit": JIT}
+C10D = Part(
+    headers=(
+        "ATen/ops/cat.h",  # c10d/Utils.hpp calls these
+        "ATen/ops/empty.h",
+        "ATen/ops/empty_strided.h",
+        "torch/csrc/distributed/c10d/ProcessGroup.hpp",
+    ),
+    # ProcessGroupGloo.hpp needs gloo's own headers, which no wheel has. A pointer is as large whatever it points to.
+    mirrors="""
+#include <deque>
+#include <thread>
+namespace dualdbg {
+// torch/csrc/distributed/c10d/ProcessGroupGloo.hpp
+struct GlooAsyncWork : c10d::Work {
+    std::optional<uint64_t> trace_id_;
+    std::optional<uint64_t> trace_reset_epoch_;
+    std::shared_ptr<int> context_;
+    const std::chrono::milliseconds timeout_;
+    const std::vector<std::vector<at::Tensor>> outputTensors_;
+    c10::intrusive_ptr<at::ivalue::Future> future_;
+    std::function<void()> recordFunctionBeforeCallback_;
+    const uint64_t seq_;
+};
+struct ProcessGroupGloo : c10d::Backend {
+    std::shared_ptr<int> store_;
+    const c10::intrusive_ptr<Options> options_;
+    std::vector<std::shared_ptr<int>> contexts_;
+    std::vector<std::thread> threads_;
+    bool stop_;
+    uint32_t collectiveCounter_;
+    std::deque<c10::intrusive_ptr<c10d::Work>> workQueue_;
+    std::vector<c10::intrusive_ptr<c10d::Work>> workInProgress_;
+    std::mutex workMutex_;
+    std::condition_variable workProduceCV_;
+    std::condition_variable workConsumeCV_;
+    uint64_t seq_;
+};
+}
+""",
+    records=(
+        "c10d::ProcessGroup",
+        "c10d::Backend",
+        "c10d::Work",
+        "dualdbg::GlooAsyncWork",
+        "dualdbg::ProcessGroupGloo",
+    ),
+    enums=("c10d::OpType", "c10d::ProcessGroup::BackendType"),
+    flags=(),
+)
+
+PARTS = {"core": CORE, "jit": JIT, "c10d": C10D}
 
 
 def part_of(name):
-    """Which part describes the type ``name``: "core", "jit", or None for a type that is not wanted."""
+    """Which part describes the type ``name``: "core", "jit", "c10d", or None for a type that is not wanted."""
     for key, part in PARTS.items():
         if name in part.records or name in part.enums:
             return key

@@ -31,6 +31,7 @@ class FakeGdb:
 
     version = "13.1"
     pid = GDB_PID
+    probes_left_out: dict[int, str] = {}
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -1,0 +1,131 @@
+"""Probes in the target: the client of gdb_scripts/dualdbg_engine/probes.py, and what the signal of a hit means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import CommandError
+from . import gdb_answers as shapes
+from .events import NativeStopped, StopCause
+from .gdb_helpers import GdbHelpers
+
+_HIT = "breakpoint-hit"  # gdb's word for it
+
+
+@dataclass(frozen=True)
+class ProbeCode:
+    """A probe that is ready to be written; the fields are those of :class:`~dualdbg.probes.thunk.Probe`.
+
+    ``address``: that of the breakpoint; ``counter``: where it counts; ``limit``: the hit from which on it stops, 0
+    where it does not count. ``signal`` is the name of the signal by which it says that it was hit.
+    """
+
+    address: int
+    site: int
+    original: bytes
+    jump: bytes
+    thunk: int
+    code: bytes
+    saved: Sequence[str]
+    states: Sequence[tuple[int, int, bool, bool]]
+    sent: int
+    moved: Sequence[tuple[int, int]]
+    counter: int
+    limit: int
+    signal: str
+
+
+class GdbProbes(GdbHelpers):
+    """Writes probes, puts them in force whenever the target runs freely, and knows their hits."""
+
+    _probe_signal: str | None = None
+    _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint
+    probes_left_out: Mapping[int, str] = {}
+    """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
+
+    async def condition_operations(self, address: int, condition: str, named: bool) -> str:
+        """What gdb makes of a condition at an address: the text of ``maintenance agent-eval``.
+
+        ``named``: it is about variables that debug info has there. Raises CommandError where gdb makes nothing of it.
+        """
+        return await self._helper(str, "condition-operations", address, condition, named)
+
+    async def probe_room(self, near: int, size: int, reach: int, mmap: int, gdb_thread: int) -> int:
+        """Map memory for probes near an address: ``size`` bytes of code, and behind them as many of data.
+
+        ``mmap`` is the address of the C library's function, which the thread calls. Raises CommandError where there is
+        no room.
+        """
+        return await self._helper(int, "probe-room", near, size, reach, mmap, gdb_thread)
+
+    async def insert_probe(self, number: int, probe: ProbeCode) -> None:
+        """From the next run on a probe does the work of gdb's breakpoint ``number`` while the target runs freely."""
+        parts = {
+            "site": probe.site,
+            "original": probe.original.hex(),
+            "jump": probe.jump.hex(),
+            "thunk": probe.thunk,
+            "code": probe.code.hex(),
+            "saved": list(probe.saved),
+            "states": [list(row) for row in probe.states],
+            "sent": probe.sent,
+            "moved": [list(pair) for pair in probe.moved],
+            "counter": probe.counter,
+            "limit": probe.limit,
+            "signal": probe.signal,
+        }
+        await self._helper(shapes.nothing, "insert-probe", number, probe.address, parts)
+        self._probes = {**self._probes, number: probe}
+        self._probe_signal = probe.signal
+
+    async def probe_hits(self, number: int) -> int:
+        """How many hits a probe has counted in the target."""
+        return await self._helper(int, "probe-hits", number)
+
+    async def arm_probes(self) -> None:
+        """Put the probes in force: the target is about to run freely."""
+        if self._probe_signal is None:
+            return
+        try:
+            found = await self._helper(dict, "arm-probes")
+        except CommandError as error:  # gdb's own breakpoints are in force, and the target can run
+            found = dict.fromkeys(self._probes, error.message)
+        self.probes_left_out = {int(number): str(why) for number, why in found.items()}
+
+    def _forget_probes(self) -> None:
+        self._probe_signal, self._probes, self.probes_left_out = None, {}, {}
+
+    async def pass_hits(self, gdb_thread: int) -> None:
+        """A step of this thread begins: no hit that was told is met again. gdb tells of a stop meanwhile."""
+        if self._probe_signal is not None and await self._helper(bool, "pass-hits", gdb_thread):
+            self.stop_again(gdb_thread)
+            await self._helper(bool, "pass-hits", gdb_thread)  # gdb looks at it when the stop is over
+
+    def stop_again(self, gdb_thread: int) -> None:
+        """Let gdb see a thread stop where it stands. gdb's answer comes before that is done."""
+        self._tell("stop-again", gdb_thread)
+
+    def _as_of_function(self, event: NativeStopped) -> NativeStopped:
+        """A stop in code of ours, told as one in the function: the thread is there by now, and the code as it was.
+
+        A thread that has sent the signal of a hit has hit the breakpoint.
+        """
+        if event.cause is not StopCause.SIGNAL or event.pc is None:
+            return event
+        for number, probe in self._probes.items():
+            if event.signal == self._probe_signal and event.pc in (probe.sent, probe.address):
+                return NativeStopped(
+                    StopCause.BREAKPOINT, event.thread, event.gdb_thread, probe.address, number, words=_HIT
+                )
+            if probe.thunk <= event.pc < probe.thunk + len(probe.code):
+                return replace(event, pc=dict(probe.moved).get(event.pc, probe.address))
+        return event
+
+    def _is_of_probes(self, event: NativeStopped) -> bool:
+        """Whether a stop is by the signal of probes, which somebody else has sent."""
+        return (
+            event.cause is StopCause.SIGNAL
+            and event.signal is not None
+            and event.signal == self._probe_signal
+        )

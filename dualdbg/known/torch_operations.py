@@ -1,0 +1,40 @@
+"""The operations of torch.distributed: their names in Python and in c10d, and the arguments that tell about them."""
+
+from __future__ import annotations
+
+# c10d::OpType (torch/csrc/distributed/c10d/Work.hpp) -> the function of torch.distributed.
+OPERATIONS = {
+    "BROADCAST": "broadcast",
+    "ALLREDUCE": "all_reduce",
+    "ALLREDUCE_COALESCED": "all_reduce_coalesced",
+    "REDUCE": "reduce",
+    "ALLGATHER": "all_gather",
+    "_ALLGATHER_BASE": "all_gather_into_tensor",
+    "ALLGATHER_COALESCED": "all_gather_coalesced",
+    "GATHER": "gather",
+    "SCATTER": "scatter",
+    "REDUCE_SCATTER": "reduce_scatter",
+    "_REDUCE_SCATTER_BASE": "reduce_scatter_tensor",
+    "ALLTOALL_BASE": "all_to_all_single",
+    "ALLTOALL": "all_to_all",
+    "SEND": "send",
+    "RECV": "recv",
+    "RECVANYSOURCE": "recv",
+    "BARRIER": "barrier",
+}
+# Functions of distributed_c10d.py and rendezvous.py whose frame means that the thread is in this operation.
+FRAMES = {
+    **{name: name for name in OPERATIONS.values()},
+    "monitored_barrier": "monitored_barrier",
+    "init_process_group": "init_process_group",
+    "new_group": "new_group",
+}
+# The argument that names the other rank: by its rank in the world, or in the group.
+PEERS = {"send": ("dst", "group_dst"), "recv": ("src", "group_src")}
+# The arguments with the tensors, the telling one first.
+TENSORS = ("tensor", "input_tensor", "input", "output_tensor", "output")
+# Operations in which every rank of the group gives a tensor of the same type and size.
+SAME_TENSORS = frozenset(
+    ("all_reduce", "broadcast", "reduce", "all_gather_into_tensor", "reduce_scatter_tensor")
+)
+POINT_TO_POINT = frozenset(PEERS)

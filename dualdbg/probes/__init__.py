@@ -1,0 +1,1 @@
+"""Probes: machine code that evaluates a breakpoint's condition, or counts its hits, where the function runs. Pure."""

@@ -1,0 +1,198 @@
+"""Where a jump can take the place of a function's instructions, and which of them move. Pure."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+iced: Any
+try:
+    iced = importlib.import_module("iced_x86")
+except ImportError:  # it has no wheel for this system
+    iced = None
+
+JUMP = 5  # bytes of `jmp rel32`
+MISSING = "the package iced-x86 is not installed: pip install 'dualdbg[fast]'"
+_PAGE = 4096
+# Direct jumps of four bytes, which may come from afar: what they look like, and how long they are.
+_BRANCHES = (
+    (re.compile(rb"(?s)(?=[\xe8\xe9](....))"), 5),
+    (re.compile(rb"(?s)(?=\x0f[\x80-\x8f](....))"), 6),
+)
+
+
+class CannotPlace(Exception):
+    """No jump is placed there; the text says why."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """The bytes of a function, and what else may lead into it.
+
+    ``others``: code that may jump back into it, each piece with its address: the seldom run part (``.cold``), what it
+    jumps to. ``around``: the code before and behind it, with the address of the first byte; a label in the middle of a
+    function written in assembler may be jumped to from its neighbours. ``functions``: where functions begin
+    and end there, in order. ``pads``: where its exceptions land.
+    """
+
+    start: int
+    code: bytes
+    others: tuple[tuple[int, bytes], ...] = ()
+    around: tuple[int, bytes] = (0, b"")
+    functions: tuple[tuple[int, int], ...] = ()
+    pads: tuple[int, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """The address behind its last byte."""
+        return self.start + len(self.code)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """``site`` is where the jump is written, ``moved`` the instructions that it takes the place of.
+
+    ``frame``: how far rbp is above rsp at the site, where that is certain.
+    """
+
+    site: int
+    moved: tuple[Any, ...]
+    original: bytes
+    frame: int | None
+
+    @property
+    def end(self) -> int:
+        """Where the program goes on after the moved instructions."""
+        return self.site + len(self.original)
+
+
+def ways_out(function: Function) -> set[int]:
+    """Where its direct jumps lead that leave it."""
+    targets = {
+        _target(one) for one in iced.Decoder(64, function.code, ip=function.start) if not one.is_call_near
+    }
+    return {
+        target for target in targets if target is not None and not function.start <= target < function.end
+    }
+
+
+def place(address: int, function: Function) -> Placement:
+    """The place of a jump for a breakpoint at ``address``. Raises CannotPlace."""
+    if iced is None:
+        raise CannotPlace(MISSING)
+    body = list(iced.Decoder(64, function.code, ip=function.start))
+    if any(one.code == iced.Code.INVALID for one in body):
+        raise CannotPlace("its instructions are not all understood")
+    index = next((at for at, one in enumerate(body) if one.ip == address), None)
+    if index is None:
+        raise CannotPlace("it is not at the beginning of an instruction of its function")
+    if body[index].code == iced.Code.ENDBR64:  # an indirect call has to land on it
+        index += 1
+    moved: list[Any] = []
+    size = 0
+    for one in body[index:]:
+        if size >= JUMP:
+            break
+        if moved and moved[-1].flow_control == iced.FlowControl.UNCONDITIONAL_BRANCH:
+            break  # what is behind it is come to from elsewhere
+        _check_movable(one)
+        moved.append(one)
+        size += one.len
+    if size < JUMP:
+        raise CannotPlace("the function is shorter than the jump")
+    site = moved[0].ip
+    if site // _PAGE != (site + size - 1) // _PAGE:
+        raise CannotPlace("its first bytes lie in two pages: they cannot be written at once")
+    # Who comes to the site itself, and not by the landing pad before it, is no hit of a breakpoint there.
+    forbidden = range(site + (site == address), site + size)
+    _check_ways_in(body, function, forbidden, {one.ip for one in moved[1:]})
+    offset = site - function.start
+    return Placement(site, tuple(moved), function.code[offset : offset + size], _frame(body[:index]))
+
+
+def _check_movable(one: Any) -> None:
+    flow = iced.FlowControl
+    if one.flow_control == flow.RETURN:
+        raise CannotPlace("it may return before the jump ends: it is shorter than the jump")
+    plain = one.flow_control in (flow.NEXT, flow.UNCONDITIONAL_BRANCH, flow.CONDITIONAL_BRANCH)
+    short = one.is_jcx_short or one.is_loop or one.is_loopcc  # they have no longer form
+    if not plain or short or one.mnemonic in (iced.Mnemonic.XBEGIN, iced.Mnemonic.SYSCALL):
+        raise CannotPlace(f"its first instructions cannot be moved: {one}")
+
+
+def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner: set[int]) -> None:
+    """Raises CannotPlace where the program may come to bytes of the jump that are not its first."""
+    parts: list[Iterable[Any]] = [
+        body,
+        *(iced.Decoder(64, code, ip=start) for start, code in function.others),
+    ]
+    for part in parts:
+        for one in part:
+            if _target(one) in forbidden:
+                raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
+            if inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _is_through_got(one):
+                raise CannotPlace("a jump through a table may lead into its first bytes")
+    if any(pad in forbidden for pad in function.pads):
+        raise CannotPlace("exceptions land in its first bytes")
+    _check_around(function, forbidden)
+
+
+def _target(one: Any) -> int | None:
+    """Where a direct jump or call leads; None for another instruction."""
+    direct = one.is_jcc_short_or_near or one.is_jmp_short_or_near or one.is_call_near
+    if direct or one.is_loop or one.is_loopcc or one.is_jcx_short:
+        return int(one.near_branch_target)
+    return None
+
+
+def _check_around(function: Function, forbidden: range) -> None:
+    """The same for its neighbours. Between those that are known there may be data among the instructions."""
+    start, code = function.around
+    unknown = start
+    for first, end in (*function.functions, (start + len(code), start + len(code))):
+        _check_piece(unknown, code[unknown - start : first - start], function, forbidden, is_known=False)
+        _check_piece(first, code[first - start : end - start], function, forbidden, is_known=True)
+        unknown = max(unknown, end)
+
+
+def _check_piece(start: int, code: bytes, function: Function, forbidden: range, is_known: bool) -> None:
+    """One after the other; where that may not be where they begin, each byte may be the first of a jump."""
+    for one in iced.Decoder(64, code, ip=start):
+        is_known = is_known and one.code != iced.Code.INVALID
+        if _target(one) in forbidden and not function.start <= one.ip < function.end:
+            raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
+    for pattern, size in () if is_known else _BRANCHES:
+        for match in pattern.finditer(code):
+            at = start + match.start()
+            leads = at + size + int.from_bytes(match[1], "little", signed=True)
+            if leads in forbidden and not function.start <= at < function.end:
+                raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
+
+
+def _is_through_got(one: Any) -> bool:
+    """Whether it jumps to what one fixed place in memory says, as a call of another library at the end does."""
+    return bool(one.op0_kind == iced.OpKind.MEMORY and one.memory_base == iced.Register.RIP)
+
+
+def _frame(before: list[Any]) -> int | None:
+    """How far rbp is above rsp behind these instructions, the first of a function; None where it is not known."""
+    stack = (iced.Register.RSP, iced.Register.RBP, iced.Register.EBP, iced.Register.ESP)
+    movers = (iced.Mnemonic.POP, iced.Mnemonic.LEAVE, iced.Mnemonic.ENTER)
+    above: int | None = None
+    for one in before:
+        if one.flow_control != iced.FlowControl.NEXT:
+            return None
+        if one.mnemonic == iced.Mnemonic.PUSH:
+            above = above + 8 if above is not None else None
+        elif one.mnemonic == iced.Mnemonic.MOV and str(one) == "mov rbp,rsp":
+            above = 0
+        elif one.mnemonic == iced.Mnemonic.SUB and one.op0_register == iced.Register.RSP:
+            if one.op1_kind not in (iced.OpKind.IMMEDIATE8TO64, iced.OpKind.IMMEDIATE32TO64):
+                return None
+            above = above + one.immediate(1) if above is not None else None
+        elif one.op0_register in stack or one.mnemonic in movers:
+            return None
+    return above

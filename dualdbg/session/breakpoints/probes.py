@@ -1,0 +1,204 @@
+"""Lets conditions and counts of native breakpoints run in the target, where they can; else says why not."""
+
+from __future__ import annotations
+
+import signal
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ...backends.gdb_probes import ProbeCode
+from ...errors import CommandError, SymbolError
+from ...probes import placement, thunk
+from ...probes.bytecode import CannotCompile, listings
+from ...probes.placement import CannotPlace, Function
+from ...shared.libraries import is_c_library
+from ...shared.proc_files import read_status
+from ...shared.quiet_signal import LAST_RESORT
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.elf.elf_file import PF_X
+from ...symbols.function_parts import further_part, is_put_aside, landing_pads, part_at
+from ..engines import NativeEngine
+from .native_expressions import names_in
+
+_AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once
+_ALIGNED = 16
+_COUNTER = 16  # bytes of data for each probe: the counter, and the hit from which on it stops
+_TYPES = {
+    "bool",
+    "char",
+    "const",
+    "int",
+    "long",
+    "short",
+    "signed",
+    "sizeof",
+    "unsigned",
+    "void",
+}  # of every program
+_LARGEST = 1 << 20  # bytes of a function that is looked through
+_AROUND = 1 << 15  # bytes of code before and behind that are looked through for jumps into it
+
+
+@dataclass
+class _Area:
+    """Memory of ours in the target, and how much of it is used."""
+
+    start: int
+    code: int = 0
+    data: int = 0
+
+
+class Probes:
+    """Makes probes for breakpoints of gdb."""
+
+    def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
+        self._native = native
+        self._image = image
+        self._areas: list[_Area] = []
+
+    def program_replaced(self) -> None:
+        """The process runs another program: our memory is gone."""
+        self._areas.clear()
+
+    async def put(
+        self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None
+    ) -> str | None:
+        """Have a probe do the work of a breakpoint. Returns why that cannot be, or None where it does.
+
+        ``hits``: it stops from this hit on. ``thread``: gdb's number of the only thread that counts.
+        """
+        try:
+            await self._put(number, address, condition, hits, thread)
+        except (CannotCompile, CannotPlace) as error:
+            return str(error)
+        except CommandError as error:
+            return error.message.removeprefix("gdb: ")
+        except OSError as error:
+            return f"the process cannot be read: {error.strerror}"
+        return None
+
+    async def _put(
+        self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None
+    ) -> None:
+        if placement.iced is None:
+            raise CannotPlace(placement.MISSING)
+        if await self._native.architecture() != "x86-64":
+            raise CannotPlace("this is done on x86-64 alone")
+        self._check_process()
+        place = placement.place(address, await self._function_at(address))
+        module = self._image.module_at(address)
+        assert module is not None
+        operations = None
+        if condition is not None:
+            named = bool(names_in(condition) - _TYPES)
+            found = listings(await self._native.condition_operations(address, condition, named))
+            operations = found.get(address) if named else next(iter(found.values()), None)
+            if operations is None:
+                raise CannotCompile("gdb has no code for the condition at this place")
+        pointer = None
+        if thread is not None:
+            pointer = (await self._native.registers(thread, ["fs_base"])).get("fs_base")
+        known = ((module.start, module.end),)
+        wish = thunk.Wish(tuple(operations) if operations is not None else None, hits, pointer, known)
+        name = self._native.signal_of_probes()
+        if name == LAST_RESORT:
+            raise CannotPlace("the program uses every signal by which a hit could be told")
+        probe = await self._built(place, wish, signal.Signals[name])
+        counter = self._areas[-1].start + _AREA + self._areas[-1].data - _COUNTER
+        parts = ProbeCode(
+            address,
+            probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
+            probe.sent, probe.moved, counter, hits or 0, name,
+        )  # fmt: skip
+        await self._native.insert_probe(number, parts)
+
+    async def _function_at(self, address: int) -> Function:
+        """The code of the function that an address is in, and what may lead into it. Raises CannotPlace."""
+        module = self._image.module_at(address)
+        if module is None or module.library is None:
+            raise CannotPlace("the code there is in no file")
+        if "ld-linux" in module.path or "/ld-" in module.path:
+            raise CannotPlace("gdb itself has breakpoints in the dynamic loader")
+        try:
+            start, end = self._extent(module, address)
+            function = Function(start, await self._native.read_memory(start, end - start))
+            parts = [further_part(self._image, target) for target in placement.ways_out(function)]
+            known = {part for part in parts if part is not None}
+            pads = [pad for one in (start, *(part[0] for part in known)) for pad in landing_pads(module, one)]
+        except SymbolError as error:
+            raise CannotPlace(str(error)) from error
+        others = [(one[0], await self._native.read_memory(one[0], one[1] - one[0])) for one in sorted(known)]
+        around = await self._around(module, address)
+        functions = self._functions_in(module, around[0], around[0] + len(around[1]))
+        return replace(
+            function, others=tuple(others), around=around, functions=tuple(functions), pads=tuple(pads)
+        )
+
+    def _functions_in(self, module: Module, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Where the functions begin and end that are wholly in a range, by the unwind table."""
+        assert module.library is not None
+        starts = module.library.frames.starts
+        for one in starts[bisect_left(starts, start - module.bias) : bisect_left(starts, end - module.bias)]:
+            part = part_at(self._image, one + module.bias)
+            if part is not None and part[1] <= end:
+                yield part
+
+    def _extent(self, module: Module, address: int) -> tuple[int, int]:
+        """Where a function begins and ends. A part that its function only jumps to is none."""
+        assert module.library is not None
+        symbol = module.library.symbol_at(address - module.bias)
+        part = part_at(self._image, address)
+        if symbol is not None and part is None and symbol.size:
+            part = symbol.address + module.bias, symbol.address + module.bias + symbol.size
+        if symbol is None or part is None or part[1] - part[0] > _LARGEST:
+            raise CannotPlace("its file does not tell where the function begins and ends")
+        if part[0] != symbol.address + module.bias or is_put_aside(symbol):
+            raise CannotPlace("it is in a part of a function that others of its parts jump to")
+        return part
+
+    async def _around(self, module: Module, address: int) -> tuple[int, bytes]:
+        """The code near an address."""
+        assert module.library is not None
+        for one in module.library.elf.loads():
+            start = one.address + module.bias
+            end = start + one.file_size
+            if one.flags & PF_X and start <= address < end:
+                start, end = max(start, address - _AROUND), min(end, address + _AROUND)
+                return start, await self._native.read_memory(start, end - start)
+        raise CannotPlace("its file does not say that there is code")
+
+    def _check_process(self) -> None:
+        status = read_status(f"/proc/{self._image.pid}/status")
+        if "shstk" in status.get("x86_Thread_features", ""):
+            raise CannotPlace("the program has shadow stacks")
+
+    async def _built(self, place: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
+        """The probe, in an area that is near enough. It takes the next address that fits."""
+        area = next(
+            (one for one in self._areas if abs(one.start - place.site) < thunk.REACH - 2 * _AREA), None
+        )
+        if area is None or area.code > _AREA - 4096 or area.data > _AREA - _COUNTER:
+            area = _Area(await self._room(place.site))
+        else:
+            self._areas.remove(area)
+        self._areas.append(area)
+        for attempt in range(area.code, area.code + 64 * _ALIGNED, _ALIGNED):
+            try:
+                probe = thunk.build(place, wish, area.start + attempt, area.start + _AREA + area.data, number)
+            except CannotPlace:
+                if attempt == area.code + 63 * _ALIGNED:
+                    raise
+                continue
+            break
+        area.code = -(-(attempt + len(probe.code)) // _ALIGNED) * _ALIGNED
+        area.data += _COUNTER
+        return probe
+
+    async def _room(self, near: int) -> int:
+        libraries = [one for one in self._image.modules if is_c_library(one.path)]
+        places = self._image.find("mmap", libraries)
+        threads = await self._native.threads()
+        if not places or not threads:
+            raise CannotPlace("the C library's mmap is not to be found")
+        return await self._native.probe_room(near, _AREA, thunk.REACH, places[0].address, min(threads))

@@ -1,0 +1,376 @@
+"""Which rank holds up a job of torch.distributed, and why: from the records of its processes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
+from ..facts import Collective, Distributed, ProcessGroup
+from .fold import ranges
+
+_BUSY = 0.05  # of the time: a thread that waits uses less when it is looked at
+_START = frozenset(("init_process_group", "new_group"))
+
+
+@dataclass(frozen=True)
+class Member:
+    """One process of a job. ``place``: the line of the user that it is at; ``activity``: what it does there.
+
+    ``rank`` and ``world_size`` are those of the job, as far as they are known. ``blocked``: a thread stands in the
+    waiting part of an operation. ``name`` is how people are told of it, ``stack`` differs where it has moved.
+    ``cpu``: seconds of CPU time that its thread has had.
+    """
+
+    pid: int
+    name: str
+    rank: int | None
+    world_size: int | None
+    place: str
+    activity: str
+    distributed: Distributed
+    blocked: bool = False
+    stack: Hashable = None
+    cpu: float | None = None
+
+    def group(self, name: str | None) -> ProcessGroup | None:
+        """The process group of this name; None where the process is not in it."""
+        return next((group for group in self.distributed.groups if group.name == name), None)
+
+    def call(self, group: str | None) -> Collective | None:
+        """The oldest operation of all ranks in a group that has begun and is not done."""
+        calls = [
+            c for c in self.distributed.collectives if c.group == group and c.operation not in POINT_TO_POINT
+        ]
+        return min(calls, key=lambda call: call.sequence or 0, default=None)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What holds a job up. ``kind``: ``order`` (ranks wait for each other), ``mismatch``, ``absent`` (a rank never
+    came), ``straggler`` (it has not come yet, but moves),
+    ``gone`` (a rank has no process). ``ranks`` and ``place`` are of whom it is about, ``pids`` of all concerned.
+    """
+
+    kind: str
+    ranks: tuple[int, ...]
+    place: str | None
+    text: str
+    pids: tuple[int, ...]
+
+
+@dataclass
+class _Waiting:
+    """Members in one operation, for whom they wait there, and which ranks have no process."""
+
+    call: Collective
+    callers: list[Member]
+    absent: list[Member] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+
+
+def verdicts(members: Sequence[Member]) -> list[Verdict]:
+    """What is seen in the processes of one job, the gravest first. Empty for a job in which nobody waits."""
+    mismatches = [verdict for group in _groups(members) for verdict in _mismatches(group, members)]
+    waiting = [*_waiting_groups(members), *_waiting_pairs(members)]
+    edges: dict[int, set[int]] = {}
+    for wait in waiting:
+        for caller in wait.callers:
+            if caller.blocked:
+                edges.setdefault(caller.pid, set()).update(
+                    one.pid for one in wait.absent if one is not caller
+                )
+    found = [*_rings(edges, waiting, members), *mismatches]
+    told = {pid for verdict in found for pid in verdict.pids}
+    by_pid = {member.pid: member for member in members}
+    roots = dict.fromkeys(
+        one.pid for wait in waiting for one in wait.absent if not edges.get(one.pid) and one.pid not in told
+    )
+    found += [_absent(by_pid[pid], waiting) for pid in roots]
+    gone = sorted({rank for wait in waiting for rank in wait.gone})
+    if gone:
+        found.append(_gone(gone, [wait for wait in waiting if wait.gone], members))
+    return found
+
+
+def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds: float) -> list[Verdict]:
+    """The verdicts that were so at both looks, ``seconds`` apart: a job that goes on has none. It tells stragglers."""
+    before = {member.pid: member for member in first}
+    now = {member.pid: member for member in second}
+    found = []
+    for verdict in verdicts(second):
+        blamed = [
+            now[pid] for pid in verdict.pids if verdict.kind == "absent" and now[pid].rank in verdict.ranks
+        ][:1]
+        waiting = [now[pid] for pid in verdict.pids if now[pid] not in blamed]
+        if not all(member.pid in before and _stands_still(before[member.pid], member) for member in waiting):
+            continue
+        if not blamed:
+            found.append(verdict)
+        elif blamed[0].pid in before and (line := _motion(before[blamed[0].pid], blamed[0], seconds)):
+            found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
+        else:
+            found.append(replace(verdict, text=f"{verdict.text}\nit has not moved in {seconds:g} s"))
+    return found
+
+
+def _motion(before: Member, now: Member, seconds: float) -> str | None:
+    """That a rank has moved between two looks, in words; None where it has not."""
+    used = now.cpu - before.cpu if now.cpu is not None and before.cpu is not None else 0.0
+    if before.stack == now.stack and used < _BUSY * seconds:
+        return None
+    was = (
+        f"{seconds:g} s before it was in {before.place}" if before.place != now.place else "it is there still"
+    )
+    return f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
+
+
+def _stands_still(before: Member, now: Member) -> bool:
+    """Whether a rank is in the same operations as before, and has begun no other one."""
+    there = [(c.operation, c.group, c.sequence, c.peer) for c in before.distributed.collectives]
+    here = [(c.operation, c.group, c.sequence, c.peer) for c in now.distributed.collectives]
+    return there == here and before.distributed.groups == now.distributed.groups and before.stack == now.stack
+
+
+def _groups(members: Sequence[Member]) -> list[str | None]:
+    names = (call.group for member in members for call in member.distributed.collectives)
+    return list(dict.fromkeys(names))
+
+
+def _same(call: Collective) -> tuple[object, ...]:
+    """What must be equal in every rank of the group."""
+    if call.operation not in SAME_TENSORS or call.bytes is None:
+        return (call.operation,)
+    return call.operation, call.dtype, call.bytes
+
+
+def _mismatches(group: str | None, members: Sequence[Member]) -> Iterator[Verdict]:
+    """Calls with the same number in a group that are not the same operation, size or type."""
+    if group is None:
+        return
+    by_number: dict[int, list[tuple[Member, Collective]]] = {}
+    for member in members:
+        for call in member.distributed.collectives:
+            if call.group == group and call.sequence is not None and call.operation not in POINT_TO_POINT:
+                by_number.setdefault(call.sequence, []).append((member, call))
+    for calls in by_number.values():
+        kinds: dict[tuple[object, ...], list[tuple[Member, Collective]]] = {}
+        for member, call in calls:
+            kinds.setdefault(_same(call), []).append((member, call))
+        if len(kinds) < 2:
+            continue
+        parts = sorted(kinds.values(), key=len)
+        lines = [
+            f"{_names([m for m, _ in parts[0]])} and {_names([m for part in parts[1:] for m, _ in part])} "
+            f"do not call the same in group {group}: {_difference(parts[0][0][1], parts[-1][0][1])}"
+        ]
+        lines += [
+            f"{_names([m for m, _ in part])}: {described(part[0][1])}, in {part[0][0].place}"
+            for part in parts
+        ]
+        yield Verdict(
+            "mismatch",
+            _ranks([m for m, _ in parts[0]]),
+            parts[0][0][0].place,
+            "\n".join(lines),
+            tuple(member.pid for part in parts for member, _ in part),
+        )
+
+
+def _difference(one: Collective, other: Collective) -> str:
+    if one.operation != other.operation:
+        return f"{one.operation} instead of {other.operation}"
+    if one.dtype != other.dtype:
+        return f"{one.operation} of {one.dtype} instead of {other.dtype}"
+    return f"{one.operation} of {one.bytes} bytes instead of {other.bytes}"
+
+
+def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
+    for group in _groups(members):
+        by_call: dict[tuple[str, int | None], _Waiting] = {}
+        for member in members:
+            call = member.call(group)
+            if call is not None:
+                key = (call.operation, call.sequence)
+                by_call.setdefault(key, _Waiting(call, [])).callers.append(member)
+        for wait in by_call.values():
+            wait.absent = [one for one in members if _has_not_come(one, wait, members)]
+            wait.gone = _without_process(wait, members)
+            if wait.absent or wait.gone:
+                yield wait
+
+
+def _has_not_come(member: Member, wait: _Waiting, members: Sequence[Member]) -> bool:
+    call = wait.call
+    if member in wait.callers:
+        return False
+    if call.operation in _START:
+        started = bool(member.distributed.groups)
+        return not (started and call.operation == "init_process_group") and not _calls(member, call.operation)
+    if call.group is None:  # nothing is known but the frames
+        return not _calls(member, call.operation)
+    group = member.group(call.group)
+    if group is None:
+        return False
+    if call.sequence is not None and group.sequence is not None:
+        return group.sequence < call.sequence
+    return not _calls(member, None, call.group)
+
+
+def _calls(member: Member, operation: str | None, group: str | None = None) -> bool:
+    return any(
+        (operation is None or call.operation == operation) and (group is None or call.group == group)
+        for call in member.distributed.collectives
+    )
+
+
+def _without_process(wait: _Waiting, members: Sequence[Member]) -> list[int]:
+    """The ranks of the world that should be in the operation and that none of the processes has."""
+    there = {member.rank for member in members}
+    group = wait.callers[0].group(wait.call.group) if wait.call.group is not None else None
+    world = max((member.world_size or 0 for member in members), default=0)
+    if wait.call.group is not None and (group is None or group.size != world):
+        return []  # the ranks of a smaller group are not known by their numbers in the world
+    return [] if None in there else [rank for rank in range(world) if rank not in there]
+
+
+def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
+    """A send without its recv, or a recv without its send."""
+    by_rank = {member.rank: member for member in members if member.rank is not None}
+    for member in members:
+        for call in member.distributed.collectives:
+            if call.operation not in POINT_TO_POINT or call.peer is None:
+                continue
+            other = by_rank.get(call.peer)
+            if other is None:
+                yield _Waiting(call, [member], gone=[call.peer])
+            elif not any(
+                answer.operation != call.operation
+                and answer.operation in POINT_TO_POINT
+                and answer.group == call.group
+                and answer.peer in (member.rank, None)
+                for answer in other.distributed.collectives
+            ):
+                yield _Waiting(call, [member], absent=[other])
+
+
+def _rings(
+    edges: Mapping[int, set[int]], waiting: Sequence[_Waiting], members: Sequence[Member]
+) -> Iterator[Verdict]:
+    """Ranks that wait for each other, each ring once."""
+    by_pid = {member.pid: member for member in members}
+    done: set[int] = set()
+    for start in edges:
+        ring = _ring_from(start, edges, done)
+        done.update(ring)
+        if not ring:
+            continue
+        those = [by_pid[pid] for pid in ring]
+        pairs = all(call.operation in POINT_TO_POINT for one in those for call in one.distributed.collectives)
+        why = "no send and recv of theirs match" if pairs else "their operations are in different order"
+        lines = [f"{_names(those)} wait for each other, and none can go on: {why}"]
+        for one, following in zip(those, [*those[1:], those[0]], strict=True):
+            call = next(w.call for w in waiting if one in w.callers and following in w.absent)
+            verb = "which" if call.operation not in POINT_TO_POINT else "to which"
+            answer = "has not called" if verb == "which" else "has no matching call"
+            target = "" if verb == "which" else f"; {following.name} {answer}"
+            lines.append(
+                f"{one.name} is in {described(call)}, in {one.place}"
+                + (f", which {following.name} {answer}" if verb == "which" else target)
+            )
+        yield Verdict(
+            "order", _ranks(those), those[0].place, "\n".join(lines), tuple(one.pid for one in those)
+        )
+
+
+def _ring_from(start: int, edges: Mapping[int, set[int]], done: set[int]) -> list[int]:
+    """A ring that can be reached from ``start``, or nothing. Every process is visited once."""
+    path: list[int] = []
+    on_path: set[int] = set()
+    seen: set[int] = set()
+    stack: list[tuple[int, Iterator[int]]] = []
+
+    def enter(pid: int) -> None:
+        path.append(pid)
+        on_path.add(pid)
+        seen.add(pid)
+        stack.append((pid, iter(sorted(edges.get(pid, ())))))
+
+    if start in done:
+        return []
+    enter(start)
+    while stack:
+        following = next(stack[-1][1], None)
+        if following is None:
+            stack.pop()
+            on_path.discard(path.pop())
+        elif following in on_path:
+            return path[path.index(following) :]
+        elif following not in seen and following not in done:
+            enter(following)
+    return []
+
+
+def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
+    waits = [wait for wait in waiting if member in wait.absent]
+    first = waits[0]
+    what = "the matching " + ("recv" if first.call.operation == "send" else "send")
+    if first.call.operation not in POINT_TO_POINT:
+        what = first.call.operation
+    who = _names(first.callers)
+    verb = "wait" if len(first.callers) > 1 else "waits"
+    lines = [
+        f"{member.name} has not called {what}, for which {who} {verb}: it is in {member.place}, {member.activity}"
+    ]
+    lines += [f"it is still in {described(call)}" for call in member.distributed.collectives[:1]]
+    lines += [_callers_line(wait) for wait in waits]
+    pids = (member.pid, *(one.pid for wait in waits for one in wait.callers))
+    return Verdict("absent", _ranks([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
+
+
+def _callers_line(wait: _Waiting) -> str:
+    who = _names(wait.callers)
+    are = "are" if len(wait.callers) > 1 else "is"
+    return f"{who} {are} in {described(wait.call)}, called in {wait.callers[0].place}"
+
+
+def _gone(ranks: Sequence[int], waits: Sequence[_Waiting], members: Sequence[Member]) -> Verdict:
+    world = max((member.world_size or 0 for member in members), default=0)
+    several = len(ranks) > 1
+    lines = [
+        f"rank{'s' if several else ''} {ranges(list(ranks))} of {world} {'are' if several else 'is'} not among the "
+        f"processes that were read: {'they have' if several else 'it has'} ended, or {'run' if several else 'runs'} "
+        "elsewhere"
+    ]
+    lines += [_callers_line(wait) for wait in waits]
+    pids = dict.fromkeys(one.pid for wait in waits for one in wait.callers)
+    return Verdict("gone", tuple(ranks), None, "\n".join(lines), tuple(pids))
+
+
+def described(call: Collective) -> str:
+    """``all_reduce number 5 of group 0 (float32 [2, 3])``, as far as it is known."""
+    text = call.operation
+    if call.peer is not None:
+        text += f" {'to' if call.operation == 'send' else 'from'} rank {call.peer}"
+    if call.sequence is not None:
+        text += f" number {call.sequence}"
+    if call.group is not None:
+        text += f" of group {call.group}"
+    if call.dtype is not None and call.sizes is not None:
+        text += f" ({call.dtype} {list(call.sizes)})"
+    return text
+
+
+def _ranks(members: Sequence[Member]) -> tuple[int, ...]:
+    return tuple(member.rank for member in members if member.rank is not None)
+
+
+def _names(members: Sequence[Member]) -> str:
+    """``ranks 0-2, 5``, or the processes where ranks are not known."""
+    if len(members) == 1:
+        return members[0].name
+    ranks = _ranks(members)
+    if len(ranks) == len(members):
+        return f"ranks {ranges(sorted(ranks))}"
+    pids = ", ".join(str(member.pid) for member in members[:8])
+    return f"processes {pids}" + (f" and {len(members) - 8} more" if len(members) > 8 else "")

@@ -1,0 +1,106 @@
+"""Which processes of a snapshot are ranks of one job of torch.distributed, and what each of them does. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...known.torch_operations import FRAMES
+from ...model import NativeFrame, PythonFrame
+from ..facts import Collective, Distributed, ProcessReport, ThreadReport
+from .collectives import Member
+from .fold import thread_key
+from .telling_frame import own_python_frame, place, where
+from .wording import activity
+
+_FILE = "/torch/distributed/distributed_c10d.py"
+_WAITS = ("c10d::",)  # C++ functions that the main thread is in while it waits for an operation
+
+
+def jobs(processes: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
+    """The ranks of each job: processes of the same parent and program. A rank's own children are none."""
+    ranks = {process.pid for process in processes if process.threads and _is_rank(process)}
+    found: dict[tuple[object, ...], list[ProcessReport]] = {}
+    parents = {process.pid: process.parent for process in processes}
+    for process in processes:
+        if process.threads and not _is_below(process.pid, ranks, parents):
+            key = (process.parent, *process.command.split()[:2])
+            found.setdefault(key, []).append(process)
+    return [job for job in found.values() if any(process.pid in ranks for process in job)]
+
+
+def _is_below(pid: int, ranks: set[int], parents: dict[int, int]) -> bool:
+    """Whether an ancestor is a rank: a data loader's worker has its parent's variables, by the fork."""
+    seen = {pid}
+    pid = parents.get(pid, 0)
+    while pid and pid not in seen:
+        if pid in ranks:
+            return True
+        seen.add(pid)
+        pid = parents.get(pid, 0)
+    return False
+
+
+def _is_rank(process: ProcessReport) -> bool:
+    found = process.distributed
+    if found is not None and (found.groups or found.collectives):
+        return True
+    return any(_operation(thread) for thread in process.threads)
+
+
+def member_of(process: ProcessReport) -> Member:
+    """The record of one rank. Without what was read of torch.distributed, its frames alone tell its operation."""
+    found = process.distributed or _by_frames(process)
+    rank = found.rank if found.rank is not None else _number(process.label)
+    world = found.world_size if found.world_size is not None else process.world_size
+    name = f"rank {rank} (process {process.pid})" if rank is not None else f"process {process.pid}"
+    main = process.threads[0]
+    calling = {call.thread for call in found.collectives if call.thread is not None}
+    telling = next((thread for thread in process.threads if thread.thread.tid in calling), main)
+    blocked = bool(calling) or _waits_in_c10d(main)
+    return Member(
+        pid=process.pid,
+        name=name,
+        rank=rank,
+        world_size=world,
+        place=_place(telling, blocked),
+        activity=activity(telling),
+        distributed=found,
+        blocked=blocked,
+        stack=thread_key(telling),
+        cpu=telling.cpu,
+    )
+
+
+def _place(thread: ThreadReport, blocked: bool) -> str:
+    frame = own_python_frame(thread) if blocked else None
+    return place(frame) if frame is not None else where(thread)
+
+
+def _waits_in_c10d(thread: ThreadReport) -> bool:
+    return any(
+        isinstance(frame, NativeFrame) and (frame.function or "").startswith(_WAITS)
+        for frame in thread.stack.frames
+    )
+
+
+def _by_frames(process: ProcessReport) -> Distributed:
+    calls = [
+        Collective(operation, thread=thread.thread.tid)
+        for thread in process.threads
+        if (operation := _operation(thread)) is not None
+    ]
+    return Distributed(collectives=tuple(calls))
+
+
+def _operation(thread: ThreadReport) -> str | None:
+    for frame in thread.stack.frames:
+        if isinstance(frame, PythonFrame) and (frame.file or "").endswith(_FILE):
+            name = FRAMES.get(frame.function.rsplit(".", 1)[-1])
+            if name is not None:
+                return name
+    return None
+
+
+def _number(label: str | None) -> int | None:
+    word = (label or "").removeprefix("rank ")
+    return int(word) if word.isdecimal() else None

@@ -1,0 +1,134 @@
+"""A debugger that is killed while probes are in force, and are hit by eight threads: the program goes on, and right."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.native import Move
+from dualdbg.probes import placement
+from dualdbg.snapshot.linux.repair import repair
+from tests.probes.holding import held
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+    pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
+_LONGEST = 0.5  # seconds from the first run of the target to the kill
+_HANGS = 60.0  # seconds; the program needs a moment
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("kills") / "threads"
+    source = Path(__file__).with_name("threads.c")
+    subprocess.run(["gcc", "-O2", "-pthread", "-o", made, source], check=True)
+    return made
+
+
+def _seeds() -> list[object]:
+    return [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.exhaustive) for seed in range(200)]
+
+
+@pytest.mark.parametrize("seed", _seeds())
+def test_the_program_goes_on(program: Path, seed: int) -> None:
+    """gdb, its session, or both, at a moment that the seed decides, while eight threads run through the probe.
+
+    What is in the program stays there to its end. Half of the conditions are true now and then, and hits are told.
+    """
+    chance = random.Random(seed)
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    mask = chance.choice((0x3F, 0x3FF, 0x3FFF, 0xFFFFF))
+    condition = f"($rdi & {mask}) == {chance.choice((5, -5))}"
+    words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), condition, "work"]
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    debugger = int(holder.stdout.readline())
+    with pytest.raises(subprocess.TimeoutExpired):
+        holder.wait(chance.random() * _LONGEST)
+    victims = [debugger, holder.pid]
+    chance.shuffle(victims)
+    for one in victims:
+        os.kill(one, signal.SIGKILL)
+    holder.wait()
+    holder.stdout.close()
+    repair(target.pid, was_stopped=False)
+    out, _ = target.communicate("over\n", timeout=_HANGS)
+    assert (out, target.returncode) == ("all, right\n", 0), (out, target.returncode, mask)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_threads_have_the_right_results_after_hits(program: Path, count: int) -> None:
+    """All eight come to the function while gdb does its work, and again when the probe does."""
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    asyncio.run(_hits(target.pid, count, "($rdi & 0xfffff) == 5"))
+    assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+
+
+async def _hits(pid: int, count: int, condition: str) -> None:
+    async with held(pid) as one:
+        number, why = await one.put(one.image.find("work")[0].address, condition)
+        assert why is None
+        for _ in range(count):
+            await one.engine.resume()
+            event = await one.stop()
+            assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
+
+
+@pytest.mark.parametrize("hits", [1, 2, 3])
+def test_letting_go_while_threads_have_hits(program: Path, hits: int) -> None:
+    """Each of eight threads has a true condition every few microseconds: some have told it, and gdb has not heard yet.
+
+    A fourth of the calls is a hit. Several times, for what the threads do at that moment is up to chance.
+    """
+    for _ in range(4):
+        target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert target.stdout is not None
+        assert target.stdout.readline() == "ready\n"
+        asyncio.run(_hits(target.pid, hits, "($rdi & 3) == 1"))
+        assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+        assert target.returncode == 0
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_hit_is_told_once_where_steps_begin_at_it(program: Path, steps: int) -> None:
+    """The thread has not run its first instruction, which was moved, when another stop comes; then it steps."""
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    asyncio.run(_steps(target.pid, steps))
+    assert target.communicate("over\n", timeout=_HANGS) == ("all, right\n", None)
+
+
+async def _steps(pid: int, count: int) -> None:
+    async with held(pid) as one:
+        address = one.image.find("work")[0].address
+        number, why = await one.put(address, "($rdi & 0x3ffff) == 5")
+        assert why is None
+        for _ in range(count):
+            await one.engine.resume()
+            event = await one.stop()
+            assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
+            assert event.pc == address and event.gdb_thread is not None
+            await one.engine.enable_breakpoint(number, True)
+            await one.engine.move(Move.STEP_INSTRUCTION, event.gdb_thread)
+            stepped = await one.stop()
+            assert isinstance(stepped, NativeStopped)
+            if stepped.gdb_thread == event.gdb_thread:  # else it is a hit of another thread
+                assert stepped.cause is StopCause.STEPPED and stepped.pc != address

@@ -1,0 +1,101 @@
+"""The verdicts over the records of a job's processes: pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dualdbg.snapshot.facts import Collective, Distributed, ProcessGroup
+from dualdbg.snapshot.report.collectives import Member, after_second_look, verdicts
+
+SIZES = 4
+
+
+def member(
+    rank: int, *calls: Collective, sequence: int | None = 5, groups: int = 1, at: str = "step"
+) -> Member:
+    known = tuple(ProcessGroup(str(number), rank, SIZES, "gloo", sequence) for number in range(groups))
+    place = f"{at} (train.py:{10 + rank})"
+    found = Distributed(rank, SIZES, known, calls)
+    return Member(
+        100 + rank, f"rank {rank}", rank, SIZES, place, "running", found, bool(calls), (place, calls), 1.0
+    )
+
+
+def reduce(
+    sequence: int | None = 5,
+    group: str = "0",
+    bytes: int = 8,
+    dtype: str = "float32",
+    operation: str = "all_reduce",
+) -> Collective:
+    return Collective(operation, group, sequence, "running", (bytes // 4,), dtype, bytes, thread=1)
+
+
+def told(*members: Member) -> list[tuple[str, tuple[int, ...], str | None]]:
+    return [(verdict.kind, verdict.ranks, verdict.place) for verdict in verdicts(members)]
+
+
+def test_a_rank_that_has_not_called_it() -> None:
+    inside = [member(rank, reduce()) for rank in (0, 1, 3)]
+    assert told(*inside, member(2, sequence=4, at="load")) == [("absent", (2,), "load (train.py:12)")]
+
+
+def test_a_rank_that_is_through_already_is_not_to_blame() -> None:
+    source = member(0, sequence=5)
+    others = [member(rank, reduce(operation="broadcast")) for rank in (1, 2, 3)]
+    assert told(source, *others) == []
+
+
+def test_sizes_and_types() -> None:
+    same = [member(rank, reduce()) for rank in (0, 1, 2)]
+    assert told(*same, member(3, reduce(bytes=16))) == [("mismatch", (3,), "step (train.py:13)")]
+    (verdict,) = verdicts([*same, member(3, reduce(dtype="int32"))])
+    assert "all_reduce of int32 instead of float32" in verdict.text
+    assert told(*same, member(3, reduce())) == []
+    gathers = [member(rank, reduce(operation="gather", bytes=8 * rank)) for rank in range(SIZES)]
+    assert told(*gathers) == []  # only the root has tensors to gather into
+
+
+def test_one_rank_is_behind() -> None:
+    ahead = [member(rank, reduce(6), sequence=6) for rank in (0, 1, 2)]
+    (verdict,) = verdicts([*ahead, member(3, reduce(5), sequence=5)])
+    assert (verdict.kind, verdict.ranks) == ("absent", (3,))
+    assert "it is still in all_reduce number 5 of group 0" in verdict.text
+    absent = [member(rank, reduce(6), sequence=6) for rank in (0, 1, 2)]
+    assert told(*absent, member(3, sequence=5, at="save")) == [("absent", (3,), "save (train.py:13)")]
+
+
+def test_a_send_and_its_recv() -> None:
+    send, recv = Collective("send", "0", peer=1, thread=1), Collective("recv", "0", peer=0, thread=1)
+    rest = [member(2), member(3)]
+    assert told(member(0, send), member(1, recv), *rest) == []
+    assert told(member(0, send), member(1, at="read"), *rest) == [("absent", (1,), "read (train.py:11)")]
+    (verdict,) = verdicts([member(0, replace(recv, peer=1)), member(1, recv), *rest])
+    assert (verdict.kind, sorted(verdict.ranks)) == ("order", [0, 1])
+
+
+def test_without_numbers_the_frames_tell() -> None:
+    inside = [member(rank, reduce(None), sequence=None) for rank in (0, 1, 2)]
+    assert told(*inside, member(3, sequence=None, at="save")) == [("absent", (3,), "save (train.py:13)")]
+
+
+def test_a_rank_without_a_process() -> None:
+    (verdict,) = verdicts([member(rank, reduce()) for rank in (0, 1, 3)])
+    assert (verdict.kind, verdict.ranks) == ("gone", (2,))
+
+
+def test_a_job_that_goes_on_has_no_verdict() -> None:
+    def look(number: int) -> list[Member]:
+        return [
+            *(member(rank, reduce(number), sequence=number) for rank in (0, 1, 2)),
+            member(3, sequence=number - 1),
+        ]
+
+    assert after_second_look(look(5), look(6), 1.0) == []
+    (hang,) = after_second_look(look(5), look(5), 1.0)
+    assert hang.kind == "absent"
+    assert hang.text.endswith("it has not moved in 1 s")
+    *waiting, odd = look(5)
+    (straggler,) = after_second_look(look(5), [*waiting, replace(odd, cpu=1.9)], 1.0)
+    assert straggler.kind == "straggler"
+    assert "used 0.90 s of CPU time" in straggler.text

@@ -1,0 +1,112 @@
+"""``stacks --diagnose`` of jobs of torch.distributed: the rank, its line and the reason; nothing for healthy ones."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pytest
+
+from tests.samples.test_hangs import hung
+from tests.snapshot.test_command import seen
+from tests.support import SAMPLES, require, wait_until
+
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+SOURCE = (SAMPLES / "hangs/torch_job.py").read_text().splitlines()
+
+
+def line_of(text: str, after: str = "") -> int:
+    """The number of the first line with ``text`` behind the one with ``after``."""
+    start = next(number for number, line in enumerate(SOURCE) if after in line)
+    return next(number for number, line in enumerate(SOURCE, 1) if number > start and text in line)
+
+
+def verdict(pid: int, words: str) -> str:
+    """The first finding, once it has these words: the ranks take a moment to reach their operations."""
+
+    def told() -> str | None:
+        _, findings = seen("--tree", str(pid))
+        text: str = findings[0]["text"] if findings and findings[0]["kind"] == "collective" else ""
+        return text if words in text else None
+
+    return wait_until(told, 60, words)
+
+
+@pytest.fixture(autouse=True)
+def _needs_torch() -> None:
+    require(importlib.util.find_spec("torch"), "PyTorch")
+
+
+def test_a_rank_that_evaluates_is_a_straggler() -> None:
+    with hung("torch_job.py", "never_comes") as (process, ready):
+        odd = ready["ranks"][2]
+        text = verdict(process.pid, "it moves, a straggler")
+        assert text.startswith(
+            f"rank 2 (process {odd}) has not called all_reduce, for which ranks 0-1, 3 wait: it is in "
+        )
+        assert "evaluate (torch_job.py:" in text
+        line = line_of(".backward()", "def never_comes")
+        assert f"of group 0 (float32 [264]), called in never_comes (torch_job.py:{line})" in text
+
+
+@pytest.mark.exhaustive
+def test_another_operation() -> None:
+    with hung("torch_job.py", "other_operation") as (process, ready):
+        text = verdict(process.pid, "barrier instead of all_reduce")
+        line = line_of("dist.barrier()", "def other_operation")
+        place = f"barrier number 2 of group 0, in other_operation (torch_job.py:{line})"
+        assert f"rank 2 (process {ready['ranks'][2]}): {place}" in text
+
+
+def test_two_groups_in_opposite_order() -> None:
+    with hung("torch_job.py", "other_order") as (process, ready):
+        text = verdict(
+            process.pid, "wait for each other, and none can go on: their operations are in different order"
+        )
+        line = line_of("group=group)", "def other_order")
+        assert f"rank 2 (process {ready['ranks'][2]}) is in all_reduce number 1 of group 2" in text
+        assert text.count(f"in other_order (torch_job.py:{line})") == 2
+
+
+@pytest.mark.exhaustive
+def test_receivers_without_a_sender() -> None:
+    with hung("torch_job.py", "no_matching_send") as (process, ready):
+        text = verdict(process.pid, "ranks 0-3 wait for each other")
+        line = line_of("dist.recv", "def no_matching_send")
+        assert f"rank 1 (process {ready['ranks'][1]}) is in recv from rank 2 of group 0 (float32 [3])" in text
+        assert text.count(f"in no_matching_send (torch_job.py:{line})") == 4
+
+
+def test_a_rank_that_is_dead() -> None:
+    with hung("torch_job.py", "rank_is_dead") as (process, _):
+        text = verdict(process.pid, "rank 2 of 4 is not among the processes that were read")
+        assert (
+            f"called in rank_is_dead (torch_job.py:{line_of('dist.all_reduce', 'def rank_is_dead')})" in text
+        )
+
+
+def test_a_rank_that_does_not_start() -> None:
+    with hung("torch_job.py", "no_start") as (process, ready):
+        text = verdict(process.pid, "has not called init_process_group")
+        assert text.startswith(f"rank 2 (process {ready['ranks'][2]}) ")
+        assert f"it is in wait_for_ever (torch_job.py:{line_of('.wait()')})" in text
+        assert "it has not moved in 1 s" in text
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "healthy_training",
+        *(
+            pytest.param(kind, marks=pytest.mark.exhaustive)
+            for kind in ("healthy_barriers", "healthy_pairs", "healthy_evaluation")
+        ),
+    ],
+)
+def test_healthy_jobs(kind: str) -> None:
+    with hung("torch_job.py", kind) as (process, _):
+        for _look in range(5):
+            processes, findings = seen("--tree", str(process.pid))
+            told: list[dict[str, Any]] = [each for each in findings if each["kind"] == "collective"]
+            assert not told
+            assert sum(len(one["groups"]) for one in processes.values() if "groups" in one) == 4
