@@ -17,6 +17,7 @@ from .tree import Place
 LONGEST_LINE = 64 << 20  # bytes of one process, unpacked
 MOST_FRAMES = 20_000  # of one thread
 _MOST_RANKS = 10_000_000
+_PAGE_DIGITS = 3  # hexadecimal, of an offset in a page of 4096 bytes
 _GZIP = b"\x1f\x8b"
 
 
@@ -24,30 +25,58 @@ class BadRecord(DualdbgError):
     """A file that is not what ``dualdbg stacks --json`` writes, or that cannot be read."""
 
 
+@dataclass(frozen=True, eq=False)
+class RecordedStack:
+    """A stack, its outermost place first. Equal ones of one job are the same object: thousands of ranks share few."""
+
+    places: tuple[Place, ...]
+
+
+Known = dict[tuple[object, ...], RecordedStack]
+"""The stacks of a job that were met, by what the files have of their frames."""
+
+
 @dataclass(frozen=True)
 class RecordedProcess:
-    """The stacks of one process, each with its outermost frame first. ``rank`` is None where the file has none."""
+    """The stacks of one process. ``rank`` is None where the file has none."""
 
     rank: int | None
     pid: int
-    stacks: tuple[tuple[Place, ...], ...]
+    parent: int
+    stacks: tuple[RecordedStack, ...]
 
 
-def recorded(path: Path) -> Iterator[RecordedProcess]:
-    """The processes of a file, one at a time. Raises :class:`BadRecord`, which names the file and the line."""
+@dataclass(frozen=True)
+class Remark:
+    """What a file says besides stacks: a process that was not read, or something that was seen."""
+
+    is_failure: bool
+    text: str
+
+
+def recorded(path: Path, known: Known, all_threads: bool = True) -> Iterator[RecordedProcess | Remark]:
+    """The processes of a file, one at a time, and what it says besides. ``-`` is standard input.
+
+    Without ``all_threads`` the main thread of each is all. Raises :class:`BadRecord`, which names file and line.
+    """
     number = 0
     try:
-        with path.open("rb") as raw:
-            packed = raw.read(len(_GZIP)) == _GZIP
-            raw.seek(0)
+        with open(0, "rb", closefd=False) if str(path) == "-" else path.open("rb") as raw:
+            packed = raw.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
             file: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
                 if len(line) > LONGEST_LINE:
                     raise ValueError(f"longer than {LONGEST_LINE} bytes")
-                found = json.loads(line)
-                if _a(dict, found, "the line").get("event") == "process":
-                    yield _process(found)
+                found = _a(dict, json.loads(line), "the line")
+                event = found.get("event")
+                if event == "process":
+                    yield _process(found, known, all_threads)
+                elif event == "error":
+                    pid = found.get("pid")
+                    yield Remark(True, f"process {pid}: {_a(str, found.get('message'), 'message')}")
+                elif event == "finding":
+                    yield Remark(False, _a(str, found.get("text"), "text"))
     except (OSError, EOFError, zlib.error) as error:
         raise BadRecord(f"{path} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -57,10 +86,13 @@ def recorded(path: Path) -> Iterator[RecordedProcess]:
         ) from error
 
 
-def _process(found: dict[str, Any]) -> RecordedProcess:
+def _process(found: dict[str, Any], known: Known, all_threads: bool) -> RecordedProcess:
     threads = _a(list, found.get("threads"), "threads")
-    stacks = tuple(_stack(_a(dict, thread, "a thread")) for thread in threads)
-    return RecordedProcess(_rank(found.get("label")), _a(int, found.get("pid"), "pid"), stacks)
+    stacks = tuple(
+        _stack(_a(dict, thread, "a thread"), known) for thread in (threads if all_threads else threads[:1])
+    )
+    pid, parent = (_a(int, found.get(name), name) for name in ("pid", "parent"))
+    return RecordedProcess(_rank(found.get("label")), pid, parent, stacks)
 
 
 def _rank(label: object) -> int | None:
@@ -70,12 +102,34 @@ def _rank(label: object) -> int | None:
     return int(digits) if int(digits) < _MOST_RANKS else None
 
 
-def _stack(thread: dict[str, Any]) -> tuple[Place, ...]:
+def _stack(thread: dict[str, Any], known: Known) -> RecordedStack:
     frames = _a(list, thread.get("frames"), "frames")
     if len(frames) > MOST_FRAMES:
         raise ValueError(f"a thread of more than {MOST_FRAMES} frames")
-    shown = (_a(dict, frame, "a frame") for frame in reversed(frames))
-    return tuple(_place(frame) for frame in shown if frame.get("number") is not None)
+    shown = [frame for frame in reversed(frames) if _a(dict, frame, "a frame").get("number") is not None]
+    key = tuple(map(_key, shown))
+    try:
+        stack = known.get(key)
+    except TypeError as error:  # a list where a text should be
+        raise ValueError("a frame is garbled") from error
+    if stack is None:
+        stack = known[key] = RecordedStack(tuple(map(_place, shown)))
+    return stack
+
+
+def _key(frame: dict[str, Any]) -> tuple[object, ...]:
+    """What of a frame tells its place, as the file has it: :func:`_place` checks it, once for each place."""
+    get = frame.get
+    function = get("function")
+    if get("kind") == "python":
+        return "python", function, get("file"), get("line")
+    address = get("address") if function is None else None
+    return (
+        get("kind"),
+        function,
+        get("library"),
+        address[-_PAGE_DIGITS:] if isinstance(address, str) else address,
+    )
 
 
 def _place(frame: dict[str, Any]) -> Place:

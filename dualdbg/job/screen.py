@@ -21,7 +21,7 @@ def screen(root: Node, width: int = 80, height: int | None = 40) -> str:
         lines += [_cut(f"{margin}  {_words(place)}", width) for place in row.places]
     if height is not None and len(lines) > height:
         left_out = len(lines) - (height - 1)
-        lines = [*lines[: height - 1], f"... {left_out} more lines"]
+        lines = [*lines[: height - 1], f"... {left_out} more lines: --all shows them"]
     return "".join(f"{line}\n" for line in lines)
 
 

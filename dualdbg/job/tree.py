@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..snapshot.report.fold import ranges
@@ -29,17 +29,17 @@ class Node:
     ends: set[int] = field(default_factory=set)
     children: dict[Place, Node] = field(default_factory=dict)
 
-    def add(self, rank: int, stack: Iterable[Place]) -> None:
-        """Takes in one thread of a rank. ``stack`` begins with the outermost frame."""
-        node = self
-        node.ranks.add(rank)
+    def add(self, ranks: Iterable[int], stack: Iterable[Place]) -> None:
+        """Takes in a stack that each of these ranks has. It begins with the outermost frame."""
+        node, ranks = self, set(ranks)
+        node.ranks |= ranks
         for place in stack:
             below = node.children.get(place)
             if below is None:
                 below = node.children[place] = Node()
-            below.ranks.add(rank)
+            below.ranks |= ranks
             node = below
-        node.ends.add(rank)
+        node.ends |= ranks
 
     def merge(self, other: Node) -> None:
         """Takes in all of ``other``, which is left as it was. The order and the grouping of merges do not matter."""
@@ -77,16 +77,3 @@ def rows(root: Node) -> Iterator[Row]:
             chain.append(place)
         yield Row(depth, ranges(list(node.ranks)).replace(", ", ","), len(node.ranks), tuple(chain))
         pending += [(depth + 1, place, child) for place, child in reversed(node.ordered())]
-
-
-def rank_of(environment: dict[str, str]) -> int | None:
-    """The rank that a launcher gave to a process, of its environment; None where no launcher gave one."""
-    for name in _RANK_NAMES:
-        value = environment.get(name, "")
-        if value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
-            return int(value)
-    return None
-
-
-_RANK_NAMES: Sequence[str] = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-_MOST_DIGITS = 7  # no job has ten million ranks; a longer number is not one

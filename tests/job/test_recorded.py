@@ -23,9 +23,9 @@ def test_what_stacks_wrote_is_read(tmp_path: Path, packed: bool) -> None:
         target.kill()
     file = tmp_path / "one"
     file.write_bytes(gzip.compress(text) if packed else text)
-    (process,) = recorded(file)
+    (process,) = recorded(file, {})
     assert process.pid == target.pid and process.rank is None
-    assert "here" in [place.function for place in process.stacks[0] if place.kind == "python"]
+    assert "here" in [place.function for place in process.stacks[0].places if place.kind == "python"]
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_another_file_is_refused_by_its_name(tmp_path: Path, content: bytes) -> 
     file = tmp_path / "bad"
     file.write_bytes(content)
     with pytest.raises(BadRecord, match=str(file)):
-        list(recorded(file))
+        list(recorded(file, {}))

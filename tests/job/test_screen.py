@@ -21,7 +21,7 @@ def test_the_screen_begins_with_the_odd_rank() -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    assert screen(tree(job()), height=5).splitlines()[-1] == "... 3 more lines"
+    assert screen(tree(job()), height=5).splitlines()[-1] == "... 3 more lines: --all shows them"
 
 
 def test_no_line_is_wider_than_the_screen_and_none_controls_the_terminal() -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
-from dualdbg.job.tree import Node, Place, rank_of, rows
+from dualdbg.job.tree import Node, Place, rows
 
 MAIN = Place("python", "main", "train.py", 9)
 STEP = Place("python", "step", "train.py", 5)
@@ -21,7 +19,7 @@ def job() -> list[tuple[int, tuple[Place, ...]]]:
 def tree(stacks: list[tuple[int, tuple[Place, ...]]]) -> Node:
     root = Node()
     for rank, stack in stacks:
-        root.add(rank, stack)
+        root.add([rank], stack)
     return root
 
 
@@ -59,21 +57,5 @@ def test_merging_is_associative_and_knows_no_order() -> None:
 def test_a_merge_leaves_the_other_as_it_was() -> None:
     one, other = tree(job()[:4]), tree(job()[4:])
     one.merge(other)
-    one.add(99, (MAIN, EVALUATE))
+    one.add([99], (MAIN, EVALUATE))
     assert other == tree(job()[4:])
-
-
-@pytest.mark.parametrize(
-    ("environment", "rank"),
-    [
-        ({"RANK": "3", "SLURM_PROCID": "1"}, 3),
-        ({"OMPI_COMM_WORLD_RANK": "12"}, 12),
-        ({"PMI_RANK": "0"}, 0),
-        ({"RANK": "-1", "SLURM_PROCID": "7"}, 7),
-        ({"RANK": "9" * 5000}, None),
-        ({"RANK": "²"}, None),
-        ({}, None),
-    ],
-)
-def test_the_rank_is_what_the_launcher_gave(environment: dict[str, str], rank: int | None) -> None:
-    assert rank_of(environment) == rank
