@@ -27,6 +27,7 @@ COMMANDS = {
     "core": "look at a core file: a process that is no more, with the commands of a stop",
     "ps": "the Python processes, and what could be done with each",
     "stacks": "where every thread of a running process is, in both languages",
+    "job": "the stacks of all ranks of a job as one tree, whatever machines they were taken on",
     "ops": "an operator's way from Python to its kernels, with symbols and addresses",
     "resolve": "the native functions behind a Python callable, and how to stop there",
     "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",

@@ -71,15 +71,34 @@ def read_process(pid: int) -> ProcessFacts | None:
     return ProcessFacts(pid, stat.parent, " ".join(words) or f"[{stat.name}]", stat.state, owner)
 
 
+_RANKS = (
+    (b"RANK", b"WORLD_SIZE"),
+    (b"OMPI_COMM_WORLD_RANK", b"OMPI_COMM_WORLD_SIZE"),
+    (b"PMI_RANK", b"PMI_SIZE"),
+)
+_MOST_DIGITS = 8
+
+
 def read_rank(pid: int) -> tuple[int | None, int | None]:
-    """The rank and the number of processes that torchrun or another launcher gave it, by RANK and WORLD_SIZE."""
+    """The rank and the number of processes that torchrun, or MPI, gave it in its environment.
+
+    Slurm's SLURM_PROCID is not among them: launchers that srun starts have one too.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             words = dict(word.partition(b"=")[::2] for word in file.read().split(b"\0"))
     except OSError:
         return None, None
-    rank, world = words.get(b"RANK", b""), words.get(b"WORLD_SIZE", b"")
-    return int(rank) if rank.isdigit() else None, int(world) if world.isdigit() else None
+    for names in _RANKS:
+        rank, world = (_short_number(words.get(name, b"")) for name in names)
+        if rank is not None:
+            return rank, world
+    return None, None
+
+
+def _short_number(word: bytes) -> int | None:
+    """No job has a hundred million ranks; what is longer is no number of ours."""
+    return int(word) if word.isdigit() and len(word) <= _MOST_DIGITS else None
 
 
 def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:

@@ -1,0 +1,1 @@
+"""Whole jobs: the stacks of all ranks as one prefix tree."""

@@ -1,0 +1,98 @@
+"""From the files that ``dualdbg stacks --json`` wrote, on any machines, to one job. Nothing here looks at a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, recorded
+from .tree import Node
+
+_MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody reads
+
+
+@dataclass
+class Job:
+    """All ranks that were read.
+
+    ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
+    no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
+    are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
+    file's name.
+    """
+
+    root: Node = field(default_factory=Node)
+    files: int = 0
+    is_numbered: bool = False
+    others: int = 0
+    twice: set[int] = field(default_factory=set)
+    failures: list[str] = field(default_factory=list)
+    findings: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> set[int]:
+        """The ranks that were read."""
+        return self.root.ranks
+
+    @property
+    def missing(self) -> list[int]:
+        """Ranks below the highest one that no file has. Whether there are higher ones nobody knows here."""
+        return [] if self.is_numbered else sorted(set(range(max(self.ranks, default=-1) + 1)) - self.ranks)
+
+
+def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
+    """Read the files, one after the other; one that cannot be read is a failure, and the rest is read."""
+    job = Job()
+    known: Known = {}
+    having: dict[RecordedStack, set[int]] = {}
+    unlabelled: list[RecordedProcess] = []
+    for path in files:
+        job.files += 1
+        here: dict[int, int] = {}  # of this file: process -> rank, also of what a rank has started
+        try:
+            for found in recorded(path, known, all_threads):
+                if isinstance(found, Remark):
+                    _note(job, path, found)
+                elif found.rank is None:
+                    unlabelled.append(found)
+                else:
+                    _add(job, found, here, having)
+        except BadRecord as error:
+            job.failures.append(error.message)
+    if job.ranks:
+        job.others += len(unlabelled)
+    else:
+        job.is_numbered = bool(unlabelled)
+        for number, found in enumerate(unlabelled):
+            _take(job, number, found, having)
+    for stack, ranks in having.items():
+        job.root.add(ranks, stack.places)
+    return job
+
+
+def _add(
+    job: Job, found: RecordedProcess, here: dict[int, int], having: dict[RecordedStack, set[int]]
+) -> None:
+    rank = found.rank
+    assert rank is not None
+    if here.get(found.parent) == rank:  # it has its rank by the environment that it was given
+        job.others += 1
+    else:
+        if rank in job.ranks:
+            job.twice.add(rank)
+        _take(job, rank, found, having)
+    here[found.pid] = rank
+
+
+def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:
+    job.root.ranks.add(rank)
+    for stack in found.stacks:
+        having.setdefault(stack, set()).add(rank)
+
+
+def _note(job: Job, path: Path, remark: Remark) -> None:
+    if remark.is_failure and len(job.failures) < _MOST_REMARKS:
+        job.failures.append(f"{path}: {remark.text}")
+    elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
+        job.findings.append((str(path), remark.text))

@@ -1,0 +1,175 @@
+"""Files of many machines become one job: what is a rank, what is missing, what could not be read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from dualdbg.job.gathering import Job, gather
+from dualdbg.snapshot.linux.procfs import read_rank
+
+WORKER = """\
+import sys, time
+def evaluate():
+    print("ready", flush=True)
+    time.sleep(1000)
+def train():
+    print("ready", flush=True)
+    sys.stdin.read()
+evaluate() if sys.argv[1] == "2" else train()
+"""
+
+
+def frame(function: str, line: int = 1) -> dict[str, Any]:
+    return {"kind": "python", "function": function, "file": "/job/train.py", "line": line, "number": 0}
+
+
+def process(pid: int, rank: int | None, *functions: str, parent: int = 1, threads: int = 1) -> dict[str, Any]:
+    stack = {"frames": [frame(one) for one in reversed(functions)]}
+    idle = {"frames": [frame("idle")]}
+    label = f"rank {rank}" if rank is not None else None
+    return {
+        "event": "process",
+        "pid": pid,
+        "parent": parent,
+        "label": label,
+        "threads": [stack, *[idle] * (threads - 1)],
+    }
+
+
+def written(folder: Path, name: str, *rows: dict[str, Any]) -> Path:
+    path = folder / name
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return path
+
+
+def functions(job: Job) -> dict[str, set[int]]:
+    """The innermost function of each stack, and the ranks that are there."""
+    found: dict[str, set[int]] = {}
+    waiting = list(job.root.children.items())
+    while waiting:
+        place, node = waiting.pop()
+        if node.ends:
+            found.setdefault(str(place.function), set()).update(node.ends)
+        waiting += node.children.items()
+    return found
+
+
+def test_ranks_of_several_files_are_one_job(tmp_path: Path) -> None:
+    one = written(tmp_path, "a.json", process(10, 0, "main", "wait"), process(11, 1, "main", "wait"))
+    other = written(
+        tmp_path, "b.json.gz", process(10, 2, "main", "evaluate", threads=3), process(11, 4, "main", "wait")
+    )
+    job = gather([one, other])
+    assert functions(job) == {"wait": {0, 1, 4}, "evaluate": {2}}
+    assert (job.missing, job.others, job.twice, job.is_numbered) == ([3], 0, set(), False)
+    assert functions(gather([one, other], all_threads=True))["idle"] == {2}
+
+
+def test_launchers_and_what_ranks_have_started_are_no_ranks(tmp_path: Path) -> None:
+    rows = [process(5, None, "agent"), process(6, 0, "main", parent=5), process(7, 0, "loader", parent=6)]
+    rows.append(process(8, 0, "helper", parent=7))
+    job = gather([written(tmp_path, "a", *rows)])
+    assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
+
+
+def test_the_same_rank_from_two_files_is_told(tmp_path: Path) -> None:
+    files = [written(tmp_path, name, process(10, 0, "main"), process(11, 1, "main")) for name in "ab"]
+    assert gather(files).twice == {0, 1}
+
+
+def test_processes_that_tell_no_rank_are_numbered(tmp_path: Path) -> None:
+    files = [written(tmp_path, name, process(10, None, name), process(11, None, name)) for name in "ab"]
+    job = gather(files)
+    assert job.is_numbered and functions(job) == {"a": {0, 1}, "b": {2, 3}} and not job.missing
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    good = written(
+        tmp_path,
+        "good",
+        process(10, 0, "main"),
+        {"event": "error", "pid": 12, "message": "it is traced already", "hint": ""},
+        {"event": "finding", "kind": "gil", "text": "two threads wait"},
+        {"event": "movement"},
+    )
+    bad = written(tmp_path, "bad", process(13, 1, "main"), {"event": "process"})
+    job = gather([tmp_path / "nothing", bad, good])
+    assert job.ranks == {0, 1}
+    assert [one for one in job.failures if "good: process 12: it is traced already" in one]
+    assert [one for one in job.failures if str(bad) in one and "line 2" in one]
+    assert [one for one in job.failures if str(tmp_path / "nothing") in one] and len(job.failures) == 3
+    assert job.findings == [(str(good), "two threads wait")]
+
+
+def dualdbg(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "dualdbg", *words], input=stdin, capture_output=True, timeout=120
+    )
+
+
+def test_a_job_of_real_processes_from_two_files(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(WORKER)
+    running = []
+    try:
+        for rank in range(4):
+            command = [sys.executable, str(program), str(rank)]
+            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "4"}
+            running.append(subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        for each in running:
+            assert each.stdout is not None and each.stdout.readline() == b"ready\n"
+        texts = [
+            dualdbg("stacks", "--json", *(str(one.pid) for one in half)).stdout
+            for half in (running[:2], running[2:])
+        ]
+    finally:
+        for each in running:
+            each.send_signal(signal.SIGKILL)
+            each.communicate()
+    packed = tmp_path / "first.gz"
+    packed.write_bytes(gzip.compress(texts[0]))
+    done = dualdbg("job", "merge", str(packed), "-", stdin=texts[1])
+    assert done.returncode == 0 and not done.stderr, done
+    lines = [line.strip() for line in done.stdout.decode().splitlines()]
+    assert lines[0] == "4 ranks in 2 files"
+    assert lines[2:4] == ["4 ranks: 0-3", "<module> train.py:8"]
+    odd, others = lines.index("1 rank: 2"), lines.index("3 ranks: 0-1,3")
+    assert odd < others
+    assert lines[odd + 1] == "evaluate train.py:4" and lines[others + 1] == "train train.py:7"
+
+
+def test_nothing_to_show_is_an_error(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.touch()
+    done = dualdbg("job", "merge", str(empty))
+    assert done.returncode == 3 and b"dualdbg stacks --tree PID --json" in done.stderr
+    assert dualdbg("job", "merge").returncode == 2
+    assert dualdbg("job", "nothing", str(empty)).returncode == 2
+
+
+def test_the_rank_is_what_the_launcher_gave() -> None:
+    for env, rank in [
+        ({"RANK": "3", "OMPI_COMM_WORLD_RANK": "1"}, (3, None)),
+        ({"OMPI_COMM_WORLD_RANK": "12", "OMPI_COMM_WORLD_SIZE": "16"}, (12, 16)),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2"}, (0, 2)),
+        ({"RANK": "-1", "PMI_RANK": "7"}, (7, None)),
+        ({"RANK": "9" * 5000}, (None, None)),
+        ({"SLURM_PROCID": "1"}, (None, None)),
+    ]:
+        with subprocess.Popen(
+            ["cat"], env={"PATH": os.environ["PATH"], **env}, stdin=-1, stdout=-1
+        ) as process:
+            assert process.stdin is not None and process.stdout is not None
+            process.stdin.write(b"x\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"x\n"  # it runs cat by now
+            assert read_rank(process.pid) == rank, env
+            process.kill()
