@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dualdbg.job.gathering import Job, gather
 from dualdbg.snapshot.linux.procfs import read_rank
 
@@ -115,6 +117,7 @@ def dualdbg(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[byte
     )
 
 
+@pytest.mark.smoke
 def test_a_job_of_real_processes_from_two_files(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text(WORKER)
@@ -146,6 +149,7 @@ def test_a_job_of_real_processes_from_two_files(tmp_path: Path) -> None:
     assert lines[odd + 1] == "evaluate train.py:4" and lines[others + 1] == "train train.py:7"
 
 
+@pytest.mark.smoke
 def test_nothing_to_show_is_an_error(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
