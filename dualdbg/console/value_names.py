@@ -30,9 +30,7 @@ async def names_at_end(console: Console, line: str) -> tuple[list[str], int]:
         return [], 0
     try:
         frame, tid = await console.frame(), console.selected().tid
-        word = (_NATIVE_WORD if isinstance(frame, NativeFrame) else _WORD).search(text)
-        length = len(word.group()) if word else 0
-        names = await _names(console.session, tid, frame, text, text[: len(text) - length])
+        names, length = await _names(console.session, tid, frame, text)
     except DualdbgError:
         return [], 0
     written = text[len(text) - length :]
@@ -58,18 +56,28 @@ def _expression_of(line: str) -> str | None:
         return None
 
 
-async def _names(session: Session, tid: int, frame: Frame, text: str, before: str) -> list[str]:
+async def native_names(memory: Memory, tid: int, frame: NativeFrame, text: str) -> tuple[list[str], int]:
+    """What gdb would put at the end of ``text`` in a native frame, and how many characters that replaces."""
+    word = _NATIVE_WORD.search(text)
+    length = len(word.group()) if word else 0
+    before = text[: len(text) - length]
+    rows = await memory.completions(tid, frame, text)
+    return [row[len(before) :] for row in rows if row.startswith(before)], length
+
+
+async def _names(session: Session, tid: int, frame: Frame, text: str) -> tuple[list[str], int]:
     if isinstance(frame, NativeFrame):
-        rows = await Memory(session).completions(tid, frame, text)
-        return [row[len(before) :] for row in rows if row.startswith(before)]
+        return await native_names(Memory(session), tid, frame, text)
     assert isinstance(frame, PythonFrame)
-    if session.state is State.PYTHON_STOPPED:
-        if frame.engine_id is None:
-            return []
-        asked = {"text": text, "column": len(text) + 1, "line": 1, "frameId": frame.engine_id}
-        answer = await session.inspector.relay("completions", asked)
-        return [str(row["label"]) for row in answer.get("targets", ())]
-    return _identifiers(await _in_memory(session, tid, frame, before))
+    word = _WORD.search(text)
+    length = len(word.group()) if word else 0
+    if session.state is not State.PYTHON_STOPPED:
+        return _identifiers(await _in_memory(session, tid, frame, text[: len(text) - length])), length
+    if frame.engine_id is None:
+        return [], length
+    asked = {"text": text, "column": len(text) + 1, "line": 1, "frameId": frame.engine_id}
+    answer = await session.inspector.relay("completions", asked)
+    return [str(row["label"]) for row in answer.get("targets", ())], length
 
 
 async def _in_memory(session: Session, tid: int, frame: PythonFrame, before: str) -> list[Value]:

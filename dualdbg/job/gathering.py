@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, recorded
@@ -36,9 +37,14 @@ class Job:
         return self.root.ranks
 
     @property
-    def missing(self) -> list[int]:
-        """Ranks below the highest one that no file has. Whether there are higher ones nobody knows here."""
-        return [] if self.is_numbered else sorted(set(range(max(self.ranks, default=-1) + 1)) - self.ranks)
+    def missing(self) -> str:
+        """Ranks below the highest one that no file has, as ``3, 7-9``. Whether there are higher ones nobody knows here.
+
+        From gap to gap: a file may claim any rank, and what lies below it is not counted out.
+        """
+        have = [] if self.is_numbered else sorted(self.ranks)
+        gaps = [(before + 1, rank - 1) for before, rank in pairwise([-1, *have]) if rank - before > 1]
+        return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps)
 
 
 def gather(files: Iterable[Path], all_threads: bool = False) -> Job:

@@ -71,8 +71,13 @@ def test_ranks_of_several_files_are_one_job(tmp_path: Path) -> None:
     )
     job = gather([one, other])
     assert functions(job) == {"wait": {0, 1, 4}, "evaluate": {2}}
-    assert (job.missing, job.others, job.twice, job.is_numbered) == ([3], 0, set(), False)
+    assert (job.missing, job.others, job.twice, job.is_numbered) == ("3", 0, set(), False)
     assert functions(gather([one, other], all_threads=True))["idle"] == {2}
+
+
+def test_a_file_may_claim_any_rank(tmp_path: Path) -> None:
+    rows = process(10, 2, "main"), process(11, 5, "main"), process(12, 9_999_999, "main")
+    assert gather([written(tmp_path, "a", *rows)]).missing == "0-1, 3-4, 6-9999998"
 
 
 def test_launchers_and_what_ranks_have_started_are_no_ranks(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _heading(job: Job, style: Style) -> list[str]:
     if job.is_numbered:
         lines.append("  no process tells its rank: they are numbered as they came")
     if job.missing:
-        lines.append(style.paint("warning", f"  in no file: {_ranks(ranges(job.missing))}"))
+        lines.append(style.paint("warning", f"  in no file: {_ranks(job.missing)}"))
     if job.twice:
         told = f"  of several processes: {_ranks(ranges(sorted(job.twice)))}; were files of two jobs put together?"
         lines.append(style.paint("warning", told))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from ...console.value_names import native_names
 from ...errors import CommandError, EvaluationError, SpecError
 from ...model import NativeFrame, PythonFrame, State
 from ...patience import patient
@@ -23,7 +24,6 @@ from ..registry import request
 # Seconds; an expression may run as long as the user has patience, and can be cancelled.
 _DEADLINE = patient(3600.0)
 _NAME = re.compile(r"[^\W\d]\w*")
-_NATIVE_WORD = re.compile(r"[A-Za-z_$][\w$:]*$")
 _MOST = 200  # completions are for people
 
 
@@ -138,10 +138,6 @@ async def _of_native(
     adapter: Adapter, handle: FrameHandle, written: str, cursor: int
 ) -> list[dap.CompletionItem]:
     assert isinstance(handle.frame, NativeFrame)
-    match = _NATIVE_WORD.search(written)
-    word = match.group() if match else ""
-    before = written[: len(written) - len(word)]
-    found = await adapter.debuggee.memory.completions(handle.tid, handle.frame, written)
-    rows = [text[len(before) :] for text in found if text.startswith(before)]
-    start = adapter.client.column(cursor - len(word) + 1)
-    return [{"label": text, "start": start, "length": len(word)} for text in rows[:_MOST]]
+    rows, length = await native_names(adapter.debuggee.memory, handle.tid, handle.frame, written)
+    start = adapter.client.column(cursor - length + 1)
+    return [{"label": text, "start": start, "length": length} for text in rows[:_MOST]]
