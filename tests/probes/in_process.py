@@ -13,6 +13,7 @@ from dualdbg.probes import placement, thunk
 from dualdbg.probes.bytecode import Operation
 
 SIGNAL = signal.SIGURG
+_MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
@@ -54,14 +55,23 @@ def read(address: int, size: int) -> bytes:
     return ctypes.string_at(address, size)
 
 
+def _gap_below(near: int, size: int) -> int:
+    """The nearest free place of this size below an address of this process."""
+    rows = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
+    taken = [(int(start, 16), int(end, 16)) for start, end in rows if int(start, 16) < near]
+    pairs = zip(reversed(taken[:-1]), reversed(taken[1:]), strict=True)
+    return next(above[0] - size for below, above in pairs if above[0] - below[1] >= size)
+
+
 class Room:
     """Memory near a function: a page of code, then one of data."""
 
     def __init__(self, near: int) -> None:
-        self.start = _libc.mmap(
-            (near & ~0xFFF) - (1 << 24), 3 * 4096, 7, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
-        )
-        assert abs(self.start - near) < 1 << 30
+        # Where a hint leads is the system's choice, and in a process with many libraries that is far away.
+        self.start = _gap_below(near, 3 * 4096)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
+        assert _libc.mmap(self.start, 3 * 4096, 7, flags, -1, 0) == self.start
+        assert near - self.start < 1 << 30
         self.counter = self.start + 2 * 4096
 
 

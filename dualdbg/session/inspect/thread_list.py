@@ -20,14 +20,17 @@ from ..engines import Reading
 from ..loop import Loop
 from ..ports import Reads
 
-# Of every Python thread: OS thread id, name, pydevd's number, and whether it is one of pydevd's own.
+# First the threads that made an attach, told once: threading has no entry for them that lasts as long as they do
+# (dualdbg_attach.py). Then of every Python thread: OS thread id, name, pydevd's number, and whether it is one of pydevd's own.
 # threading.enumerate hides those of pydevd (pydevd.py, "patch_threading"), the dictionary behind it does not. DAP's
 # number of a thread belongs to pydevd's own name of it (pydevd_base_schema.py, _translate_id_to_dap).
 _SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
+_OURS = "getattr(__import__('pydevd'), 'dualdbg_threads', [])"
 _NAMES = (
-    f"[(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
+    f"([{_OURS}.pop() for _ in {_OURS}[:]],"
+    f" [(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
-    " for t in list(__import__('pydevd').threading._active.values())]"
+    " for t in list(__import__('pydevd').threading._active.values())])"
 )
 _MOST = 80  # characters of a function's name
 _AT_A_STOP = patient(20.0)  # seconds for debugpy to answer
@@ -72,6 +75,7 @@ class ThreadList:
     async def all(self) -> list[Thread]:
         """The threads of the program, the main one first. A process that has ended has none."""
         gil: dict[int, bool | None] = {}
+        numbers = self._numbers()  # before the question, which starts threads of debugpy
         if self._loop.state.phase is State.PYTHON_STOPPED:
             hold = next(iter(self._loop.state.python_holds.values()), None)
             if hold is not None and hold.frames:
@@ -82,12 +86,12 @@ class ThreadList:
             for one in self._threads.reader.python_threads():
                 gil[one.tid] = one.holds_gil
                 self._note_ours(one)
-        numbers = self._numbers()
-        self.ours &= numbers
-        self._asked &= numbers
+        there = self._numbers()
+        self.ours &= there
+        self._asked &= there
         rows = [
             Thread(tid, self._threads.thread_name(tid), self._names.get(tid), gil.get(tid))
-            for tid in numbers - self.ours
+            for tid in numbers & there - self.ours
         ]
         return sorted(rows, key=lambda thread: (thread.tid != self._loop.state.pid, thread.tid))
 
@@ -158,10 +162,11 @@ class ThreadList:
         question = debugpy.evaluate(_NAMES, frame, "clipboard")
         try:
             answer = await self._threads.ask(question, seconds)
-            rows = ast.literal_eval(answer.text)
+            starters, rows = ast.literal_eval(answer.text)
         except (CommandError, EngineTimeout, ValueError, SyntaxError):
             return  # a program may have replaced threading.enumerate; it has no names then
         outer, there = namespace_tids(self._loop.state.pid), self._numbers()
+        self.ours.update(outer.get(inner, inner) for inner in starters)
         for inner, name, number, ours in rows:
             tid = outer.get(inner, inner)
             if tid not in there:

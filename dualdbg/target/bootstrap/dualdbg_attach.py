@@ -25,6 +25,7 @@ MADE_OF = "dualdbg_made_of"  # the attribute that says which dualdbg has brought
 HOOK = "dualdbg_breakpointhook"
 SWITCH_INTERVAL = 1e-5  # seconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
+started: list[int] = []  # OS thread ids of the threads that are started here
 
 
 class SessionGone(Exception):
@@ -187,6 +188,7 @@ def check_threads() -> None:
     lock = _thread.allocate_lock()
 
     def wait() -> None:
+        started.append(_thread.get_native_id())
         with lock:
             pass
 
@@ -199,6 +201,7 @@ def connect() -> None:
     """Connect pydevd to the session, which listens. Raises where that is not possible."""
     functions = bootstrap()
     pydevd = pydevd_of(functions)
+    pydevd.dualdbg_threads = started  # the session reads it: they have no place in threading that would last
     functions.load_probe(pydevd)
     # First: a session that has gone leaves no half of a debugger here.
     connection = open_connection(functions)
@@ -240,6 +243,7 @@ class Quickly:
 
 def run() -> None:
     """The body of our thread."""
+    started.append(_thread.get_native_id())
     threading.current_thread().pydev_do_not_trace = True  # type: ignore[attr-defined]
     threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     try:
