@@ -41,7 +41,7 @@ check: tools-dev $(VENV)/.installed-dev ## in a minute: the linters, the tests w
 fast-tests: tools-dev $(VENV)/.installed-dev ## the tests of `make check` without its linters
 	@echo "running the fast tests"
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses=8 --dist worksteal \
-		-m "(pure or smoke) and not slow and not torch" $(PYTEST_ARGS)
+		-m "(pure or smoke) and not slow and not torch" --hypothesis-profile=quick $(PYTEST_ARGS)
 
 lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
 	@echo "checking style"

@@ -37,6 +37,7 @@ for _number in (signal.SIGQUIT, signal.SIGHUP):
 
 # How long an example takes says more of the machine's other work than of the code; what has to be fast is measured.
 hypothesis.settings.register_profile("dualdbg", deadline=None)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)  # for `make check`
 hypothesis.settings.load_profile("dualdbg")
 
 # A process that has been killed needs a moment until it is gone.
@@ -106,6 +107,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("processes") is None and item.get_closest_marker("pure") is None:
             item.add_marker("processes" if reach.starts_processes(_code_of(item)) else "pure")
+    for item in rows.beyond_first([item for item in items if item.get_closest_marker("smoke") is not None]):
+        item.add_marker("slow")
     if os.environ.get("DUALDBG_TEST_ALL") != "1":
         exhaustive = {item for item in items if item.get_closest_marker("exhaustive") is not None}
         left_out = exhaustive | rows.beyond_cover([item for item in items if item not in exhaustive])

@@ -52,6 +52,18 @@ def beyond_cover(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     return left_out
 
 
+def beyond_first(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """The rows of tests but for the first of each that starts processes: what `make check` need not run."""
+    seen: set[str] = set()
+    found = []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in seen and item.get_closest_marker("pure") is None:
+            found.append(item)
+        seen.add(name)
+    return found
+
+
 def cover(rows: Sequence[tuple[str, ...]]) -> list[int]:
     """The numbers of few rows that have together every value of every column; the same for the same rows."""
     wanted = {(column, value) for row in rows for column, value in enumerate(row)}

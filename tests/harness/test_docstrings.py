@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePath
 from subprocess import Popen
 
@@ -72,25 +73,21 @@ class Module:
     through: set[tuple[str, str]] = field(default_factory=set)  # (module, name) of `module.name`
 
     def __post_init__(self) -> None:
-        self.imported = set(imported_names(self.name, self.tree, is_package=self.path.name == "__init__.py"))
-        modules = self._modules()
-        for node in ast.walk(self.tree):
+        nodes = list(ast.walk(self.tree))
+        modules: dict[str, str] = {}  # what the names stand for that imports bind; those of others do no harm
+        for node in nodes:
+            if isinstance(node, ast.Import):
+                modules.update({one.asname: one.name for one in node.names if one.asname})
+            elif isinstance(node, ast.ImportFrom):
+                pairs = list(imported_by(self.name, node, is_package=self.path.name == "__init__.py"))
+                self.imported.update(pairs)
+                for one, (source, name) in zip(node.names, pairs, strict=True):
+                    modules[one.asname or one.name] = f"{source}.{name}" if source else name
+        for node in nodes:
             if isinstance(node, ast.Attribute):
                 self.attributes.add(node.attr)
                 if isinstance(node.value, ast.Name) and node.value.id in modules:
                     self.through.add((modules[node.value.id], node.attr))
-
-    def _modules(self) -> dict[str, str]:
-        """What the names stand for that import statements bind; those of functions and classes do no harm."""
-        found = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                found.update({one.asname: one.name for one in node.names if one.asname})
-            elif isinstance(node, ast.ImportFrom):
-                pairs = imported_names(self.name, ast.Module([node], []), self.path.name == "__init__.py")
-                for one, (source, name) in zip(node.names, pairs, strict=True):
-                    found[one.asname or one.name] = f"{source}.{name}" if source else name
-        return found
 
     @property
     def classes(self) -> Iterator[ast.ClassDef]:
@@ -104,18 +101,15 @@ class Module:
         )
 
 
-def imported_names(module: str, tree: ast.AST, is_package: bool) -> Iterator[tuple[str, str]]:
-    """The (module, name) pairs that ``module`` imports with `from ... import ...`, wherever the statement stands."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        source = node.module or ""
-        if node.level:
-            parts = module.split(".")
-            kept = parts[: len(parts) - node.level + is_package]
-            source = ".".join([*kept, source] if source else kept)
-        for alias in node.names:
-            yield source, alias.name
+def imported_by(module: str, node: ast.ImportFrom, is_package: bool) -> Iterator[tuple[str, str]]:
+    """The (module, name) pairs that ``module`` imports with this statement."""
+    source = node.module or ""
+    if node.level:
+        parts = module.split(".")
+        kept = parts[: len(parts) - node.level + is_package]
+        source = ".".join([*kept, source] if source else kept)
+    for alias in node.names:
+        yield source, alias.name
 
 
 def read(package: Path) -> list[Module]:
@@ -156,7 +150,7 @@ def _methods(modules: list[Module]) -> Iterator[tuple[Module, ast.ClassDef, Func
     )  # the classes that have an attribute of a name and inherit none
     for module in modules:
         for class_ in module.classes:
-            for name in set(_attributes(class_)):
+            for name in _attributes(class_):
                 if not bases.have(module, class_, name):
                     holders[name].add(id(class_))
     for module in modules:
@@ -179,8 +173,13 @@ def _is_bare(node: Definition) -> bool:
     )
 
 
-def _attributes(class_: ast.ClassDef) -> Iterator[str]:
+@cache
+def _attributes(class_: ast.ClassDef) -> frozenset[str]:
     """The names of methods, fields and what ``self`` is given."""
+    return frozenset(_names_of_attributes(class_))
+
+
+def _names_of_attributes(class_: ast.ClassDef) -> Iterator[str]:
     for node in ast.walk(class_):
         if isinstance(node, Function):
             yield node.name
@@ -203,7 +202,7 @@ class _Bases:
             text = ast.unparse(base)
             owner, own = self._own.get(text, (module, class_))
             if own is not class_:
-                inherited = name in set(_attributes(own)) or self.have(owner, own, name)
+                inherited = name in _attributes(own) or self.have(owner, own, name)
             else:
                 inherited = self._of_others(module, text, name)
             if inherited:
