@@ -26,6 +26,7 @@ from ...symbols.locspec.breakpoint_spec import same_place, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
 from ..stops.facts import Met
+from ..stops.failed_conditions import was_left
 from . import throw_origins
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
@@ -364,8 +365,7 @@ class BreakpointTable:
         self._native.points.deleted(gdb_number)
         for id in ids:
             await self.remove(id)
-        told = f"the function of {', '.join(names) or 'a watchpoint'} was left: it is watched no more"
-        return tuple(ids), told
+        return tuple(ids), was_left(names)
 
     def python_replaced(self, folders: tuple[Path, ...]) -> None:
         """The process runs another program (exec): Python breakpoints wait for its debugpy.

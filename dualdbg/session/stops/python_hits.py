@@ -13,7 +13,7 @@ from ..breakpoints.throw_origins import ThrowOrigins
 from ..loop import Loop
 from ..ports import AskingPython
 from .facts import Met, PythonHold
-from .failed_conditions import condition_failed
+from .failed_conditions import condition_failed, was_left
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
@@ -57,7 +57,7 @@ class PythonHits:
 
     async def _at_watchpoints(self, hold: PythonHold, changes: list[Change]) -> Met | None:
         """The watchpoints that stop here, and what each has met; None where none counts."""
-        table, stopping, told = self._breakpoints, [], []
+        table, stopping, told, left = self._breakpoints, [], [], []
         for change in changes:
             row = table.find(change.number)
             if row is None:  # it was deleted while the target was on its way here
@@ -68,10 +68,12 @@ class PythonHits:
             elif texts and not await self._counts(hold, row):
                 texts = []
             if change.over:
-                texts.append(f"the function of {row.spec.subject} was left: it is watched no more")
-            if texts:
+                left.append(row.spec.subject)
+            if texts or change.over:
                 stopping.append(row.id)
                 told += texts
+        if left:
+            told.append(was_left(left))
         for change in changes:
             if table.has(change.number) and change.over:
                 await table.remove(change.number)

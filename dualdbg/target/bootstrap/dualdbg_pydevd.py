@@ -56,9 +56,11 @@ def quick(pydevd: Any, failed: int) -> type:
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
         watches: Any = None  # once there was a watchpoint
+        stopped_in: Any  # by thread: the innermost frame that the user sees
 
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
+            self.stopped_in = {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
                 keep_for_callbacks(pydevd, self)
 
@@ -92,11 +94,17 @@ def quick(pydevd: Any, failed: int) -> type:
             if self.watches is None or not self.watches.repeats(stop_reason):
                 super().set_suspend(thread, stop_reason, *given, **named)
 
-        def do_wait_suspend(self, *given: Any, **named: Any) -> None:
-            if self.watches is None or not self.watches.passes_over():
-                super().do_wait_suspend(*given, **named)
-                if self.watches is not None:
-                    self.watches.goes_on()
+        def do_wait_suspend(self, thread: Any, frame: Any, *given: Any, **named: Any) -> None:
+            if self.watches is not None and self.watches.passes_over():
+                return
+            number = pydevd.threading.get_ident()
+            self.stopped_in[number] = frame
+            try:
+                super().do_wait_suspend(thread, frame, *given, **named)
+            finally:
+                self.stopped_in.pop(number, None)
+            if self.watches is not None:
+                self.watches.goes_on()
 
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
             self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)

@@ -129,6 +129,8 @@ class Watches:
         except (NameError, SyntaxError, ValueError) as error:
             return json.dumps("%s: %s" % (type(error).__name__, error))
         self._update()
+        if self._last is None:
+            self._back_in(self._debugger.stopped_in.get(get_ident()))
         return json.dumps(None)
 
     def remove(self, number: int) -> None:
@@ -188,7 +190,8 @@ class Watches:
                     bound.setdefault(id(frame), []).append(watch)
                 elif watch.enabled:
                     everywhere.append(watch)
-            self._last = None
+            if not self._everywhere:
+                self._last = None
             self._bound, self._ending, self._everywhere = bound, ending, everywhere
             if self._means is None and self._all:
                 beside = self._pydevd.dualdbg_presentation.beside
@@ -268,7 +271,7 @@ class Watches:
                 watch.line = (frame.f_code.co_filename, line)
 
     def _back_in(self, caller: Optional[FrameType]) -> None:
-        """The line that goes on is the caller's."""
+        """The line that goes on is the one of this frame."""
         self._last = None if caller is None else (get_ident(), caller.f_code, caller.f_lineno)
 
     def _tell(self, frame: FrameType, event: str, line: int, changed: List[Watch], last: Any) -> None:
