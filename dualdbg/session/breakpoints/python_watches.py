@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import contextlib
 import json
@@ -64,21 +65,27 @@ class PythonWatches:
         if frame is None or frame.engine_id is None or not self._python.connected or self._mute.is_set():
             self._rows[id] = _Row(spec, BreakpointState.REJECTED, _NO_FRAME)
             return
-        arguments = f"{id}, {spec.subject!r}, {spec.condition!r}, {frame.engine_id}"
-        try:
-            answer = await self._asking.ask(
-                debugpy.evaluate(f"{_TARGET}.add({arguments})", frame.engine_id, "clipboard")
-            )
-        except CommandError as error:
-            raise SpecError(f"{spec.subject} cannot be watched: {error.message}", _HINT) from error
-        why = _json(answer)
-        if why is not None:
-            raise SpecError(f"{spec.subject} cannot be watched: {why}", _HINT)
+        await self._ask(id, spec.subject, spec.condition, frame)
         self._rows[id] = _Row(spec, BreakpointState.VERIFIED)
 
-    def offer(self, expression: str, frame: PythonFrame) -> None:
-        """An editor may ask for a watchpoint on this expression next, and cannot name the frame then."""
+    async def offer(self, expression: str, frame: PythonFrame) -> None:
+        """An editor may want a watchpoint on this expression next, and cannot name the frame then.
+
+        Raises SpecError where it cannot be watched.
+        """
+        await self._ask(0, expression, None, frame)
         self._offered[expression] = frame
+
+    async def _ask(self, id: int, expression: str, condition: str | None, frame: PythonFrame) -> None:
+        """Have the target watch it; with number 0 only ask whether that could be."""
+        call = f"{_TARGET}.add({id}, {expression!r}, {condition!r}, {frame.engine_id})"
+        try:
+            answer = await self._asking.ask(debugpy.evaluate(call, frame.engine_id, "clipboard"))
+        except CommandError as error:
+            raise SpecError(f"{expression} cannot be watched: {error.message}", _HINT) from error
+        why = json.loads(ast.literal_eval(answer.text))  # debugpy shows the text of a string
+        if why is not None:
+            raise SpecError(f"{expression} cannot be watched: {why}", _HINT)
 
     def forget_offers(self) -> None:
         """The target runs: the frames that were offered are none any more."""
@@ -164,10 +171,3 @@ class PythonWatches:
         ):  # a native stop came first: it is done when the target runs again
             return await self._asking.ask(request)
         return None
-
-
-def _json(answer: PythonValue) -> Any:
-    """What the target has answered, which debugpy shows as the text of a string."""
-    import ast
-
-    return json.loads(ast.literal_eval(answer.text))

@@ -14,7 +14,7 @@ from itertools import islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     from dualdbg.target.bootstrap import dualdbg_kinds as kinds
 else:
@@ -31,10 +31,10 @@ class NeedsCode(Exception):
 
 
 class Absent:
-    """Stands for the value of a path whose last steps lead nowhere now."""
+    """Stands for the value of a path that leads nowhere now, or only by code; ``why`` says so then."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, why: Optional[NeedsCode] = None) -> None:
+        self.text, self.why = text, why
 
 
 class Path:
@@ -57,21 +57,23 @@ class Path:
             self.is_local = False
         self._root = root
         self._absent = Absent("<no variable %s>" % root)
-        if self.read() is self._absent:
+        value = self.read()
+        if value is self._absent:
             raise NameError("name %r is not defined" % root)
+        if type(value) is Absent:
+            raise value.why or NeedsCode("it has no value now: %s" % value.text)
 
     def read(self) -> Any:
-        """The value now, or Absent. Raises NeedsCode."""
-        table = self.frame.f_locals if self._table is None else self._table
+        """The value now, or Absent."""
         try:
-            value = table[self._root]
+            value = (self.frame.f_locals if self._table is None else self._table)[self._root]
+            for step in self._steps:
+                value = step.way(value) if type(value) is step.type else step.of(value)
+            return value
         except KeyError:
             return self._absent
-        for step in self._steps:
-            if type(value) is Absent:
-                break
-            value = step.of(value)
-        return value
+        except NeedsCode as reason:
+            return Absent("<not read: %s>" % reason, reason)
 
 
 def _namespace(root: str, frame: Any) -> Tuple[Any, Any]:
@@ -120,17 +122,18 @@ class Attribute:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._type: Any = None
-        self._read: Callable[[Any], Any] = lambda value: None
+        self.type: Any = None  # for which ``way`` reads it
+        self.way: Callable[[Any], Any] = lambda value: None
         self._absent = Absent("<no attribute %s>" % name)
 
     def of(self, value: Any) -> Any:
         """The attribute of ``value``, or Absent. Raises NeedsCode."""
-        type_ = type(value)
-        if type_ is not self._type:
-            self._read = self._way(kinds.Kind(type_))
-            self._type = type_
-        return self._read(value)
+        if type(value) is Absent:
+            return value
+        self.type = None
+        self.way = self._way(kinds.Kind(type(value)))
+        self.type = type(value)
+        return self.way(value)
 
     def _way(self, kind: Any) -> Callable[[Any], Any]:
         """How the attribute is read of objects of this kind."""
@@ -203,24 +206,35 @@ class Item:
 
     def __init__(self, key: Any) -> None:
         self._key = key
+        self.type: Any = None  # for which ``way`` reads it
+        self.way: Callable[[Any], Any] = self._of_row
         self._at = 0  # where in the dictionary the key was last
         self._absent = Absent("<no item %r>" % (key,))
 
     def of(self, value: Any) -> Any:
         """The element, or Absent. Raises NeedsCode."""
+        if type(value) is Absent:
+            return value
+        self.type = None
         if kinds.is_of(value, _ROWS):
             if type(self._key) is not int:
                 raise NeedsCode("an item of a %s has a number" % type(value).__name__)
-            try:
-                return value[self._key]
-            except IndexError:
-                return self._absent
-        if not kinds.is_of(value, _TABLES):
+            self.way = self._of_row
+        elif kinds.is_of(value, _TABLES):
+            self.way = self._of_table
+        else:
             name = kinds.name_of(type(value))
             raise NeedsCode(
                 "items of %s are what code makes of them; those of list, tuple and dict are read" % name
             )
-        return self._of_table(value)
+        self.type = type(value)
+        return self.way(value)
+
+    def _of_row(self, row: Any) -> Any:
+        try:
+            return row[self._key]
+        except IndexError:
+            return self._absent
 
     def _of_table(self, table: Dict[Any, Any]) -> Any:
         """A lookup would compare with keys of the program. So the keys are gone through, from where it was found."""

@@ -33,8 +33,13 @@ _BREAKPOINT = 111  # CMD_SET_BREAK (pydevd_comm_constants.py)
 _STEPS = (107, 108, 144, 159, 206)  # CMD_STEP_INTO, CMD_STEP_OVER, both for MY_CODE, CMD_STEP_INTO_COROUTINE
 _SUSPENDED = 2  # STATE_SUSPEND
 LINE, RETURN, RAISE, PAUSE, RESUME = "line", "return", "raise", "pause", "resume"
+_NONE: Any = []
 _ENDS = (RETURN, RAISE)
 _LEAVES = (RETURN, RAISE, PAUSE)
+
+
+class Taken(Exception):
+    """The interpreter has no number for one more tool."""
 
 
 class Watch:
@@ -44,22 +49,12 @@ class Watch:
         """Raises NeedsCode, NameError, or SyntaxError for the condition."""
         self.number = number
         self.path = paths.Path(expression, frame)
-        self.value: Any = self.path.read()
-        if type(self.value) is paths.Absent:
-            raise paths.NeedsCode("it has no value now: %s" % self.value.text)
+        self.read = self.path.read
+        self.value: Any = self.read()
         self.globals = frame.f_globals
         self.condition = _compiled(condition)
         self.enabled = True
         self.line: Any = (frame.f_code.co_filename, frame.f_lineno)  # where its frame is
-
-    def read(self) -> Any:
-        """The value now, or Absent."""
-        try:
-            return self.path.read()
-        except paths.NeedsCode as reason:
-            if type(self.value) is paths.Absent:
-                return self.value
-            return paths.Absent("<not read: %s>" % reason)
 
     def why_not(self) -> Optional[str]:
         """Why the condition has no value, empty where it is false; None where it holds."""
@@ -82,7 +77,11 @@ def is_same(one: Any, other: Any) -> bool:
     """Whether a value is what it was: the same object, or an equal number or text."""
     if one is other:
         return True
-    if type(one) is not type(other) or not kinds.is_of(one, kinds.LEAVES):
+    if type(one) is not type(other):
+        return False
+    if type(one) is paths.Absent:
+        return bool(one.text == other.text)
+    if not kinds.is_of(one, kinds.LEAVES):
         return False
     return bool(one == other or (one != one and other != other))
 
@@ -112,7 +111,7 @@ class Watches:
     def add(self, number: int, expression: str, condition: Optional[str], frame_number: int) -> str:
         """Watch an expression of a frame of the current thread, by its number in DAP.
 
-        JSON: why that is refused, or null.
+        JSON: why that is refused, or null. With number 0 nothing is watched, and that alone is told.
         """
         from _pydevd_bundle._debug_adapter.pydevd_base_schema import BaseSchema  # type: ignore[import-not-found]
 
@@ -123,12 +122,19 @@ class Watches:
         if frame is None:
             return json.dumps("the frame is not one in which the thread stands")
         try:
-            self._all[number] = Watch(number, expression, frame, condition)
+            watch = Watch(number, expression, frame, condition)
         except paths.NeedsCode as reason:
             return json.dumps(str(reason))
         except (NameError, SyntaxError, ValueError) as error:
             return json.dumps("%s: %s" % (type(error).__name__, error))
-        self._update()
+        if number == 0:
+            return json.dumps(None)
+        self._all[number] = watch
+        try:
+            self._update()
+        except Taken:
+            del self._all[number]
+            return json.dumps("other tools have taken all numbers of sys.monitoring")
         if self._last is None:
             self._back_in(self._debugger.stopped_in.get(get_ident()))
         return json.dumps(None)
@@ -243,7 +249,22 @@ class Watches:
     def happens(self, frame: FrameType, event: str, line: int) -> None:
         """A thread is about to begin a line, or to leave a frame, or to come back to it. It may be stopped here."""
         try:
-            self._happens(frame, event, line)
+            bound, everywhere = self._bound.get(id(frame), _NONE), self._everywhere
+            last = None
+            if everywhere:
+                last, self._last = self._last, (get_ident(), frame.f_code, line)
+            changed = _NONE
+            for watch in everywhere + bound if bound else everywhere:
+                value = watch.read()
+                if value is not watch.value and not is_same(value, watch.value):
+                    changed = [*changed, watch]
+            if changed or (event in _ENDS and id(frame) in self._ending):
+                self._tell(frame, event, line, changed, last)
+            elif everywhere and event in _LEAVES:
+                self._back_in(steps.visible_caller(self._debugger, frame))
+            if bound and event == LINE:
+                for watch in bound:
+                    watch.line = (frame.f_code.co_filename, line)
         except (
             Exception
         ) as error:  # nothing of ours is raised in the program: the user is told, and it is over
@@ -252,23 +273,6 @@ class Watches:
             self.end()
             rows = [{"number": number, "over": True, "why": why} for number in numbers]
             self._stop(self._pydevd.threading.current_thread(), frame, LINE, line, rows)
-
-    def _happens(self, frame: FrameType, event: str, line: int) -> None:
-        bound, everywhere = self._bound.get(id(frame)), self._everywhere
-        last = None
-        if everywhere:
-            last, self._last = self._last, (get_ident(), frame.f_code, line)
-        changed = []
-        for watch in everywhere if bound is None else bound + everywhere:
-            if not is_same(watch.read(), watch.value):
-                changed.append(watch)
-        if changed or (event in _ENDS and id(frame) in self._ending):
-            self._tell(frame, event, line, changed, last)
-        elif everywhere and event in _LEAVES:
-            self._back_in(steps.visible_caller(self._debugger, frame))
-        if bound is not None and event == LINE:
-            for watch in bound:
-                watch.line = (frame.f_code.co_filename, line)
 
     def _back_in(self, caller: Optional[FrameType]) -> None:
         """The line that goes on is the one of this frame."""
@@ -425,6 +429,8 @@ class Monitored:
     def _begin(self, monitoring: Any) -> None:
         events = monitoring.events
         free = [tool for tool in _TOOLS if monitoring.get_tool(tool) is None]
+        if not free:
+            raise Taken
         self._tool = free[0]
         monitoring.use_tool_id(self._tool, "dualdbg watchpoints")
         monitoring.register_callback(self._tool, events.LINE, self._line)
@@ -434,7 +440,13 @@ class Monitored:
         monitoring.register_callback(self._tool, events.PY_UNWIND, self._unwound)
 
     def _line(self, code: CodeType, line: int) -> Any:
-        return self._happens(sys._getframe(1), LINE, line)
+        frame = sys._getframe(1)
+        watches = self._watches
+        if watches.concerns(frame):
+            watches.happens(frame, LINE, line)
+            return None
+        # Where all lines are heard of, those that the user does not see are of no interest to anybody.
+        return sys.monitoring.DISABLE if watches.is_everywhere else None  # type: ignore[attr-defined,unused-ignore]
 
     def _returned(self, code: CodeType, offset: int, value: Any) -> Any:
         frame = sys._getframe(1)
