@@ -9,7 +9,7 @@ import pytest
 
 from tests import rows
 from tests.cli.driver import Done, dualdbg
-from tests.support import other_interpreter
+from tests.support import other_interpreter, wait_until
 
 PROGRAM = """\
 import threading
@@ -255,3 +255,44 @@ def test_nothing_of_the_program_is_run(tmp_path: Path) -> None:
         "the function of one.here, one.limit, table['b'], table[1] was left: it is watched no more",
     ]
     assert "ran [] [] ['told']" in done.stdout  # by the print itself
+
+
+AMONG_NATIVE = """\
+import os, sys
+class Box:
+    pass
+def work():
+    box = Box()
+    box.here = 0
+    parent = os.getppid()
+    box.here = 1
+    box.here = 2
+    parent = os.getppid()
+    return leaves_nothing()
+def leaves_nothing():
+    if sys.version_info >= (3, 12):
+        return [sys.monitoring.get_tool(one) for one in range(6)]
+    return [sys.gettrace(), sys._getframe(1).f_trace]
+with open("part", "w") as file:
+    file.write(str(work()))
+os.rename("part", "left")
+"""
+
+
+@pytest.mark.parametrize("version", rows.some(["3.13", "3.11", "3.8"], 2))
+def test_deleted_at_a_native_stop(version: str, tmp_path: Path) -> None:
+    """debugpy is mute there: what was deleted stops no more when the target runs again."""
+    commands = ["watch box.here", "b getppid", "c", "delete 2 3", "c"]
+    done = run(tmp_path, version, ["program.py:7"], *commands, program=AMONG_NATIVE)
+    assert [event["origin"] for event in done.of("stopped")] == ["python", "native"]
+    assert done.of("exited")[0]["code"] == 0 and not done.of("error"), done
+
+
+@pytest.mark.parametrize("version", rows.some(["3.13", "3.11", "3.8"], 2))
+def test_after_a_detach_nothing_is_left(version: str, tmp_path: Path) -> None:
+    commands = ["watch box.here", "watch parent", "c", "detach"]
+    done = run(tmp_path, version, ["program.py:8"], *commands, program=AMONG_NATIVE)
+    assert stops(done)[-1] == ([2], 9, "box.here: 0 -> 1, at program.py:8"), done
+    wait_until((tmp_path / "left").exists, what="the end of the program, which runs on alone")
+    left = (tmp_path / "left").read_text()
+    assert "None" in left and "watch" not in left and "dualdbg_traced" not in left

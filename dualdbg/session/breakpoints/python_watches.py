@@ -57,6 +57,7 @@ class PythonWatches:
         self._asking = asking
         self._mute = mute
         self._rows: dict[int, _Row] = {}
+        self._used = False
         self._offered: dict[str, PythonFrame] = {}
 
     async def add(self, id: int, spec: BreakpointSpec, frame: PythonFrame | None) -> None:
@@ -65,6 +66,7 @@ class PythonWatches:
         if frame is None or frame.engine_id is None or not self._python.connected or self._mute.is_set():
             self._rows[id] = _Row(spec, BreakpointState.REJECTED, _NO_FRAME)
             return
+        self._used = True
         await self._ask(id, spec.subject, spec.condition, frame)
         self._rows[id] = _Row(spec, BreakpointState.VERIFIED)
 
@@ -96,9 +98,9 @@ class PythonWatches:
         return id in self._rows
 
     @property
-    def any(self) -> bool:
-        """Whether there is one."""
-        return bool(self._rows)
+    def may_stop(self) -> bool:
+        """Whether the target may stop for one; also for one that is deleted, of which it has not heard yet."""
+        return self._used
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         """Whether it is watched, and what there is to say of it. It has no place."""

@@ -41,7 +41,11 @@ class PythonHits:
             return await self._at_exception(hold)
         table = self._breakpoints
         await table.python_answered()
-        if hold.event.cause is PythonCause.BREAKPOINT and not hold.event.breakpoints and table.watches.any:
+        if (
+            hold.event.cause is PythonCause.BREAKPOINT
+            and not hold.event.breakpoints
+            and table.watches.may_stop
+        ):
             changes = await table.watches.at_stop(hold)
             if changes is not None:
                 return await self._at_watchpoints(hold, changes)

@@ -97,7 +97,7 @@ class Watches:
         ] = {}  # by the number of the frame whose code alone can change them
         self._ending: Dict[int, FrameType] = {}  # frames with whose end some end, by number
         self._everywhere: List[Watch] = []
-        self._visible: Set[CodeType] = set()
+        self._seen: Dict[CodeType, bool] = {}
         self._last: Any = None  # which thread has begun which line last
         self._reading, self._updating = allocate_lock(), allocate_lock()
         self._met: Dict[int, List[Dict[str, Any]]] = {}  # by thread: what its stop is for
@@ -176,7 +176,7 @@ class Watches:
             allocate_lock(),
         )  # in a child nobody may give them back
         self._all.clear()
-        for table in (self._met, self._passed, self._visible):
+        for table in (self._met, self._passed, self._seen):
             table.clear()
         self._update()
 
@@ -237,12 +237,16 @@ class Watches:
 
     def sees(self, frame: FrameType) -> bool:
         """Whether the user sees this frame."""
-        if frame.f_code in self._visible:
-            return True
-        if steps.is_hidden(self._debugger, frame):
-            return False
-        self._visible.add(frame.f_code)
-        return True
+        found = self._seen.get(frame.f_code)
+        if found is None:
+            found = self._seen[frame.f_code] = not steps.is_hidden(self._debugger, frame)
+        return found
+
+    def _visible_caller(self, frame: FrameType) -> Optional[FrameType]:
+        caller = frame.f_back
+        while caller is not None and not self.sees(caller):
+            caller = caller.f_back
+        return caller
 
     # -- what happens -------------------------------------------------------------------------------
 
@@ -261,7 +265,7 @@ class Watches:
             if changed or (event in _ENDS and id(frame) in self._ending):
                 self._tell(frame, event, line, changed, last)
             elif everywhere and event in _LEAVES:
-                self._back_in(steps.visible_caller(self._debugger, frame))
+                self._back_in(self._visible_caller(frame))
             if bound and event == LINE:
                 for watch in bound:
                     watch.line = (frame.f_code.co_filename, line)
@@ -290,7 +294,7 @@ class Watches:
             return
         shown = frame
         if event in _LEAVES:
-            shown = steps.visible_caller(self._debugger, frame) or frame
+            shown = self._visible_caller(frame) or frame
         info.is_tracing += 1
         try:
             while info.pydev_state == _SUSPENDED and not self._debugger.pydb_disposed:
