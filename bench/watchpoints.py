@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.support import find_interpreter
 
 VERSIONS = ("3.11", "3.13")
-ROUNDS = 5
+ROUNDS = 3
 COUNT = 50_000
 PROGRAM = f"""\
 import time

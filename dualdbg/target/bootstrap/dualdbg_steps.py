@@ -73,6 +73,7 @@ def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
 
 
 def is_hidden(debugger: Any, frame: FrameType) -> bool:
+    """Whether pydevd hides a frame from the user: its own, and libraries where they are left out."""
     if debugger.get_file_type(frame) is not None:  # pydevd's, or a part of the standard library that it hides
         return True
     hides = debugger.is_files_filter_enabled
