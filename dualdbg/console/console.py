@@ -467,11 +467,9 @@ class Console:
         return await session.interrupted(ask)
 
     async def python_frame(self) -> PythonFrame | None:
-        """The selected frame, if debugpy holds it: that of a Python stop."""
-        if not self.stopped or self.session.state is not State.PYTHON_STOPPED:
-            return None
-        frame = await self.frame()
-        return frame if isinstance(frame, PythonFrame) and frame.engine_id is not None else None
+        """The selected frame at a stop, if it is one of Python."""
+        frame = await self.frame() if self.stopped else None
+        return frame if isinstance(frame, PythonFrame) else None
 
     async def _native_frame(self) -> NativeFrame | None:
         """The selected frame at a stop, if gdb holds the target and the frame is native."""

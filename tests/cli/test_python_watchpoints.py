@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -281,11 +282,14 @@ os.rename("part", "left")
 
 @pytest.mark.parametrize("version", rows.some(["3.13", "3.11", "3.8"], 2))
 def test_deleted_at_a_native_stop(version: str, tmp_path: Path) -> None:
-    """debugpy is mute there: what was deleted stops no more when the target runs again."""
-    commands = ["watch box.here", "b getppid", "c", "delete 2 3", "c"]
+    """debugpy is mute there: what was deleted stops no more when the target runs again, and nothing can be set."""
+    commands = ["watch box.here", "b getppid", "c", "up", "watch parent", "delete 2 3", "c"]
     done = run(tmp_path, version, ["program.py:7"], *commands, program=AMONG_NATIVE)
     assert [event["origin"] for event in done.of("stopped")] == ["python", "native"]
-    assert done.of("exited")[0]["code"] == 0 and not done.of("error"), done
+    assert [event["message"] for event in done.of("error")] == [
+        "parent cannot be watched: debugpy does not hold this frame"
+    ]
+    assert done.of("exited")[0]["code"] == 0, done
 
 
 @pytest.mark.parametrize("version", rows.some(["3.13", "3.11", "3.8"], 2))
@@ -296,3 +300,58 @@ def test_after_a_detach_nothing_is_left(version: str, tmp_path: Path) -> None:
     wait_until((tmp_path / "left").exists, what="the end of the program, which runs on alone")
     left = (tmp_path / "left").read_text()
     assert "None" in left and "watch" not in left and "dualdbg_traced" not in left
+
+
+THAT_RUNS = """\
+import os, sys, threading, time
+class Box:
+    pass
+def turn(box):
+    box.here += 1
+    return box
+def turns(box):
+    while not os.path.exists("stop"):
+        turn(box)
+        time.sleep(0.01)
+box = Box()
+box.here = 0
+thread = threading.Thread(target=turns, args=(box,))
+thread.start()
+thread.join()
+def left():
+    if sys.version_info >= (3, 12):
+        return [sys.monitoring.get_tool(one) for one in range(6)]
+    return [sys.gettrace(), sys._getframe(1).f_trace]
+with open("part", "w") as file:
+    file.write(str(left()))
+os.rename("part", "left")
+"""
+
+
+@pytest.mark.parametrize("version", rows.some(["3.13", "3.11", "3.8"], 2))
+def test_in_a_process_that_was_attached_to(version: str, tmp_path: Path) -> None:
+    """It is left as it was, with the watchpoint still set when the session ends."""
+    (tmp_path / "program.py").write_text(THAT_RUNS)
+    with subprocess.Popen([str(other_interpreter(version)), "program.py"], cwd=tmp_path) as process:
+        try:
+            commands = ["c", "watch box.here", "delete 1", "c", "watch box.here", "c"]
+            words = [word for command in commands for word in ("-x", command)]
+            done = dualdbg(
+                "attach",
+                "--no-stacks",
+                "--batch",
+                "--json",
+                "-b",
+                "program.py:6",
+                *words,
+                str(process.pid),
+                cwd=tmp_path,
+            )
+            told = [re.sub(r"\d+ -> \d+", "N -> N", text or "") for _, _, text in stops(done)]
+            over = "the function of box.here was left: it is watched no more"
+            assert told == ["attached", "", over, "box.here: N -> N, after program.py:5"], done
+        finally:
+            (tmp_path / "stop").touch()
+        assert process.wait(60) == 0
+    left = (tmp_path / "left").read_text()
+    assert left in (str([None] * 6), str([None] * 2)), left

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...model import Breakpoint
+from ...model import Breakpoint, State
 from ..reports import BreakpointsReport
 from .registry import command
 
@@ -22,7 +22,8 @@ async def break_(console: Console, argument: str) -> None:
     if not argument:
         console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
         return
-    frame = await console.python_frame()
+    in_python = console.session.state is State.PYTHON_STOPPED
+    frame = await console.python_frame() if in_python else None
     await console.session.breakpoints.add(await with_file(console, argument), frame=frame)
 
 

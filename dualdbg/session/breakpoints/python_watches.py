@@ -21,6 +21,7 @@ from .python_answers import ask
 
 _TARGET = "__import__('pydevd').get_global_debugger().watching()"  # bootstrap/dualdbg_pydevd.py
 _NO_FRAME = "a value of Python is watched from a frame on: type watch EXPRESSION at a Python stop"
+_HELD = "next or finish leads to a Python line; up and down select a frame of your own code"
 _GONE = "the program has replaced itself with another: it is watched no more"
 _HINT = (
     "what can be watched is a variable, with attributes and items that lie in the objects: watch self.rows[0]; "
@@ -63,9 +64,12 @@ class PythonWatches:
     async def add(self, id: int, spec: BreakpointSpec, frame: PythonFrame | None) -> None:
         """Watch an expression of a frame that debugpy holds. Raises SpecError where that cannot be done."""
         frame = frame or self._offered.get(spec.subject)
-        if frame is None or frame.engine_id is None or not self._python.connected or self._mute.is_set():
+        if frame is None:
             self._rows[id] = _Row(spec, BreakpointState.REJECTED, _NO_FRAME)
             return
+        if frame.engine_id is None or not self._python.connected or self._mute.is_set():
+            why = "debugpy does not hold this frame"
+            raise SpecError(f"{spec.subject} cannot be watched: {why}", _HELD)
         self._used = True
         await self._ask(id, spec.subject, spec.condition, frame)
         self._rows[id] = _Row(spec, BreakpointState.VERIFIED)
