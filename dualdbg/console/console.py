@@ -19,6 +19,7 @@ from ..model import (
     Frame,
     NativeFrame,
     Notice,
+    PythonFrame,
     Reason,
     Resumed,
     Stack,
@@ -464,6 +465,11 @@ class Console:
             return await session.hits.ask_gdb(command)
 
         return await session.interrupted(ask)
+
+    async def python_frame(self) -> PythonFrame | None:
+        """The selected frame at a stop, if it is one of Python."""
+        frame = await self.frame() if self.stopped else None
+        return frame if isinstance(frame, PythonFrame) else None
 
     async def _native_frame(self) -> NativeFrame | None:
         """The selected frame at a stop, if gdb holds the target and the frame is native."""

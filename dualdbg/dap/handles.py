@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from ..errors import EvaluationError, StaleHandle, UsageError
-from ..model import Frame
+from ..model import Frame, PythonFrame
 from ..protocol.dap_types import SetVariableResponseBody, Variable
 from .client.arguments import Arguments
 
@@ -75,6 +75,10 @@ class Container:
         raise EvaluationError(
             f"{name} cannot be set here", "set it at a Python stop, or in a frame with debug information"
         )
+
+    async def watched(self, name: str) -> tuple[str, PythonFrame] | None:
+        """The expression of a child of Python, and the frame in which it means that; None where there is none."""
+        return None
 
     async def place(self, name: str) -> tuple[int, int]:
         """Address and size in bytes of a child. Raises EvaluationError for a child without memory of its own."""

@@ -111,7 +111,8 @@ def _number(given: Mapping[str, str]) -> str:
 3. Compare both sides. Of a buffer or tensor, Python says format, itemsize, strides and shape; native code has the
    type of its pointer and how far it moves. A difference is the bug.
 4. Where a native variable has a wrong value, break(add=["watch:NAME"]) and continue_until: each stop is a write, with
-   the old and the new value, the thread and the line. Two threads that write from the same old value are a race.
+   the old and the new value, the thread and the line. Two threads that write from the same old value are a race. Of a
+   value of Python, at a Python stop: watch:py:self.NAME.
 5. Where a count of references grows, compare sys.getrefcount (evaluate, run_code=true) before and after each call.
 6. Say which line makes it, from which values, and what you saw that proves it."""
 

@@ -21,6 +21,7 @@ class BreakpointKind(str, Enum):
     ADDRESS = "address"  # *0x7f...
     DATA = "data"  # memory that changes or is read: subject = ADDRESS:SIZE:ACCESS
     WATCH = "watch"  # a native value that changes or is read; subject = expression
+    PYTHON_WATCH = "python-watch"  # a value of Python that changes; subject = expression
     PRESET = "preset"  # preset:jit-run; expanded before it reaches an engine
     THROW = "throw"  # a C++ exception is thrown; subject = type or ""
     CATCH = "catch"  # a handler of C++ takes an exception; subject = type or ""
@@ -105,6 +106,7 @@ _PYTHON_KINDS = {
     BreakpointKind.PYTHON_FUNCTION,
     BreakpointKind.RAISE,
     BreakpointKind.UNCAUGHT,
+    BreakpointKind.PYTHON_WATCH,
 }
 
 

@@ -20,6 +20,7 @@ from ..target.launcher import BOOTSTRAP, Launch, debugpy_package
 from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
+from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
 from .inspect.inspector import Inspector
@@ -91,7 +92,9 @@ def furnish(
     folders, mine = _source_folders(what), options.just_my_code
     python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
     origins = ThrowOrigins(loop, engine, inspector, native)
-    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins)
+    watches = PythonWatches(debugpy, inspector, session.native_held)
+    session.before_resume.append(watches.forget_offers)
+    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))

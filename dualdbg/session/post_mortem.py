@@ -39,8 +39,7 @@ from ..target.launcher import Launch
 from ..waiting import to_its_end
 from .announcement import announce_start
 from .assembly import furnish, keep_log
-from .breakpoints.native import GdbFrame
-from .breakpoints.table import BreakpointTable
+from .breakpoints.table import BreakpointTable, WatchedFrame
 from .engine_reports import EngineReports
 from .engines import NativeEngine
 from .inspect.inspector import Inspector
@@ -168,7 +167,7 @@ class CoreSession(Session):
 
 
 class _NoBreakpoints(BreakpointTable):
-    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
+    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
         raise WrongState(_NO_LIFE, "a breakpoint needs a process: dualdbg run, dualdbg attach")
 
 

@@ -17,6 +17,7 @@ from dualdbg.errors import CommandError
 from dualdbg.model import Breakpoint, BreakpointSpec
 from dualdbg.session.breakpoints.native import NativeBreakpoints
 from dualdbg.session.breakpoints.python import PythonBreakpoints
+from dualdbg.session.breakpoints.python_watches import PythonWatches
 from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.symbols.callables.python_functions import NoFunction
@@ -176,7 +177,8 @@ def table_of(gdb: Any, loop: Loop) -> BreakpointTable:
     python = PythonBreakpoints(Debugpy(), (Path("/"),), mute, find)  # type: ignore[arg-type]
     specs: Any = Specs()
     origins = ThrowOrigins(loop, gdb, unused, native)  # type: ignore[arg-type]
-    return BreakpointTable(loop, specs, native, python, origins)  # type: ignore[arg-type]
+    watches = PythonWatches(Debugpy(), unused, mute)  # type: ignore[arg-type]
+    return BreakpointTable(loop, specs, native, python, origins, watches)  # type: ignore[arg-type]
 
 
 SPECS = [

@@ -209,6 +209,7 @@ def places(draw: st.DrawFn) -> BreakpointSpec:
             draw(st.sampled_from(["", "-location "])) + draw(scopes),
             access=draw(st.sampled_from(["read", "write", "readWrite"])),
         ),
+        K.PYTHON_WATCH: lambda: BreakpointSpec("", kind, draw(watched_in_python), access="write"),
         K.PRESET: lambda: BreakpointSpec("", kind, draw(identifiers)),
         K.THROW: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
         K.CATCH: lambda: BreakpointSpec("", kind, draw(st.just("") | scopes)),
@@ -225,6 +226,9 @@ watched = st.builds(
     st.integers(0, 2**64 - 1),
     st.integers(1, 64),
     st.sampled_from(["read", "write", "readWrite"]),
+)
+watched_in_python = st.sampled_from(
+    ["total", "self.count", "rows[0]", "table['a b'].x", 'self.rows[1]["if"]']
 )
 texts = st.text(min_size=1, max_size=20).filter(lambda text: "{" not in text and "}" not in text)
 conditions = st.sampled_from(

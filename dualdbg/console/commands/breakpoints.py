@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...model import Breakpoint
+from ...model import Breakpoint, State
 from ..reports import BreakpointsReport
 from .registry import command
 
@@ -22,7 +22,9 @@ async def break_(console: Console, argument: str) -> None:
     if not argument:
         console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
         return
-    await console.session.breakpoints.add(await with_file(console, argument))
+    in_python = console.session.state is State.PYTHON_STOPPED
+    frame = await console.python_frame() if in_python else None
+    await console.session.breakpoints.add(await with_file(console, argument), frame=frame)
 
 
 @command("tbreak tb", "SPEC", "set a breakpoint that stops once", completes="spec", details=_SPEC)
@@ -32,25 +34,40 @@ async def tbreak(console: Console, argument: str) -> None:
     await console.session.breakpoints.add(await with_file(console, argument), temporary=True)
 
 
-def _register_watch(word: str, when: str) -> None:
+_OF_EITHER = (
+    "A breakpoint like the others, with old and new value; it is removed when the function of a local variable is "
+    "left. "
+)
+_NATIVELY = "-l watches where the value lies now. By the processor: few, and 8 bytes each."
+_IN_PYTHON = (
+    "In a Python frame: a variable, with attributes and items of it (self.rows[0]); it is read before each line that "
+    "may change it, which slows the program down. In a native one: "
+)
+
+
+def _register_watch(word: str, when: str, details: str) -> None:
     @command(
         word,
         "[-l] EXPRESSION [if CONDITION]",
-        f"stop where a native value {when}",
-        details="A breakpoint like the others, with old and new value; it is removed when the function of a local "
-        "variable is left. -l watches where the value lies now. By the processor: few, and 8 bytes each.",
+        f"stop where a value {when}",
+        details=details,
         completes="expression",
     )
     async def watch(console: Console, argument: str) -> None:
         if not argument:
             raise CommandError(f"{word} wants an expression", f"help {word}")
+        python = await console.python_frame()
+        if python is not None:
+            await console.session.breakpoints.add(f"{word}:py:{argument}", frame=python)
+            return
         await console.with_gdb_frame(
             lambda frame: console.session.breakpoints.add(f"{word}:{argument}", frame=frame)
         )
 
 
-for _word, _when in (("watch", "changes"), ("rwatch", "is read"), ("awatch", "is read or written")):
-    _register_watch(_word, _when)
+_register_watch("watch", "changes", _OF_EITHER + _IN_PYTHON + _NATIVELY)
+_register_watch("rwatch", "of a native variable is read", _OF_EITHER + _NATIVELY)
+_register_watch("awatch", "of a native variable is read or written", _OF_EITHER + _NATIVELY)
 
 
 @command(

@@ -51,6 +51,7 @@ _BREAKPOINT_REASONS = {
     BreakpointKind.ADDRESS: "instruction breakpoint",
     BreakpointKind.DATA: "data breakpoint",
     BreakpointKind.WATCH: "data breakpoint",
+    BreakpointKind.PYTHON_WATCH: "data breakpoint",
     BreakpointKind.THROW: "exception",
     BreakpointKind.CATCH: "exception",
     BreakpointKind.RAISE: "exception",

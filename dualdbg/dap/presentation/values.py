@@ -54,7 +54,7 @@ class Values:
         if session.state is State.PYTHON_STOPPED and frame.engine_id is not None:
             answer = await session.inspector.relay("scopes", {"frameId": frame.engine_id})
             rows: list[Scope] = answer.get("scopes", [])
-            return [self._python_scope(row) for row in rows]
+            return [self._python_scope(row, frame) for row in rows]
         return [self._locals("Locals", FrameLocals(self, handle))]
 
     def _locals(self, name: str, container: Container) -> Scope:
@@ -66,26 +66,26 @@ class Values:
             "expensive": False,
         }
 
-    def _python_scope(self, row: Scope) -> Scope:
+    def _python_scope(self, row: Scope, frame: PythonFrame) -> Scope:
         scope = row.copy()
-        scope["variablesReference"] = self.add(PythonChildren(self, row["variablesReference"]))
+        scope["variablesReference"] = self.add(PythonChildren(self, row["variablesReference"], frame=frame))
         if "source" in scope:
             del scope["source"]  # an empty scope says nothing
         return scope
 
     # -- rows -------------------------------------------------------------------------------------
 
-    def python_row(self, row: Variable) -> Variable:
-        """A variable of debugpy, with its reference replaced by ours."""
-        body = {**row, "variablesReference": self.python_reference(row)}
+    def python_row(self, row: Variable, frame: PythonFrame | None = None) -> Variable:
+        """A variable of debugpy, with its reference replaced by ours. ``frame`` is the one whose variable it is."""
+        body = {**row, "variablesReference": self.python_reference(row, frame)}
         body.pop(deferred.OURS, None)
         return cast(Variable, body)
 
-    def python_reference(self, row: Mapping[str, Any]) -> int:
+    def python_reference(self, row: Mapping[str, Any], frame: PythonFrame | None = None) -> int:
         """Our reference in place of the reference in a row of debugpy."""
         inner = int(row.get("variablesReference") or 0)
         is_deferred = bool((row.get("presentationHint") or {}).get("lazy"))
-        return self.add(PythonChildren(self, inner, is_deferred)) if inner else 0
+        return self.add(PythonChildren(self, inner, is_deferred, frame)) if inner else 0
 
     def row(self, handle: FrameHandle, value: Value) -> Variable:
         """A value of the session as a variable."""
@@ -138,12 +138,28 @@ class Values:
 
 
 class PythonChildren(Container):
-    """A container of debugpy, by its number there. ``is_deferred``: to look into it runs code of the program."""
+    """A container of debugpy, by its number there. ``is_deferred``: to look into it runs code of the program.
 
-    def __init__(self, values: Values, reference: int, is_deferred: bool = False) -> None:
+    ``frame`` is the one whose variables it belongs to, where that is known.
+    """
+
+    def __init__(
+        self, values: Values, reference: int, is_deferred: bool = False, frame: PythonFrame | None = None
+    ) -> None:
         self._values = values
         self._reference = reference
         self._is_deferred = is_deferred
+        self._frame = frame
+
+    async def watched(self, name: str) -> tuple[str, PythonFrame] | None:
+        if self._frame is None or self._is_deferred:
+            return None
+        answer = await self._values.debuggee.session.inspector.relay(
+            "variables", {"variablesReference": self._reference}
+        )
+        known = (row.get("evaluateName") for row in answer.get("variables", []) if row["name"] == name)
+        expression = next(known, None)
+        return None if expression is None else (expression, self._frame)
 
     async def rows(self, arguments: Arguments) -> list[Variable]:
         asked = {
@@ -155,7 +171,7 @@ class PythonChildren(Container):
             answer = await deferred.ran(inspector.relay("variables", wanted, deferred.DEADLINE))
         else:
             answer = await inspector.relay("variables", wanted)
-        return [self._values.python_row(row) for row in answer.get("variables", [])]
+        return [self._values.python_row(row, self._frame) for row in answer.get("variables", [])]
 
     async def assign(self, name: str, text: str, arguments: Arguments) -> SetVariableResponseBody:
         asked: dict[str, Any] = {"variablesReference": self._reference, "name": name, "value": text}

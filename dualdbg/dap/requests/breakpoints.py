@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import DualdbgError, SpecError
-from ...model import BreakpointKind, BreakpointSpec
+from ...model import BreakpointKind, BreakpointSpec, PythonFrame, State
 from ...protocol import dap_types as dap
 from ...target.watch_registers import LARGEST, watching
 from ..adapter import Adapter
@@ -17,6 +17,7 @@ from ..registry import request
 from ..stages import CONFIGURABLE
 
 _CXX_FILTERS = {"cpp_throw": BreakpointKind.THROW, "cpp_catch": BreakpointKind.CATCH}
+_PYTHON = "py:"  # what the id of a value of Python begins with; its expression follows
 _ACCESSES: tuple[dap.DataBreakpointAccessType, ...] = ("write", "readWrite", "read")
 
 
@@ -85,9 +86,18 @@ async def set_instruction_breakpoints(
 
 @request("dataBreakpointInfo")
 async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.DataBreakpointInfoResponseBody:
-    """Where the variable or expression lies. A value without memory of its own cannot be watched."""
+    """Where the variable or expression lies, or that it is one of Python, which is watched by name."""
     name = arguments.text("name")
     try:
+        python = await _of_python(adapter, arguments, name)
+        if python is not None:
+            await adapter.session.breakpoints.watches.offer(*python)
+            return {
+                "dataId": f"{_PYTHON}{python[0]}",
+                "description": f"{python[0]}, read before each line that may change it",
+                "accessTypes": ["write"],
+                "canPersist": False,
+            }
         address, size = await _place(adapter, arguments, name)
     except DualdbgError as error:
         return {"dataId": None, "description": error.message}
@@ -103,6 +113,17 @@ async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.Da
         "accessTypes": _ACCESSES,
         "canPersist": False,
     }
+
+
+async def _of_python(adapter: Adapter, arguments: Arguments, name: str) -> tuple[str, PythonFrame] | None:
+    """The expression and the frame of a value of Python, at a stop in Python; None for any other."""
+    if arguments.flag("asAddress") or adapter.session.state is not State.PYTHON_STOPPED:
+        return None
+    reference = arguments.number("variablesReference", 0)
+    if reference:
+        return await adapter.debuggee.handles.variables.get(reference).watched(name)
+    frame = (await some_frame(adapter, arguments)).frame
+    return (name, frame) if isinstance(frame, PythonFrame) and frame.engine_id is not None else None
 
 
 async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int, int]:
@@ -124,8 +145,10 @@ async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.Se
     registers: dict[str, int] = {}  # by subject: equal places share theirs
 
     def read(row: Arguments) -> BreakpointSpec:
-        place, _, length = row.text("dataId").partition(":")
         access = row.text("accessType", "write")
+        if row.text("dataId").startswith(_PYTHON):
+            return _python_watch(row, access)
+        place, _, length = row.text("dataId").partition(":")
         if access not in _ACCESSES:
             raise SpecError(f"{access[:40]!r} is no kind of access", "read, write or readWrite")
         try:
@@ -151,6 +174,14 @@ async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.Se
 
     specs = _understood(arguments.objects("breakpoints"), read)
     return {"breakpoints": await adapter.breakpoints.replace_list("data", specs)}
+
+
+def _python_watch(row: Arguments, access: str) -> BreakpointSpec:
+    expression = row.text("dataId")[len(_PYTHON) :]
+    if access != "write":
+        raise SpecError(f"who reads {expression} is not seen", "watch for writes")
+    spec = BreakpointSpec(f"watch:py:{expression}", BreakpointKind.PYTHON_WATCH, expression, access=access)
+    return with_suffixes(spec, row)
 
 
 @request("setExceptionBreakpoints", CONFIGURABLE)

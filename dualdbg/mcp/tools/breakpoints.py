@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...model import NativeFrame
+from ...model import PythonFrame, State
+from ...session.breakpoints.table import WatchedFrame
 from ..answers import BreakpointsAnswer, Reply
 from ..bounds import bounded_text, part_of
 from ..debuggee import Debuggee
@@ -22,7 +23,8 @@ class BreakArguments(Arguments):
         Texts,
         Field(
             description="specs: randn (an operator), a C or C++ function, FILE:LINE, py:NAME, throw, raise:ValueError, "
-            "uncaught, watch:EXPRESSION, signal:SIGUSR1; suffixes: if CONDITION, hits N, thread T, temporary"
+            "uncaught, watch:EXPRESSION (native), watch:py:EXPRESSION (at a Python stop), signal:SIGUSR1; "
+            "suffixes: if CONDITION, hits N, thread T, temporary"
         ),
     ] = []
     remove: Annotated[list[int], Field(description="numbers of breakpoints")] = []
@@ -57,11 +59,13 @@ async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
         return Reply(answer, bounded_text(notices_text(happened) + breakpoints_text(rows) + left))
 
 
-async def _frame(debuggee: Debuggee) -> tuple[int, int] | None:
-    """gdb's thread and level of the native frame of a stop, in which a watched expression is read."""
-    if not (debuggee.stopped and debuggee.session.native_held.is_set()):
+async def _frame(debuggee: Debuggee) -> WatchedFrame | None:
+    """The frame of a stop in which a watched expression is read; a native one by gdb's thread and level."""
+    if not debuggee.stopped:
         return None
     tid, _, frame = await debuggee.frame(None, None)
-    if not isinstance(frame, NativeFrame):
+    if isinstance(frame, PythonFrame):
+        return frame if debuggee.session.state is State.PYTHON_STOPPED else None
+    if not debuggee.session.native_held.is_set():
         return None
     return await debuggee.session.inspector.gdb_thread(tid), frame.level

@@ -8,8 +8,7 @@ from typing import Any
 from ...errors import DualdbgError
 from ...model import Breakpoint, BreakpointSpec, BreakpointState, Notice, State
 from ..loop import Loop
-from .native import GdbFrame
-from .table import BreakpointTable
+from .table import BreakpointTable, WatchedFrame
 
 _OVER = (State.EXITED, State.DETACHED, State.LOST)
 
@@ -74,7 +73,7 @@ class SharedTable(BreakpointTable):
         """Tell the user of this process."""
         self._loop.tell(notice)
 
-    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
+    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
         """Set a breakpoint in all processes; what belongs to a frame only in this one."""
         self._next_id = self._shared.next_id
         row = await super().add_spec(spec, frame)

@@ -19,29 +19,34 @@ from ...model import (
     BreakpointState,
     Language,
     Notice,
+    PythonFrame,
 )
 from ...symbols.address_space import AddressSpace
 from ...symbols.locspec.breakpoint_spec import same_place, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
 from ..stops.facts import Met
+from ..stops.failed_conditions import was_left
 from . import throw_origins
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
 from .python import PythonBreakpoints
+from .python_watches import PythonWatches
 from .spec_reader import SpecReader, python_namesake
 from .throw_origins import ThrowOrigins
 
-_Half = Union[NativeBreakpoints, PythonBreakpoints]
+_Part = Union[NativeBreakpoints, PythonBreakpoints, PythonWatches]
+WatchedFrame = Union[GdbFrame, PythonFrame]
+_WATCHES = (BreakpointKind.WATCH, BreakpointKind.PYTHON_WATCH)
 
 
 class BreakpointTable:
     """Breakpoints, by the number that the user sees.
 
-    A spec belongs to the native or to the Python half. A bare name of the native one (``step``, ``Model.step``) may be
-    that of a Python function as well: such a breakpoint is in both halves, and stops in either language.
-    A breakpoint may vanish whenever an engine is waited for, also while it is being added: a temporary one is hit, a
-    user or an editor deletes it. So behind every ``await`` its row is looked for again.
+    A spec belongs to the native or to the Python half, or to the watchpoints of Python. A bare name of the native half
+    (``step``, ``Model.step``) may be that of a Python function as well: such a breakpoint is in both halves, and stops
+    in either language. A breakpoint may vanish whenever an engine is waited for, also while it is being added: a
+    temporary one is hit, a user or an editor deletes it. So behind every ``await`` its row is looked for again.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class BreakpointTable:
         native: NativeBreakpoints,
         python: PythonBreakpoints,
         origins: ThrowOrigins,
+        watches: PythonWatches,
     ) -> None:
         self._loop = loop
         self._specs = specs
@@ -58,6 +64,7 @@ class BreakpointTable:
         self._python = python
         python.settled_late = self._settled_late
         self._origins = origins
+        self.watches = watches
         self._rows: dict[int, Breakpoint] = {}
         self.notices = Notices(loop, specs, self.image, self._rows, python.written_in)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
@@ -111,7 +118,7 @@ class BreakpointTable:
         await self._python.set_filters(filters, options)
 
     async def add(
-        self, text: str, temporary: bool = False, frame: GdbFrame | None = None
+        self, text: str, temporary: bool = False, frame: WatchedFrame | None = None
     ) -> list[Breakpoint]:
         """Set the breakpoint(s) that ``text`` asks for. Raises SpecError when it cannot be read.
 
@@ -126,7 +133,7 @@ class BreakpointTable:
             added.append(row)
         return added
 
-    async def add_spec(self, spec: BreakpointSpec, frame: GdbFrame | None = None) -> Breakpoint:
+    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
         """Set one breakpoint, and tell what the user may want to know about it.
 
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
@@ -136,19 +143,13 @@ class BreakpointTable:
         id = self._next_id
         self._next_id += 1
         row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
-        if spec.language is Language.PYTHON:
-            await self._python.add(id, spec)
-            await self._watch_throws()
-            if self._python.may_be_native(id):
-                self._loop.background(self._look_behind(id, spec.subject))
-        else:
-            try:
-                await self._add_native(id, spec, frame)
-            except SpecError:
-                self._rows.pop(id, None)
-                if self._next_id == id + 1:
-                    self._next_id = id
-                raise
+        try:
+            await self._add_to_its_part(id, spec, frame)
+        except SpecError:
+            self._rows.pop(id, None)
+            if self._next_id == id + 1:
+                self._next_id = id
+            raise
         if id not in self._rows:
             return row
         self._settle(id, announce=True)
@@ -156,6 +157,17 @@ class BreakpointTable:
         if same is not None:
             self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
         return self._rows[id]
+
+    async def _add_to_its_part(self, id: int, spec: BreakpointSpec, frame: WatchedFrame | None) -> None:
+        if spec.kind is BreakpointKind.PYTHON_WATCH:
+            await self.watches.add(id, spec, frame if isinstance(frame, PythonFrame) else None)
+        elif spec.language is Language.PYTHON:
+            await self._python.add(id, spec)
+            await self._watch_throws()
+            if self._python.may_be_native(id):
+                self._loop.background(self._look_behind(id, spec.subject))
+        else:
+            await self._add_native(id, spec, None if isinstance(frame, PythonFrame) else frame)
 
     async def _add_native(self, id: int, spec: BreakpointSpec, frame: GdbFrame | None) -> None:
         refused = None
@@ -185,9 +197,9 @@ class BreakpointTable:
         await self._forget_unseen(id)
         return self._python.has(id)
 
-    def _halves(self, id: int) -> list[_Half]:
-        halves: tuple[_Half, _Half] = self._python, self._native
-        return [half for half in halves if half.has(id)]
+    def _parts(self, id: int) -> list[_Part]:
+        parts: tuple[_Part, ...] = self._python, self._native, self.watches
+        return [part for part in parts if part.has(id)]
 
     def in_python(self, id: int) -> bool:
         """Whether the breakpoint may stop in Python."""
@@ -230,6 +242,8 @@ class BreakpointTable:
             await self._native.change(id, spec, self._native_hits.get(id, 0))
         if id in self._rows and self._python.has(id):
             await self._python.change(id, spec, recount)
+        if id in self._rows and self.watches.has(id):
+            await self.watches.change(id, spec)
         if id in self._rows:
             self._rows[id] = replace(self._rows[id], spec=spec)
             self._settle(id, announce=False)
@@ -246,11 +260,13 @@ class BreakpointTable:
         self._once.discard(id)
         self.notices.removed(id)
         # What has both halves may be removed at a native hit, where debugpy is mute.
-        both = len(self._halves(id)) > 1
+        both = len(self._parts(id)) > 1
         if self._python.has(id):
             await self._python.remove(id, wait=not both)
         if self._native.has(id):
             await self._native.remove(id)
+        if self.watches.has(id):
+            await self.watches.remove(id)
         await self._watch_throws()
 
     async def enable(self, id: int, enabled: bool, once: bool = False) -> None:
@@ -260,12 +276,12 @@ class BreakpointTable:
         """
         self._rows[id] = replace(self.get(id), enabled=enabled)
         (self._once.add if once else self._once.discard)(id)
-        for half in self._halves(id):
-            if half.has(id):
+        for part in self._parts(id):
+            if part.has(id):
                 try:
-                    await half.enable(id, enabled)
+                    await part.enable(id, enabled)
                 except CommandError as error:
-                    if self.has(id) and self._rows[id].spec.kind is BreakpointKind.WATCH:
+                    if self.has(id) and self._rows[id].spec.kind in _WATCHES:
                         await self._forget_watch(id, error)
                     raise
         await self._watch_throws()
@@ -273,7 +289,7 @@ class BreakpointTable:
             self._loop.tell(BreakpointChanged(self._rows[id]))
 
     async def _forget_watch(self, id: int, error: CommandError) -> None:
-        """gdb has let go of a watchpoint that was off: its function was left. Raises CommandError that says so."""
+        """A watchpoint that was off is gone: its function was left. Raises CommandError that says so."""
         name = self._rows[id].spec.subject
         await self.remove(id)
         raise CommandError(
@@ -349,8 +365,7 @@ class BreakpointTable:
         self._native.points.deleted(gdb_number)
         for id in ids:
             await self.remove(id)
-        told = f"the function of {', '.join(names) or 'a watchpoint'} was left: it is watched no more"
-        return tuple(ids), told
+        return tuple(ids), was_left(names)
 
     def python_replaced(self, folders: tuple[Path, ...]) -> None:
         """The process runs another program (exec): Python breakpoints wait for its debugpy.
@@ -358,6 +373,7 @@ class BreakpointTable:
         ``folders`` are further ones where a bare file name is looked for.
         """
         self._python.program_replaced(folders)
+        self.watches.program_replaced()
         self._replaced = True
 
     async def program_replaced(self) -> None:
@@ -496,7 +512,7 @@ class BreakpointTable:
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
-        said = [half.state(id) for half in self._halves(id)]
+        said = [part.state(id) for part in self._parts(id)]
         state = next((one for one in _BEST_FIRST if any(one is each for each, _, _ in said)), row.state)
         locations = tuple(location for _, here, _ in said for location in here)
         message = next((text for each, _, text in said if each is state and text), None)

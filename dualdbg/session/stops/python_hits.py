@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
+from ...model import Breakpoint
 from ..breakpoints import python_answers as answers
+from ..breakpoints.python_watches import Change
 from ..breakpoints.throw_origins import ThrowOrigins
 from ..loop import Loop
 from ..ports import AskingPython
 from .facts import Met, PythonHold
-from .failed_conditions import condition_failed
+from .failed_conditions import condition_failed, was_left
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
@@ -38,6 +41,14 @@ class PythonHits:
             return await self._at_exception(hold)
         table = self._breakpoints
         await table.python_answered()
+        if (
+            hold.event.cause is PythonCause.BREAKPOINT
+            and not hold.event.breakpoints
+            and table.watches.may_stop
+        ):
+            changes = await table.watches.at_stop(hold)
+            if changes is not None:
+                return await self._at_watchpoints(hold, changes)
         owners = table.python_owners(hold.event.breakpoints)
         failed = await self._failed_conditions(owners, hold)
         owners = list(failed) or await answers.held(self._python, hold, owners)
@@ -47,6 +58,46 @@ class PythonHits:
             table.count_python_hit(id)
         await table.were_hit(owners)
         return tuple(owners), description
+
+    async def _at_watchpoints(self, hold: PythonHold, changes: list[Change]) -> Met | None:
+        """The watchpoints that stop here, and what each has met; None where none counts."""
+        table, stopping, told, left = self._breakpoints, [], [], []
+        for change in changes:
+            row = table.find(change.number)
+            if row is None:  # it was deleted while the target was on its way here
+                continue
+            texts = [] if change.text is None else [change.text]
+            if change.why_not is not None and not change.over:
+                texts.append(condition_failed(row.id, row.spec.condition or "", change.why_not))
+            elif texts and not await self._counts(hold, row):
+                texts = []
+            if change.over:
+                left.append(row.spec.subject)
+            if texts or change.over:
+                stopping.append(row.id)
+                told += texts
+        if left:
+            told.append(was_left(left))
+        for change in changes:
+            if table.has(change.number) and change.over:
+                await table.remove(change.number)
+            elif table.has(change.number) and change.why_not is not None:
+                await table.enable(change.number, False)
+        if not stopping:
+            return None
+        await table.were_hit(stopping)
+        return tuple(stopping), "; ".join(told)
+
+    async def _counts(self, hold: PythonHold, row: Breakpoint) -> bool:
+        """Whether a change that the condition of a watchpoint lets count stops, by its other suffixes."""
+        spec = replace(row.spec, condition=None)
+        if not await answers.condition_holds(self._python, hold, spec) or not self._breakpoints.has(row.id):
+            return False
+        if not self._breakpoints.count_hit(row.id):
+            return False
+        if spec.log is not None:
+            await answers.write_log(self._python, hold, row.id, spec.log)
+        return spec.log is None
 
     async def _at_exception(self, hold: PythonHold) -> Met | None:
         table = self._breakpoints

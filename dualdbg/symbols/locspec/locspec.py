@@ -10,6 +10,7 @@ PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, myli
       | LIBRARY "+0x" HEX         an address in a library, as nm and objdump print it
       | "data:" ADDRESS ":" SIZE ":" ("read" | "write" | "readWrite")   memory: SIZE bytes that change or are read
       | ("watch" | "rwatch" | "awatch") ":" EXPRESSION   a native value that changes, is read, or either
+      | "watch:py:" EXPRESSION       a value of Python that changes
       | "preset:" NAME | "throw" [":" TYPE] | "catch" [":" TYPE] | "raise" [":" TYPE] | "uncaught"
       | "signal:" SIGNAL | SIGNAL
 """
@@ -48,6 +49,7 @@ _PREFIXED = re.compile(r"(?P<prefix>[A-Za-z-]+):(?!:)(?P<rest>.*)", re.DOTALL)
 _WATCHED = re.compile(
     r"0[xX](?P<hex>[0-9a-fA-F]{1,16}):(?P<size>[1-9]\d{0,3}):(?P<access>read|write|readWrite)"
 )
+_OF_PYTHON = re.compile(r"py:(?!:)\s*(?P<expression>.*)", re.DOTALL)
 _TYPE = re.compile(r"[A-Za-z_][\w.:]*(?:<.*>)?(?:::[\w:]+)*")
 
 
@@ -235,12 +237,25 @@ def _data(text: str, rest: str, at: int) -> BreakpointSpec:
 
 def _watch(word: str, access: str) -> Callable[[str, str, int], BreakpointSpec]:
     def read(text: str, rest: str, at: int) -> BreakpointSpec:
+        python = _OF_PYTHON.fullmatch(rest)
+        if python is not None:
+            return _python_watch(text, word, python["expression"].strip(), at)
         expression = re.sub(r"^\s*-l(?:ocation)?\s+", "-location ", rest).strip()
         if not expression or expression == "-location":
             raise Problem(f"'{word}:' wants a native expression", at, f"for example {word}:counter")
         return BreakpointSpec(text, BreakpointKind.WATCH, expression, access=access)
 
     return read
+
+
+def _python_watch(text: str, word: str, expression: str, at: int) -> BreakpointSpec:
+    if word != "watch":
+        raise Problem(f"'{word}:' is for native values: who reads one of Python is not seen", 0, "type watch")
+    if re.match(r"-l(?:ocation)?\b", expression):
+        raise Problem("-l watches native memory", at, "for example watch self.count, without -l")
+    if not expression:
+        raise Problem("'watch:py:' wants an expression of Python", at, "for example watch:py:self.count")
+    return BreakpointSpec(text, BreakpointKind.PYTHON_WATCH, expression, access="write")
 
 
 def _signal_prefixed(text: str, rest: str, at: int) -> BreakpointSpec:
@@ -405,6 +420,7 @@ _WRITERS: dict[BreakpointKind, Callable[[BreakpointSpec], str]] = {
     BreakpointKind.ADDRESS: _write_address,
     BreakpointKind.DATA: lambda spec: f"data:{spec.subject}",
     BreakpointKind.WATCH: _write_watch,
+    BreakpointKind.PYTHON_WATCH: lambda spec: f"watch:py:{spec.subject}",
     BreakpointKind.PRESET: lambda spec: f"preset:{spec.subject}",
     BreakpointKind.THROW: _write_event("throw"),
     BreakpointKind.CATCH: _write_event("catch"),

@@ -71,6 +71,8 @@ FUNCTIONS = ids(
 )
 METHODS_IN_C = ids(types.MethodDescriptorType, CLASS_METHOD, types.WrapperDescriptorType)
 DESCRIPTORS = ids(types.MemberDescriptorType, types.GetSetDescriptorType)
+# What a class may have under a name and an object of it shows so.
+CONSTANTS = ids(int, float, str, bool, type(None), list, tuple, dict, set, frozenset, bytes)
 
 
 class Text(str):

@@ -55,9 +55,12 @@ def quick(pydevd: Any, failed: int) -> type:
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
+        watches: Any = None  # once there was a watchpoint
+        stopped_in: Any  # by thread: the innermost frame that the user sees
 
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
+            self.stopped_in = {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
                 keep_for_callbacks(pydevd, self)
 
@@ -74,6 +77,34 @@ def quick(pydevd: Any, failed: int) -> type:
         def program_asks(self) -> bool:
             """Whether the program itself wants this thread to stop. The session asks in the thread."""
             return pydevd.threading.get_ident() in asking
+
+        def watching(self) -> Any:
+            """The watchpoints (dualdbg_watches.py)."""
+            if self.watches is None:
+                beside = pydevd.dualdbg_presentation.beside
+                self.watches = beside("dualdbg_watches").Watches(self, pydevd)
+            return self.watches
+
+        def enable_tracing(self, *given: Any, **named: Any) -> None:
+            super().enable_tracing(*given, **named)
+            if self.watches is not None:
+                self.watches.come_first(sys._getframe(1))
+
+        def set_suspend(self, thread: Any, stop_reason: int, *given: Any, **named: Any) -> None:
+            if self.watches is None or not self.watches.repeats(stop_reason):
+                super().set_suspend(thread, stop_reason, *given, **named)
+
+        def do_wait_suspend(self, thread: Any, frame: Any, *given: Any, **named: Any) -> None:
+            if self.watches is not None and self.watches.passes_over():
+                return
+            number = pydevd.threading.get_ident()
+            self.stopped_in[number] = frame
+            try:
+                super().do_wait_suspend(thread, frame, *given, **named)
+            finally:
+                self.stopped_in.pop(number, None)
+            if self.watches is not None:
+                self.watches.goes_on()
 
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
             self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
@@ -124,6 +155,8 @@ def quick(pydevd: Any, failed: int) -> type:
             super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
             if thread_ident == pydevd.threading.get_ident():
                 pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
+            if self.watches is not None:
+                self.watches.come_first(frame)
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
             """Not for the import machinery, which every import passes through: the user has called no library."""
@@ -136,6 +169,8 @@ def quick(pydevd: Any, failed: int) -> type:
         def dispose_and_kill_all_pydevd_threads(self, wait: bool = True, timeout: float = 0.5) -> None:
             if not self.ready_to_run:  # the session hung up before it let the program start
                 os._exit(failed)
+            if self.watches is not None:
+                self.watches.end()
             connection: Any = self.__dict__.pop("_client_socket", None)  # without this it is closed too early
             self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send

@@ -67,12 +67,13 @@ def _is_at_return(frame: FrameType) -> bool:
 def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
     """The innermost caller that the user sees: what is hidden has no stops (as _get_unfiltered_back_frame)."""
     caller = frame.f_back
-    while caller is not None and _is_hidden(debugger, caller):
+    while caller is not None and is_hidden(debugger, caller):
         caller = caller.f_back
     return caller
 
 
-def _is_hidden(debugger: Any, frame: FrameType) -> bool:
+def is_hidden(debugger: Any, frame: FrameType) -> bool:
+    """Whether pydevd hides a frame from the user: its own, and libraries where they are left out."""
     if debugger.get_file_type(frame) is not None:  # pydevd's, or a part of the standard library that it hides
         return True
     hides = debugger.is_files_filter_enabled

@@ -25,7 +25,7 @@ ELEMENTS = (60, 20)  # of a container, and of one inside it; what lies deeper is
 _SEQUENCES = kinds.ids(list, tuple, str, bytes, range)
 _TABLES = kinds.ids(dict, collections.OrderedDict, collections.defaultdict)
 # What a class has under a name and an object of it shows so: a constant, or a slot.
-PLAIN = kinds.ids(kinds.MEMBER, int, float, str, bool, type(None), list, tuple, dict, set, frozenset, bytes)
+PLAIN = kinds.ids(kinds.MEMBER) | kinds.CONSTANTS
 
 
 class Reader:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dualdbg.session.breakpoints.native import NativeBreakpoints
 from dualdbg.session.breakpoints.python import PythonBreakpoints
+from dualdbg.session.breakpoints.python_watches import PythonWatches
 from dualdbg.session.breakpoints.spec_reader import SpecReader
 from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
@@ -53,8 +54,9 @@ def assemble(world: World) -> Session:
     specs = SpecReader(None, lambda name: [], frozenset(), lambda spec: [], none)
     native = NativeBreakpoints(gdb, image, reader, none, none)
     lines = PythonBreakpoints(python, (Path(FILE).parent,), session.native_held, none)
+    watches = PythonWatches(python, inspector, session.native_held)
     table = session.breakpoints = BreakpointTable(
-        loop, specs, native, lines, ThrowOrigins(loop, gdb, inspector, native)
+        loop, specs, native, lines, ThrowOrigins(loop, gdb, inspector, native), watches
     )
     freezer = session.freezer = Freezer(loop, gdb, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
