@@ -40,6 +40,7 @@ class Rule:
     only: bool = False
 
     def template_of(self, file: str) -> str:
+        """The template of one of its files, in the folder of the installed packages."""
         return f"{self.templates}/{self.template or _NUMBER.sub('', file)}"
 
 

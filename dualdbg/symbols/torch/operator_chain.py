@@ -104,6 +104,7 @@ class TorchInstallation:
 
     @cached_property
     def derivatives(self) -> str:
+        """The text of derivatives.yaml. Raises SymbolError where it cannot be read."""
         return derivatives.read_text(self.directory)
 
     @cached_property
