@@ -30,6 +30,8 @@ ANY = "..."
 _STANDARD_LIBRARY = (
     f"/usr/lib/python{sys.version_info[0]}.{sys.version_info[1]}"  # in the place of this interpreter's
 )
+# Told of what takes long, so that a slower machine says it more often.
+_PROGRESS = re.compile(r"\.\.\. reading memory for ")
 # What differs from run to run, and from one machine to the next.
 _VARIES = (
     (re.compile(r"\b0x[0-9a-f]{4,}\b"), "ADDRESS"),
@@ -37,6 +39,7 @@ _VARIES = (
     (re.compile(r"\bPython 3\.\d+\.\d+\w*, gdb \d+\.\d+\b"), "Python VERSION, gdb VERSION"),
     (re.compile(r"\.cpython-3\d+t?-[\w-]+\.so\b"), ".so"),
     (re.compile(r"/usr/lib/python3\.\d+t?/"), "LIBRARY/"),
+    (re.compile(r"\S*/site-packages/"), "PACKAGES/"),
     (re.compile(r"build/samples/cpython-\w+-\w+/"), "build/samples/BUILD/"),
     (re.compile(r"(asyncio/\w+\.py):\d+"), r"\1:LINE"),
     (re.compile(r" *-?\d+\.\d{4}(?=[\],])"), "RANDOM"),  # of a tensor that is printed
@@ -89,7 +92,7 @@ def printed(command: str) -> list[str]:
     )
     text = done.stdout.decode("utf-8", "replace").replace(f"{ROOT}/", "")
     text = text.replace(sysconfig.get_path("stdlib"), _STANDARD_LIBRARY)
-    return [line.rstrip() for line in text.splitlines()]
+    return [line.rstrip() for line in text.rstrip().splitlines() if not _PROGRESS.match(line)]
 
 
 def masked(line: str) -> str:

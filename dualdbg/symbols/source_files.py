@@ -38,11 +38,24 @@ class SourceFiles:
         alone = len(paths) == 1 and self._names.count(name) == 1
         return next(iter(paths)) if alone else self._referred(unit, paths)
 
+    def name_of(self, linkage_name: str, address: int, size: int) -> str | None:
+        """The name of a function's file without folders, as the symbol table has it; None where it is not certain."""
+        unit = self._unit(linkage_name, address, size)
+        return None if unit is None else self._names[unit]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all files, without folders, whose functions the symbol table lists."""
+        return frozenset(self._names)
+
     def _unit_of(self, function: Symbol) -> int | None:
         """The object file, by the number of its STT_FILE entry."""
-        unit = self._cold.get(function.linkage_name)
+        return self._unit(function.linkage_name, function.address, function.size)
+
+    def _unit(self, linkage_name: str, address: int, size: int) -> int | None:
+        unit = self._cold.get(linkage_name)
         if unit is None:
-            unit = self._between(function.address, function.address + max(function.size, 1))
+            unit = self._between(address, address + max(size, 1))
         return None if unit is None or _NO_SOURCE.fullmatch(self._names[unit]) else unit
 
     def _between(self, start: int, end: int) -> int | None:

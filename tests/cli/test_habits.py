@@ -76,6 +76,9 @@ def test_frames_by_function_and_what_lies_where(folder: Path) -> None:
     assert "counting.c:15" in native and "counting.so" in native
     assert " is bump + " in symbol and symbol.endswith("counting.so\n")
     assert len(done.of("error")) == 2
+    entry = batch(folder, "PyInit_counting", "info symbol (long)PyInit_counting")
+    (symbol,) = (event["text"] for event in entry.of("output") if event["stream"] == "console")
+    assert " is PyInit_counting in " in symbol
 
 
 def test_where_the_code_of_lines_and_functions_is(folder: Path) -> None:

@@ -344,6 +344,13 @@ def test_more_than_the_processor_can_watch_is_told_and_the_program_stays_stopped
     assert done.of("exited")[0]["code"] == 0
 
 
+def test_a_range_of_breakpoints_is_deleted(folder: Path) -> None:
+    breakpoints = ("helper", "program.py:3", "program.py:6", "PyInit_counting")
+    done = run(folder, "delete 2-3", "delete 7-9", "info b", breakpoints=breakpoints)
+    assert [row["id"] for row in done.of("breakpoints")[0]["breakpoints"]] == [1, 4]
+    assert [row["message"] for row in done.of("error")] == ["there is no breakpoint from 7 to 9"]
+
+
 # -- signals ----------------------------------------------------------------------------------------
 
 SIGNALS = """\

@@ -103,6 +103,8 @@ def test_a_function_that_is_made_at_run_time(program: Path) -> None:
     (first, *_) = done.of("breakpoint")
     assert first["state"] == "pending"
     assert not any("never bound" in row["message"] for row in done.of("notice"))
+    states = [row["state"] for row in done.of("breakpoint")]
+    assert states.count("pending") == 1  # that it waits is told once
 
 
 def test_a_name_that_a_library_brings_is_not_looked_for_in_python_any_more(program: Path) -> None:

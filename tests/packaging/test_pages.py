@@ -21,6 +21,8 @@ FOR_DEVELOPERS = [
 ]
 OURS = ("dualdbg", "gdb_scripts", "vscode_templates", "samples", "tests", "docs", "bench", "scripts")
 _LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+# What a command has printed, as a page shows it: text, not markup.
+_TRANSCRIPT = re.compile(r"<!-- transcript -->\n(?:(?: {4}.*)?\n)+")
 _PATH = re.compile(r"`([\w.\-/]+/[\w.\-/]*|[\w\-]+\.(?:py|c|toml))`")
 NO_FILES = re.compile(r"process-N/|dualdbg/_data")  # what a session writes, and what only an installation has
 
@@ -32,7 +34,7 @@ def headings(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+    for target, anchor in _LINK.findall(_TRANSCRIPT.sub("", page.read_text(encoding="utf-8"))):
         file = (page.parent / target).resolve()
         assert file.exists(), target
         if anchor and file.suffix == ".md":

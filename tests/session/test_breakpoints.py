@@ -312,28 +312,35 @@ def test_the_preset_jit_run_walks_the_chain_in_order(operators: OperatorTable) -
     assert -1 not in places and places == sorted(places), seen
 
 
-JIT_SCRIPT = ["script_compile_function", "get_python_cu", "CompilationUnit::define", "preoptimizeGraph"]
+JIT_SCRIPT = [
+    "script",
+    "get_jit_def",
+    "build_def",
+    "script_compile_function",
+    "didFinishEmitFunction",
+    "preoptimizeGraph",
+]
 
 
 @pytest.mark.torch
 @pytest.mark.slow
-def test_the_preset_jit_script_walks_the_chain_in_order(operators: OperatorTable) -> None:
+def test_the_preset_jit_script_stops_once_at_each_place_of_a_users_call(operators: OperatorTable) -> None:
     async def work(driver: Driver) -> list[str]:
         seen: list[str] = []
         stop = await driver.stop()
         while True:
-            if name(stop.frame) not in seen:
-                lines = list(map(name, (await driver.stack()).visible()))
-                assert any(line.startswith("jit_script.py:") for line in lines), lines
-                seen.append(name(stop.frame))
-            if "preoptimizeGraph" in name(stop.frame):
+            lines = list(map(name, (await driver.stack()).visible()))
+            assert any(line.startswith("jit_script.py:") for line in lines), lines
+            seen.append((stop.frame.function if stop.frame else "").removeprefix("torch::jit::"))
+            if "preoptimizeGraph" in seen[-1]:
                 break
             stop = await driver.resume()
         await driver.finish_run()
         return seen
 
-    seen = run_session(work, support.SAMPLES / "jit_script.py", "preset:jit-script", operators=operators)
-    assert [one.removeprefix("torch::jit::") for one in seen] == JIT_SCRIPT
+    script = support.SAMPLES / "jit_script.py"
+    seen = run_session(work, script, "preset:jit-script", operators=operators, just_my_code=False)
+    assert seen == JIT_SCRIPT
 
 
 SIGNALS = """\

@@ -9,6 +9,7 @@ import pytest
 
 from dualdbg.config import PresetTable
 from dualdbg.errors import SpecError
+from dualdbg.symbols.callables.python_functions import FunctionDefinition, find_function
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from dualdbg.symbols.locspec.presets import Preset, available, expand, shipped
 from dualdbg.symbols.objfile import Objfile
@@ -21,7 +22,7 @@ def test_the_shipped_presets() -> None:
     for preset in presets.values():
         assert preset.about and preset.breakpoints
         for text in preset.breakpoints + preset.inlined:
-            assert parse_spec(text).subject == text
+            assert parse_spec(text).subject == text.removeprefix("py:")
 
 
 @pytest.mark.torch
@@ -32,6 +33,12 @@ def test_the_functions_are_there() -> None:
     libraries = [Objfile.open(folder / name) for name in ("libtorch_cpu.so", "libtorch_python.so")]
     for preset in shipped().values():
         for text in preset.breakpoints:
+            if text.startswith("py:"):
+                place = find_function(
+                    text.removeprefix("py:"), folder, [str(Path(spec.origin).parent.parent)]
+                )
+                assert isinstance(place, FunctionDefinition), (preset.name, text, place)
+                continue
             found = [library.path for library in libraries if library.find_functions(text)]
             assert len(found) == 1, (preset.name, text, found)
 

@@ -7,15 +7,16 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...errors import SymbolError, UsageError
+from ...errors import SpecError, SymbolError, UsageError
 from ...target.interpreter import default_python
 from ...terminal_text import visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:
     from ...symbols.torch.compiled_code import Kernel
+    from ...symbols.torch.operator_chain import TorchInstallation
 
 
 def main(words: list[str]) -> int:
@@ -40,18 +41,27 @@ def main(words: list[str]) -> int:
         metavar="DIR",
         help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
     )
+    parser.add_argument(
+        "--generated",
+        action="store_true",
+        help="how torchgen makes it: the entry in native_functions.yaml, each generated file with its template and "
+        "generator, and the library where its functions are",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object an operator, or a kernel")
     given = parser.parse_args(words)
     if given.compiled is not None:
         if given.names:
             raise UsageError("ops: --compiled goes with no operator", "leave one of them away")
+        if given.generated:
+            raise UsageError("ops: torchgen makes nothing for --compiled", "leave --generated away")
         return _compiled(given.compiled, Path(given.cache) if given.cache else None, given.json)
     if given.cache is not None:
         raise UsageError(
             "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache DIR"
         )
-    from ...symbols.torch.operator_chain import TorchInstallation, trace
-    from ...symbols.torch.operator_report import as_data, as_text
+    if given.generated and not given.names:
+        raise UsageError("ops: --generated wants an operator", "dualdbg ops randn --generated")
+    from ...symbols.torch.operator_chain import TorchInstallation
 
     torch = TorchInstallation(torch_folder(given.python or default_python(os.environ.get)))
     if not given.names:
@@ -59,13 +69,40 @@ def main(words: list[str]) -> int:
         sys.stdout.write(json.dumps(names) if given.json else visible_text("\n".join(names)))
         sys.stdout.write("\n")
         return 0
+    describe = _generated if given.generated else _chain
     for at, name in enumerate(given.names):
-        chain = trace(torch, name)
+        text, data = describe(torch, name)
         if given.json:
-            sys.stdout.write(json.dumps(as_data(chain)) + "\n")
+            sys.stdout.write(json.dumps(data) + "\n")
         else:
-            sys.stdout.write(("\n" if at else "") + visible_text(as_text(chain)) + "\n")
+            sys.stdout.write(("\n" if at else "") + visible_text(text) + "\n")
     return 0
+
+
+def _chain(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]]:
+    """As text and as data. Raises SpecError for an unknown operator."""
+    from ...symbols.torch.operator_chain import trace
+    from ...symbols.torch.operator_report import as_data, as_text
+
+    chain = trace(torch, name)
+    return as_text(chain), as_data(chain)
+
+
+def _generated(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]]:
+    """As text and as data. Raises SpecError for an unknown operator, and for one that is not PyTorch's own."""
+    from ...symbols.torch.generated_files import generation
+    from ...symbols.torch.generated_report import as_data, as_text
+
+    namespace, scope, own = name.removeprefix("aten::").rpartition("::")
+    if scope and not torch.table.is_operator(name):
+        raise SpecError(
+            f"torchgen makes nothing for {name}: an extension's operator has no entry in native_functions.yaml, no "
+            f"Python binding and no at::_ops function; its schema and kernels are where TORCH_LIBRARY({namespace}, …), "
+            "TORCH_LIBRARY_IMPL or torch.library register them",
+            f"dualdbg resolve torch.ops.{namespace}.{own} --setup 'import …' finds its kernels and their library",
+        )
+    found = generation(torch, name)
+    return as_text(found), as_data(found)
 
 
 def _compiled(wanted: str, folder: Path | None, as_json: bool) -> int:

@@ -126,7 +126,18 @@ async def enable(console: Console, argument: str) -> None:
 def _chosen(console: Console, argument: str) -> list[Breakpoint]:
     table = console.session.breakpoints
     words = argument.replace(",", " ").removeprefix("breakpoints ").split()
-    return [breakpoint_of(console, word) for word in words] if words else table.all()
+    return [one for word in words for one in _in_range(console, word)] if words else table.all()
+
+
+def _in_range(console: Console, word: str) -> list[Breakpoint]:
+    """The breakpoints that a word means: a number, or two as in ``2-5``. Raises CommandError where there is none."""
+    first, dash, last = word.partition("-")
+    if not (dash and first.isdecimal() and last.isdecimal()):
+        return [breakpoint_of(console, word)]
+    found = [row for row in console.session.breakpoints.all() if int(first) <= row.id <= int(last)]
+    if not found:
+        raise CommandError(f"there is no breakpoint from {first} to {last}", "info breakpoints lists them")
+    return found
 
 
 def breakpoint_of(console: Console, word: str) -> Breakpoint:

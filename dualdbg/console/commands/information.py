@@ -70,7 +70,7 @@ async def _symbol(console: Console, argument: str) -> None:
     function, library = image.describe(address)
     if library is None:
         raise CommandError(f"no file is mapped at {address:#x}", "info libs lists what is")
-    start = image.function_start(address)
+    start = image.function_start(address + 1)
     offset = f" + {address - start}" if start is not None and start != address else ""
     console.show(TextReport(f"{address:#x} is {function or 'no function known'}{offset} in {library}\n"))
 

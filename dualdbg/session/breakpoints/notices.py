@@ -18,7 +18,8 @@ from .spec_reader import SpecReader
 class Notices:
     """Tells of the breakpoints ``rows``, which the table changes.
 
-    ``written_in`` says which file has the Python function of a breakpoint's name, where that is known.
+    ``written_in`` says which file has the Python function of a breakpoint's name, where that is known. ``optional`` are
+    the breakpoints whose function need not be there.
     """
 
     def __init__(
@@ -28,12 +29,14 @@ class Notices:
         image: AddressSpace,
         rows: Mapping[int, Breakpoint],
         written_in: Callable[[int], str | None],
+        optional: Collection[int],
     ) -> None:
         self._loop = loop
         self._specs = specs
         self._image = image
         self._rows = rows
         self._written_in = written_in
+        self._optional = optional
         self._ambiguous = AmbiguousNames(image)
         self._log_failures = LogFailures()
 
@@ -61,6 +64,8 @@ class Notices:
         """Nothing that is loaded has the name of the breakpoint: tell the names that the user may have meant."""
         row = self._rows.get(id)
         if row is None or row.state is not BreakpointState.PENDING or row.spec.language is Language.PYTHON:
+            return
+        if id in self._optional:
             return
         names = await in_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
@@ -100,10 +105,10 @@ class Notices:
         for notice in self._log_failures.report():
             self._loop.tell(notice)
 
-    def unbound(self, optional: Collection[int]) -> None:
+    def unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist, but not the optional."""
         for row in self._rows.values():
-            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in optional:
+            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue
             if row.spec.language is Language.PYTHON or row.spec.kind is BreakpointKind.COMPILED_LINE:
                 if row.spec.log is not None:

@@ -66,13 +66,13 @@ class BreakpointTable:
         self._origins = origins
         self.watches = watches
         self._rows: dict[int, Breakpoint] = {}
-        self.notices = Notices(loop, specs, self.image, self._rows, python.written_in)
+        self._optional: set[int] = set()  # members of presets that a compiler may have inlined
+        self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
         self._native_hits: dict[int, int] = {}
         self._once: set[int] = set()  # those that are off after their next hit
-        self._optional: set[int] = set()  # members of presets that a compiler may have inlined
 
     @property
     def image(self) -> AddressSpace:
@@ -127,10 +127,9 @@ class BreakpointTable:
         added = []
         specs = self.read(text)
         for spec in specs:
-            row = await self.add_spec(replace(spec, temporary=spec.temporary or temporary), frame)
             if spec.text != text and spec.text in self._specs.optional:
-                self._optional.add(row.id)
-            added.append(row)
+                self._optional.add(self._next_id)
+            added.append(await self.add_spec(replace(spec, temporary=spec.temporary or temporary), frame))
         return added
 
     async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
@@ -508,7 +507,7 @@ class BreakpointTable:
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
-        self.notices.unbound(self._optional)
+        self.notices.unbound()
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
@@ -518,7 +517,10 @@ class BreakpointTable:
         message = next((text for each, _, text in said if each is state and text), None)
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
-        if announce and self._told.get(id) != news:  # what has been said once is no news
+        # What has been said once is no news, nor is it that Python has no function of a name that is waited for.
+        told = self._told.get(id)
+        waits = state is BreakpointState.PENDING and self._native.has(id) and self._python.is_unseen(id)
+        if announce and told != news and not (waits and told is not None and told[0] is state):
             self._told[id] = news
             self._loop.tell(BreakpointChanged(settled))
 

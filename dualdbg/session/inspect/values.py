@@ -10,6 +10,7 @@ from ...backends import python as debugpy
 from ...backends.native import NativeVariable
 from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
+from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...symbols.torch.signatures import Signature
@@ -266,7 +267,7 @@ class ValueReader:
             try:
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
             except CommandError as error:
-                raise EvaluationError(error.message) from error
+                raise EvaluationError(error.message, instead_of(expression)) from error
             return self.native_value(variable)
 
         return await self._halting.interrupted(read)

@@ -120,6 +120,12 @@ def names(text: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"^- func: ([\w:]+)", text, re.MULTILINE)))
 
 
+def line_of(text: str, entry: NativeFunction) -> int:
+    """The line, from 1, at which an entry begins; for an overload that torchgen makes, that of its origin."""
+    written = entry.generated_from or entry
+    return text.count("\n", 0, text.index(f"\n{_ENTRY}{written.schema}") + 1) + 1
+
+
 def _blocks(text: str, name: str) -> Iterator[str]:
     for end in "(.":
         needle = f"\n{_ENTRY}{name}{end}"

@@ -22,7 +22,7 @@ from .dispatch_stubs import StubTable
 from .native_functions import NativeFunction
 from .operators import Candidate, OperatorTable, autograd_kernel
 
-_REPOSITORY = "https://github.com/pytorch/pytorch/blob"
+REPOSITORY = "https://github.com/pytorch/pytorch/blob"
 _IN_REPOSITORY = re.compile(r".*?/((?:aten|torch|c10|caffe2)/.*)")
 _MADE_BY_THE_BUILD = re.compile(r"/(?:build|generated)/")
 
@@ -92,7 +92,7 @@ class Chain:
         """Where the station's source file can be read, at the commit of the build."""
         if self.commit is None or station.source is None:
             return None
-        return f"{_REPOSITORY}/{self.commit}/{station.source}"
+        return f"{REPOSITORY}/{self.commit}/{station.source}"
 
 
 class TorchInstallation:
@@ -104,6 +104,7 @@ class TorchInstallation:
 
     @cached_property
     def derivatives(self) -> str:
+        """The text of derivatives.yaml. Raises SymbolError where it cannot be read."""
         return derivatives.read_text(self.directory)
 
     @cached_property

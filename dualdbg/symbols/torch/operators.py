@@ -161,7 +161,7 @@ class OperatorTable:
                 if key in _STRUCTURED_KEYS and key not in own
             ]
         if entry.implicit:
-            kernels.append((IMPLICIT, _qualified(_cpp_name(entry))))
+            kernels.append((IMPLICIT, _qualified(cpp_name(entry))))
         return sorted(kernels, key=lambda pair: _KEY_ORDER.get(pair[0], len(_KEY_ORDER)))
 
     def by_unambiguous_name(self, name: str) -> NativeFunction | None:
@@ -186,7 +186,7 @@ class OperatorTable:
         ]
         for base in dict.fromkeys((kernel, kernel.removesuffix("_out"))):
             entries = native_functions.find(self._text, base)
-            found += [(entry, kernel) for entry in entries if entry.implicit and _cpp_name(entry) == kernel]
+            found += [(entry, kernel) for entry in entries if entry.implicit and cpp_name(entry) == kernel]
         return list(dict.fromkeys(found))
 
     def _unknown(self, name: str) -> SpecError:
@@ -284,14 +284,18 @@ def _library(keys: tuple[str, ...]) -> str:
 
 def _wrapper(entry: NativeFunction, key: str) -> str:
     """The function in Register<key>.cpp that calls the kernel (torchgen/dest/register_dispatch_key.py)."""
-    if (entry.structured or entry.delegate) and key in _STRUCTURED_KEYS:
-        out = "_out" if entry.out_variant else ""
-        overload = f"_{entry.overload}" if entry.overload else ""
-        return f"wrapper_{key}_{entry.name}{out}{overload}"
-    return f"wrapper_{key}_{entry.overload}_{_cpp_name(entry)}"
+    structured = (entry.structured or entry.delegate) and key in _STRUCTURED_KEYS
+    return wrapper_names(entry, key)[0 if structured else 1]
 
 
-def _cpp_name(entry: NativeFunction) -> str:
+def wrapper_names(entry: NativeFunction, key: str) -> tuple[str, str]:
+    """The names of an overload's function in Register<key>.cpp: with a structured kernel, and with another one."""
+    overload = f"_{entry.overload}" if entry.overload else ""
+    return f"wrapper_{key}_{cpp_name(entry)}{overload}", f"wrapper_{key}_{entry.overload}_{cpp_name(entry)}"
+
+
+def cpp_name(entry: NativeFunction) -> str:
+    """The operator's name in C++: ``add_out`` for the overloads that write to what they are given."""
     return f"{entry.name}_out" if entry.out_variant else entry.name
 
 
