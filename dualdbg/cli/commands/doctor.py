@@ -23,13 +23,7 @@ _MARKS = {
 
 
 def main(words: list[str]) -> int:
-    parser = Parser(prog="dualdbg doctor", allow_abbrev=False, description=__doc__)
-    parser.add_argument(
-        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
-    )
-    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
-    parser.add_argument("--json", action="store_true", help="write one JSON object a line")
-    given = parser.parse_args(words)
+    given = make_parser().parse_args(words)
     python = given.python or default_python(os.environ.get)
     style = Style.of(sys.stdout)
     worst = Status.OK
@@ -38,6 +32,21 @@ def main(words: list[str]) -> int:
         sys.stdout.write(_json_line(finding) if given.json else _line(finding, style))
         sys.stdout.flush()
     return _TROUBLE_STATUS if worst is Status.ERROR else 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(
+        prog="dualdbg doctor",
+        allow_abbrev=False,
+        description="Says what stands in the way of a session here, one line each; a real session is the last.",
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
+    )
+    parser.add_argument("--gdb", metavar="PATH", help="the gdb to use")
+    parser.add_argument("--json", action="store_true", help="write one JSON object a line")
+    return parser
 
 
 def _findings(python: str, gdb: str | None) -> list[Finding]:
