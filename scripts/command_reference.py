@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from dualdbg.cli import general  # noqa: E402
 from dualdbg.cli.main import COMMANDS  # noqa: E402
 from dualdbg.cli.parsers import actions_of, command_parsers  # noqa: E402
 
@@ -47,7 +48,8 @@ class Command:
 
 
 def commands() -> Iterator[Command]:
-    """All commands in the order of the help, each before its own commands."""
+    """What stands before a command; then all commands in the order of the help, each before its own commands."""
+    yield _command("", "", general.make_parser())
     for name, parser in command_parsers().items():
         yield _command(name, COMMANDS[name], parser)
         for action, own in actions_of(parser).items():
@@ -93,9 +95,8 @@ def as_markdown(all_of_them: Sequence[Command]) -> str:
     """The page."""
     parts = [HEAD]
     for command in all_of_them:
-        parts.append(
-            f"## dualdbg {command.name}\n\n    {_indented(command.usage)}\n\n{_prose(command.about)}\n"
-        )
+        about = f"\n{_prose(command.about)}\n" if command.about else ""
+        parts.append(f"## {_title(command)}\n\n    {_indented(command.usage)}\n{about}")
         if command.rows:
             table = "".join(
                 f"| `{_cell(row.written)}` | {_cell(_prose(row.help))} |\n" for row in command.rows
@@ -104,6 +105,10 @@ def as_markdown(all_of_them: Sequence[Command]) -> str:
         if command.notes:
             parts.append(_notes(command.notes) + "\n")
     return "\n".join(parts)
+
+
+def _title(command: Command) -> str:
+    return f"dualdbg {command.name}" if command.name else "Before a command"
 
 
 def _indented(text: str) -> str:
@@ -140,10 +145,10 @@ def as_man_page(all_of_them: Sequence[Command]) -> str:
         "breakpoints, and steps that cross the boundary of the languages.",
     ]
     for command in all_of_them:
-        lines.append(f'.SH "{_roff(command.name.upper())}"')
+        lines.append(f'.SH "{_roff((command.name or "options").upper())}"')
         for use in command.usage.splitlines():
             lines += [".PP", f".B {_roff(use.strip())}"]
-        lines += [".PP", _roff(command.about)]
+        lines += [".PP", _roff(command.about)] if command.about else []
         for row in command.rows:
             lines += [".TP", f".B {_roff(row.written)}", _roff(row.help) or r"\&"]
         if command.notes:

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Mapping
-from types import ModuleType
 
 from .arguments import Parser
-from .main import COMMANDS
-
-
-def command_module(name: str) -> ModuleType:
-    """The module of a command: its ``main`` runs it, and its ``make_parser`` makes the parser of its options."""
-    return importlib.import_module(f"dualdbg.cli.commands.{name.replace('-', '_')}")
+from .main import COMMANDS, command_module
 
 
 def command_parsers() -> dict[str, Parser]:

@@ -27,7 +27,7 @@ def main(words: list[str]) -> int:
     python = given.python or default_python(os.environ.get)
     style = Style.of(sys.stdout)
     worst = Status.OK
-    for finding in _findings(python, given.gdb):
+    for finding in findings(python, given.gdb):
         worst = max(worst, finding.status, key=list(Status).index)
         sys.stdout.write(_json_line(finding) if given.json else _line(finding, style))
         sys.stdout.flush()
@@ -49,15 +49,16 @@ def make_parser() -> Parser:
     return parser
 
 
-def _findings(python: str, gdb: str | None) -> list[Finding]:
-    findings = examine(python, gdb, cache_directory(), _section_names)
+def findings(python: str, gdb: str | None) -> list[Finding]:
+    """All that is looked at, a session last; that one is left out where it would fail for a reason given before."""
+    found = examine(python, gdb, cache_directory(), _section_names)
     needed = {"gdb", "ptrace", "python", "debugpy"}
-    if any(row.status is Status.ERROR and row.area in needed for row in findings):
-        return findings  # a session would fail for the reason that was just given
+    if any(row.status is Status.ERROR and row.area in needed for row in found):
+        return found  # a session would fail for the reason that was just given
     from ..event_loop import run
     from ..trial import try_session
 
-    return [*findings, run(try_session(python, gdb))]
+    return [*found, run(try_session(python, gdb))]
 
 
 def _section_names(path: str) -> list[str]:
