@@ -17,7 +17,7 @@ SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fast-tests lint bench vsix test-editors screenshots clean tools-run tools-dev tools-test tools-editors
+.PHONY: help demo test test-all check fast-tests lint bench docs dist vsix test-editors screenshots clean tools-run tools-dev tools-test tools-editors
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers
 
 bench: tools-dev $(VENV)/.installed-dev ## the measurements of bench/, side by side with gdb and debugpy
 	@$(BIN)/python -m bench
+
+docs: ## the site of the documentation, in build/site; its tools come once, into an environment of their own
+	@scripts/build-docs build/docs-venv $(PIP_ARGS)
+
+dist: ## the sdist and the wheel, in dist/, checked, and the wheel tried in an environment of its own
+	@scripts/check-dist build/dist-venv dist $(PIP_ARGS)
 
 vsix: ## the VS Code extension, in dist/; nothing comes from the network
 	@"$$(scripts/find-python)" scripts/make-vsix dist

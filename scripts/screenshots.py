@@ -1,4 +1,4 @@
-"""Makes the pictures of the documentation: the dashboard on real sessions of the samples, as SVG.
+"""Makes the pictures of the documentation: the dashboard and commands on real sessions of the samples, as SVG.
 
 python scripts/screenshots.py [NAME…], in the project's folder
 """
@@ -24,6 +24,7 @@ from dualdbg.session.session import Session  # noqa: E402
 from dualdbg.symbols.cache import cache_directory  # noqa: E402
 from dualdbg.symbols.torch.operators import OperatorTable  # noqa: E402
 from dualdbg.target import interpreter  # noqa: E402
+from scripts import terminal_pictures  # noqa: E402
 from tests.support import build_native  # noqa: E402
 from tests.tui.driver import Screen, on_screen  # noqa: E402
 
@@ -192,7 +193,11 @@ def hanging() -> Iterator[int]:
 async def save(screen: Screen, name: str) -> None:
     await screen.pilot.pause()
     await asyncio.sleep(0.2)  # nothing tells that the last drawing is done, so it is given time
-    text = screen.app.export_screenshot(title="dualdbg")
+    write(name, screen.app.export_screenshot(title="dualdbg"))
+
+
+def write(name: str, text: str) -> None:
+    """The picture as a file; ends the run where it shows a path that is nobody else's business."""
     for private in {f"/{folder.parts[1]}/" for folder in (Path.home(), ROOT, Path(sys.prefix))} - {
         "/usr/",
         "/tmp/",
@@ -208,9 +213,12 @@ async def save(screen: Screen, name: str) -> None:
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
     build_native()
-    wanted = sys.argv[1:] or [*PICTURES, "dashboard-hang"]
+    wanted = sys.argv[1:] or [*PICTURES, "dashboard-hang", *terminal_pictures.TERMINALS]
     for name in wanted:
         os.chdir(ROOT)
+        if name in terminal_pictures.TERMINALS:
+            write(name, terminal_pictures.take(name))
+            continue
         with tempfile.TemporaryDirectory() as folder:
             if name == "dashboard-hang":
                 take_attached(Path(folder))

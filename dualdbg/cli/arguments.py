@@ -18,7 +18,9 @@ class Parser(argparse.ArgumentParser):
     """argparse with the errors of dualdbg."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog.split()[-1]}: {message}", f"{self.prog} --help lists the options")
+        command = self.prog.split()[1:]  # none: the options before any command
+        text = f"{command[-1]}: {message}" if command else message
+        raise UsageError(text, f"{self.prog} --help lists the options")
 
 
 def add_session_options(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:

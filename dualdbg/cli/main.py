@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
@@ -20,7 +21,7 @@ from ..errors import DualdbgError  # noqa: E402
 from ..shared.python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
 
-# name -> what it does; its module is dualdbg.cli.commands.<name>, imported when it is used.
+# name -> what it does; its module in dualdbg.cli.commands is imported when it is used.
 COMMANDS = {
     "run": "start a Python program with both debuggers in it",
     "attach": "debug a process that runs already; it goes on when you leave",
@@ -36,6 +37,7 @@ COMMANDS = {
     "vscode": "write launch.json and the other files of a project; install the extension",
     "editor": "print a configuration for another editor",
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
+    "bug-report": "write what a report of a bug should have, with nothing secret in it",
 }
 
 _OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z-]{0,20}")
@@ -101,18 +103,22 @@ def tell(message: str, hint: str = "") -> None:
 
 def _dispatch(words: list[str]) -> int:
     first = words[0] if words else "--help"
-    if first in ("-V", "--version"):
-        print(f"dualdbg {__version__}")
-        return 0
     if first in ("-h", "--help", "help"):
         print(_help(), end="")
         return 0 if words else _USAGE_STATUS
+    if first.startswith("-"):
+        from . import general
+
+        return general.main(words)
     if first not in COMMANDS:
         tell(f"there is no command {first!r}", _nearest(first))
         return _USAGE_STATUS
-    module = importlib.import_module(f"dualdbg.cli.commands.{first}")
-    status = module.main(words[1:])
-    return int(status)
+    return int(command_module(first).main(words[1:]))
+
+
+def command_module(name: str) -> ModuleType:
+    """The module of a command: its ``main`` runs it, and its ``make_parser`` makes the parser of its options."""
+    return importlib.import_module(f"dualdbg.cli.commands.{name.replace('-', '_')}")
 
 
 def _help() -> str:
@@ -122,8 +128,9 @@ def _help() -> str:
         "usage: dualdbg COMMAND [OPTIONS]\n\n"
         "A debugger for one process with two languages: Python on top, C and C++ below.\n\n"
         f"{rows}\n"
-        "  dualdbg COMMAND --help   the options of a command\n"
-        "  dualdbg --version\n\n"
+        "  dualdbg COMMAND --help       the options of a command\n"
+        "  dualdbg --version [--verbose]\n"
+        "  dualdbg --completion SHELL   what bash, zsh or fish needs to complete all this\n\n"
         "for example: dualdbg run train.py --break randn\n"
     )
 

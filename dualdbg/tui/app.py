@@ -74,6 +74,12 @@ class Dashboard(Breaking, Looking):
             self.exit()
             return
         self.set_keymap(own)
+        if (
+            not self.state_path.exists()
+        ):  # the first time: said once, where everybody looks for what can be typed
+            hint = f"{self.keymap_of('palette').partition(',')[0]}: all that can be done; help: commands"
+            self.views.prompt.line.placeholder = hint
+            settings.save(self.state_path, self.settings)
         self.views.program.kept = leaving(own)
         self.views.program.takes_keys = lambda: self.state is State.RUNNING
         self.arrange()

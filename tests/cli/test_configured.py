@@ -60,8 +60,8 @@ def every_way(folder: Path) -> dict[str, Options]:
     assert of_dap.debugpy == {"redirectOutput": False, "isOutputRedirected": True, **CONDITIONS}
     return {
         "run": session_options(run.config, run.asked),
-        "attach": attach_session._session_options(attach._parser().parse_args(["1"])),
-        "core": core_session._session_options(core._parser().parse_args(["core"])),
+        "attach": attach_session._session_options(attach.make_parser().parse_args(["1"])),
+        "core": core_session._session_options(core.make_parser().parse_args(["core"])),
         "dap": replace(of_dap, debugpy={}),
     }
 

@@ -109,8 +109,11 @@ def test_wheel_has_what_is_shared_with_gdb_on_both_sides(distributions: Path) ->
 def test_wheel_has_only_the_package(distributions: Path) -> None:
     (wheel,) = distributions.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        top = {name.partition("/")[0] for name in archive.namelist()}
-    assert top == {"dualdbg", f"dualdbg-{dualdbg.__version__}.dist-info"}
+        names = archive.namelist()
+    name = f"dualdbg-{dualdbg.__version__}"
+    assert {name.partition("/")[0] for name in names} == {"dualdbg", f"{name}.data", f"{name}.dist-info"}
+    shared = [one for one in names if one.startswith(f"{name}.data/")]
+    assert shared == [f"{name}.data/data/share/man/man1/dualdbg.1"]
 
 
 def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:

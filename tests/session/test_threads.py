@@ -269,3 +269,26 @@ def test_a_stop_reads_the_python_frames_of_its_own_thread(
         await driver.finish_run()
 
     run_session(work, program, "getppid", launch_options={"python": str(support.other_interpreter("3.13"))})
+
+
+MANY = """\
+import threading
+event = threading.Event()
+threads = [threading.Thread(target=event.wait, name="worker \\"%d\\"" % number) for number in range(100)]
+for thread in threads: thread.start()
+here = 1
+event.set()
+"""
+
+
+def test_a_hundred_threads_have_their_names(tmp_path: Path, env: Env) -> None:
+    path = tmp_path / "many.py"
+    path.write_text(MANY)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        names = {row.python_name for row in await driver.session.inspector.thread_list.all()}
+        assert names == {"MainThread", *(f'worker "{number}"' for number in range(100))}
+        await driver.session.kill()
+
+    run_session(work, path, "many.py:5", env=env)

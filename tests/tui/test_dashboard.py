@@ -452,6 +452,7 @@ def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, count
 
     async def work(screen: Screen) -> list[str]:
         await screen.stopped()
+        assert screen.app.views.prompt.line.placeholder == "F1: all that can be done; help: commands"
         titles = [command.title for command in screen.app.get_system_commands(screen.app.screen)]
         await screen.press("f1")
         await screen.until(lambda: len(screen.app.screen_stack) == 2, "the palette")
@@ -459,6 +460,7 @@ def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, count
         return titles
 
     titles = on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    assert (tmp_path / "state.json").exists()  # the hint is for the first time
     for command in all_commands():
         assert any(title == f"Prompt: {command.name}" for title in titles)
     assert len(set(titles)) == len(titles)
@@ -466,9 +468,11 @@ def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, count
 
 def test_keys_can_be_changed(tmp_path: Path, counter: Path) -> None:
     (tmp_path / "keys.toml").write_text('[keys]\ncontinue = "f12"\n')
+    (tmp_path / "state.json").write_text("{}")
 
     async def work(screen: Screen) -> None:
         await screen.stopped()
+        assert screen.app.views.prompt.line.placeholder == "a command; help lists them"
         epoch = screen.session.epoch
         await screen.press("f5")
         assert screen.session.epoch == epoch

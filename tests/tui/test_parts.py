@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from dualdbg.errors import CommandError
 from dualdbg.model import (
@@ -25,20 +27,23 @@ from dualdbg.model import (
     State,
     Stop,
     Thread,
+    Value,
 )
 from dualdbg.session.inspect.disassembly import Instruction as CodeRow
 from dualdbg.terminal_text import visible, visible_text
 from dualdbg.tui.model import breakpoint_marks
 from dualdbg.tui.model.changes import Memory, changed, scope_of
 from dualdbg.tui.model.goto_target import Spot, understand
-from dualdbg.tui.model.looks import plain
+from dualdbg.tui.model.looks import fit, letters_in, plain
 from dualdbg.tui.model.machine_code import listing_of
 from dualdbg.tui.model.source_text import coloured, read
 from dualdbg.tui.model.status_text import status
 from dualdbg.tui.panes.breakpoints import breakpoint_rows
 from dualdbg.tui.panes.memory import bytes_a_line, memory_rows
+from dualdbg.tui.panes.prompt import _breaks
 from dualdbg.tui.panes.stack import Detail, Fold, stack_rows
 from dualdbg.tui.panes.threads import thread_rows
+from dualdbg.tui.panes.variables import Branch, branch_row
 from dualdbg.tui.screens.picker import Candidate, age, candidate_rows
 
 NATIVE = NativeFrame(0, 0x1000, "at::native::randn", "/lib/libtorch_cpu.so")
@@ -348,3 +353,35 @@ def test_what_cannot_be_seen_is_a_sign_of_one_column() -> None:
     assert visible("a\x1b[2J\tb\x7f\x9b\udcff\n") == "a␛[2J b␡\ufffd\ufffd␊"
     assert visible("日本 e\u0301") == "日本 e\u0301"
     assert visible_text("a\n\tb\0") == "a\n\tb␀"
+
+
+WIDE = ("plain", "日本語の変数", "aé日b本", "👍 ok 👍", "")
+
+
+@pytest.mark.parametrize("text", WIDE)
+@pytest.mark.parametrize("width", range(1, 14))
+def test_what_is_cut_has_room_in_columns_not_characters(text: str, width: int) -> None:
+    shown = fit(text, width)
+    assert cell_len(shown) <= width
+    assert shown == text if cell_len(text) <= width else shown.endswith("…")
+    count = letters_in(text, width)
+    assert cell_len(text[:count]) <= width
+    assert count == len(text) or cell_len(text[: count + 1]) > width
+
+
+@pytest.mark.parametrize("room", (30, 44, 60))
+def test_the_type_behind_a_wide_value_is_whole(room: int) -> None:
+    text = "{'キー': '東京特許許可局東京特許許可局東京特許許可局'}"
+    branch = Branch(Value("表", "dict", text, Language.PYTHON), ("x",))
+    row = plain(branch_row(branch, 0).draw(room))
+    assert row.endswith("dict")
+    assert cell_len(row) <= room
+
+
+@pytest.mark.parametrize("text", ["日本語" * 20, "東京 " * 30, "a" * 50])
+@pytest.mark.parametrize("width", [1, 7, 20])
+def test_a_line_of_the_prompt_is_broken_where_the_room_ends(text: str, width: int) -> None:
+    edges = [0, *_breaks(text, width), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(edges)]
+    assert "".join(pieces) == text
+    assert all(cell_len(piece) <= max(width, 2) for piece in pieces)

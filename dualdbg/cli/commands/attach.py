@@ -11,7 +11,7 @@ from ..arguments import Parser, add_fix_ptrace, add_session_options
 
 
 def main(words: list[str]) -> int:
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     if options.tui and (options.batch or options.json):
         raise UsageError("attach: --tui goes with neither --batch nor --json", "leave one of them away")
     if options.pid is None and not options.tui:
@@ -35,7 +35,8 @@ def main(words: list[str]) -> int:
         return error.exit_status
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg attach",
         description="Attaches to a running process. When dualdbg is left, the process runs on as it was.",

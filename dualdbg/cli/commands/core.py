@@ -13,7 +13,7 @@ from ..front_end import Interaction
 
 
 def main(words: list[str]) -> int:
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     if options.tui:
         from ..core_session import debug_in_dashboard
         from ..event_loop import run
@@ -33,7 +33,8 @@ def main(words: list[str]) -> int:
     return run(debug(options, interaction))
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(prog="dualdbg core", description="Shows the merged stack of every thread in a core file.")
     parser.add_argument("core", metavar="CORE", help="the file that the kernel or gcore wrote")
     parser.add_argument("--exe", metavar="PATH", help="the program, where it has moved since")

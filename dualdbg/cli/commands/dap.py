@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    parser = _parser()
+    parser = make_parser()
     ours, program = split_program(parser, words)
     given = parser.parse_args(ours)
     wanted = program.script is not None or program.module is not None or program.code is not None
@@ -86,7 +86,8 @@ def _configuration(given: argparse.Namespace, program: Program) -> Configuration
     )
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg dap",
         allow_abbrev=False,

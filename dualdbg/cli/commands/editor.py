@@ -12,14 +12,7 @@ from ..arguments import Parser
 def main(words: list[str]) -> int:
     from ...vscode.editors import EDITORS, configuration
 
-    editors = "\n".join(f"  {name:<6} {editor.where}" for name, editor in EDITORS.items())
-    parser = Parser(
-        prog="dualdbg editor",
-        description="Prints a configuration, with this dualdbg in it, and where it belongs.",
-        epilog="editors:\n" + editors + "\n\nVS Code: dualdbg vscode init",
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    parser = make_parser()
     given = parser.parse_args(words)
     if given.editor is None:
         parser.print_help()
@@ -30,3 +23,18 @@ def main(words: list[str]) -> int:
         raise UsageError(f"editor: {given.editor!r} is not known", f"one of {', '.join(EDITORS)}")
     sys.stdout.write(configuration(given.editor))
     return 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    from ...vscode.editors import EDITORS
+
+    editors = "\n".join(f"  {name:<6} {editor.where}" for name, editor in EDITORS.items())
+    parser = Parser(
+        prog="dualdbg editor",
+        description="Prints a configuration, with this dualdbg in it, and where it belongs.",
+        epilog="editors:\n" + editors + "\n\nVS Code: dualdbg vscode init",
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    return parser

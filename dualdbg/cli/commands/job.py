@@ -20,7 +20,7 @@ _SHOWN = 10  # failures, and findings
 
 
 def main(words: list[str]) -> int:
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     from ...job.gathering import gather
     from ...job.screen import screen
 
@@ -39,7 +39,8 @@ def main(words: list[str]) -> int:
     return _TROUBLE_STATUS
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg job",
         description="Shows the stacks of all ranks of a job as one tree, the odd ranks first. The files are what "

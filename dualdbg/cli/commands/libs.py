@@ -22,7 +22,7 @@ _NEXT = "dualdbg ps lists the processes"
 
 
 def main(words: list[str]) -> int:
-    given = _parser().parse_args(words)
+    given = make_parser().parse_args(words)
     if given.pid is not None and given.python is not None:
         raise UsageError("libs: a process and --python exclude each other", "give one of the two")
     from ...symbols.gdb_feed.graph_pictures import to_dot
@@ -44,7 +44,8 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg libs",
         allow_abbrev=False,

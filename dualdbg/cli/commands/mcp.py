@@ -12,7 +12,7 @@ from ..arguments import Parser, add_session_options, asked, read_address
 
 
 def main(words: list[str]) -> int:
-    parser = _parser()
+    parser = make_parser()
     given = parser.parse_args(words)
     if given.token_file is not None and given.http is None:
         raise UsageError("mcp: --token-file needs --http: nobody else can come to standard input")
@@ -59,7 +59,8 @@ def _say_ready(address: str) -> None:
     print(f"dualdbg: waiting for clients at {address}", file=sys.stderr, flush=True)
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg mcp",
         allow_abbrev=False,

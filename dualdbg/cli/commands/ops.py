@@ -20,35 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    parser = Parser(
-        prog="dualdbg ops",
-        allow_abbrev=False,
-        description="An operator's way: Python binding, dispatcher, autograd, kernels; addresses as nm has them.",
-    )
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="randn, add.Tensor, aten::mm; without one: every operator"
-    )
-    parser.add_argument(
-        "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"
-    )
-    parser.add_argument(
-        "--compiled",
-        metavar="FUNCTION",
-        help="the kernels that torch.compile has made of a function, a FILE or a FILE:LINE",
-    )
-    parser.add_argument(
-        "--cache",
-        metavar="DIR",
-        help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
-    )
-    parser.add_argument(
-        "--generated",
-        action="store_true",
-        help="how torchgen makes it: the entry in native_functions.yaml, each generated file with its template and "
-        "generator, and the library where its functions are",
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object an operator, or a kernel")
-    given = parser.parse_args(words)
+    given = make_parser().parse_args(words)
     if given.compiled is not None:
         if given.names:
             raise UsageError("ops: --compiled goes with no operator", "leave one of them away")
@@ -77,6 +49,39 @@ def main(words: list[str]) -> int:
         else:
             sys.stdout.write(("\n" if at else "") + visible_text(text) + "\n")
     return 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(
+        prog="dualdbg ops",
+        allow_abbrev=False,
+        description="An operator's way: Python binding, dispatcher, autograd, kernels; addresses as nm has them.",
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="randn, add.Tensor, aten::mm; without one: every operator"
+    )
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"
+    )
+    parser.add_argument(
+        "--compiled",
+        metavar="FUNCTION",
+        help="the kernels that torch.compile has made of a function, a FILE or a FILE:LINE",
+    )
+    parser.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
+    )
+    parser.add_argument(
+        "--generated",
+        action="store_true",
+        help="how torchgen makes it: the entry in native_functions.yaml, each generated file with its template and "
+        "generator, and the library where its functions are",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object an operator, or a kernel")
+    return parser
 
 
 def _chain(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]]:

@@ -10,10 +10,7 @@ from ..arguments import Parser
 
 
 def main(words: list[str]) -> int:
-    parser = Parser(prog="dualdbg ps", description="Lists Python processes.")
-    parser.add_argument("--everybody", action="store_true", help="also those of other users")
-    parser.add_argument("--json", action="store_true", help="one JSON object a process")
-    options = parser.parse_args(words)
+    options = make_parser().parse_args(words)
     from ...snapshot.linux.processes import python_processes
     from ..process_table import table, to_json
 
@@ -23,3 +20,11 @@ def main(words: list[str]) -> int:
     else:
         sys.stdout.write(table(processes, Style.of(sys.stdout)))
     return 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(prog="dualdbg ps", description="Lists Python processes.")
+    parser.add_argument("--everybody", action="store_true", help="also those of other users")
+    parser.add_argument("--json", action="store_true", help="one JSON object a process")
+    return parser

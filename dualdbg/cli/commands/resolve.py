@@ -25,26 +25,7 @@ _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousa
 
 
 def main(words: list[str]) -> int:
-    parser = Parser(
-        prog="dualdbg resolve",
-        allow_abbrev=False,
-        description="The native functions behind Python callables. What the names need is imported, nothing is called.",
-    )
-    parser.add_argument(
-        "names",
-        nargs="+",
-        metavar="CALLABLE",
-        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method",
-    )
-    parser.add_argument(
-        "--setup", metavar="CODE", help="run first in the interpreter, such as torch.ops.load_library(…)"
-    )
-    parser.add_argument("--cwd", metavar="DIR", help="the folder to import from")
-    parser.add_argument(
-        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object a name")
-    given = parser.parse_args(words)
+    given = make_parser().parse_args(words)
     from ...symbols.cache import cache_directory
     from ...symbols.callables.native_entries import find_entries
     from ...target import interpreter
@@ -65,6 +46,30 @@ def main(words: list[str]) -> int:
         else:
             sys.stdout.write(("\n" if at else "") + as_text(answer))
     return _NOT_FOUND_STATUS if any(answer.error for answer in answers) else 0
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(
+        prog="dualdbg resolve",
+        allow_abbrev=False,
+        description="The native functions behind Python callables. What the names need is imported, nothing is called.",
+    )
+    parser.add_argument(
+        "names",
+        nargs="+",
+        metavar="CALLABLE",
+        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method",
+    )
+    parser.add_argument(
+        "--setup", metavar="CODE", help="run first in the interpreter, such as torch.ops.load_library(…)"
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="the folder to import from")
+    parser.add_argument(
+        "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a name")
+    return parser
 
 
 def _importable(folder: Path, named: bool) -> list[str]:

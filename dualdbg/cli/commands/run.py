@@ -74,7 +74,7 @@ def main(words: list[str]) -> int:
 
 def read_options(words: list[str]) -> RunOptions:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
-    parser = _parser()
+    parser = make_parser()
     ours, program = split_program(parser, words)
     if ours and SEPARATOR not in words:
         _say_whose(option_of_ours(parser, program.args))
@@ -165,7 +165,8 @@ def jit_log_level(passes: str) -> str:
     return ":".join(name if name.startswith(">") else f">>{name}" for name in names if name)
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg run",
         allow_abbrev=False,

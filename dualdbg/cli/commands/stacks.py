@@ -216,7 +216,7 @@ def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
 
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
-    options = _parser().parse_args(words)
+    options = make_parser().parse_args(words)
     if _is_profile(options):
         if options.json or options.locals or options.diagnose or options.tasks:
             raise UsageError(
@@ -229,7 +229,8 @@ def read_options(words: Sequence[str]) -> Namespace:
     return options
 
 
-def _parser() -> Parser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg stacks",
         description="Shows the merged stack of every thread. The process is stopped for a few milliseconds.",

@@ -21,29 +21,68 @@ _WHY = {"pytorch-user": "nothing here says another"}  # the profile where no fil
 _DIFFERS_STATUS = 1  # of --check, as other tools have it
 _PORT = 5678  # debugpy's own
 
-_USAGE = """dualdbg vscode init [DIR] [OPTIONS]
-       dualdbg vscode install [--code PATH]
-       dualdbg vscode start-for-two [OPTIONS] SCRIPT [ARGS…]"""
-
 
 def main(words: list[str]) -> int:
-    commands = {"init": _init, "install": _install, "start-for-two": _start_for_two}
-    if not words or words[0] in ("-h", "--help"):
-        print(f"usage: {_USAGE}\n\n{_DESCRIPTION}")
-        return 0 if words else UsageError.exit_status
-    if words[0] not in commands:
-        raise UsageError(f"vscode: there is no {words[0]!r}", f"one of {', '.join(commands)}")
-    return commands[words[0]](words[1:])
+    parser = make_parser()
+    given = parser.parse_args(words)
+    if given.action is None:
+        parser.print_help()
+        return UsageError.exit_status
+    return {"init": _init, "install": _install, "start-for-two": _start_for_two}[given.action](given)
 
 
-_DESCRIPTION = """init            write .vscode/launch.json and the files that belong to it
-install         install the extension of dualdbg into VS Code
-start-for-two   start a program that waits for debugpy and cppdbg (what the profile two-debuggers runs)
+def make_parser() -> Parser:
+    """The parser of the command line, with one for each of the actions."""
+    from ...vscode.profiles import PROFILES
 
-dualdbg vscode init --help   the options"""
+    parser = Parser(
+        prog="dualdbg vscode",
+        description="The files of a project for VS Code, and the extension of dualdbg.",
+        epilog="dualdbg vscode ACTION --help shows the options of an action",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", parser_class=Parser)
+    profiles = "\n".join(f"  {name:<15} {profile.description}" for name, profile in PROFILES.items())
+    init = actions.add_parser(
+        "init",
+        prog="dualdbg vscode init",
+        usage="dualdbg vscode init [DIR] [OPTIONS]",
+        help="write .vscode/launch.json and the files that belong to it",
+        description="Writes launch.json, tasks.json, settings.json and c_cpp_properties.json into DIR/.vscode. What is "
+        "there already stays as it is, comments too: only what is missing is added.",
+        epilog="profiles:\n" + profiles,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = init.add_argument
+    add("folder", nargs="?", default=".", metavar="DIR", help="the project (default: here)")
+    add("--profile", choices=PROFILES, help="what the project is (default: what it looks like)")
+    add("--check", action="store_true", help="write nothing; say what differs (status 1 when something does)")
+    add("--port", type=int, default=_PORT, help=f"the first of two ports for sessions (default: {_PORT})")
+    add("--python", metavar="PATH", help="the interpreter whose headers C++ code includes")
+    add("--dualdbg", metavar="CMD", help="how tasks start dualdbg (default: this one)")
+    add = actions.add_parser(
+        "install",
+        prog="dualdbg vscode install",
+        help="install the extension of dualdbg into VS Code",
+        description="Packs the extension that belongs to this dualdbg, and has VS Code install it.",
+    ).add_argument
+    add("--code", metavar="PATH", help="VS Code's command (default: code, or one of its relatives)")
+    add = actions.add_parser(
+        "start-for-two",
+        prog="dualdbg vscode start-for-two",
+        usage="dualdbg vscode start-for-two [OPTIONS] SCRIPT [ARGS…]",
+        help="start a program that waits for debugpy and cppdbg (what the profile two-debuggers runs)",
+        description="Starts a program that waits for debugpy's client on a port and for gdb, and writes its process "
+        "id into VS Code's settings.",
+    ).add_argument
+    add("--port", type=int, default=_PORT, help=f"where it waits for the editor (default: {_PORT})")
+    add("--settings", metavar="FILE", default=".vscode/settings.json", help="gets dualdbg.pid")
+    add("--python", metavar="PATH", help="the interpreter")
+    add("script", metavar="SCRIPT", help="the program")
+    add("args", nargs="...", metavar="ARGS", help="its arguments")
+    return parser
 
 
-def _init(words: list[str]) -> int:
+def _init(given: argparse.Namespace) -> int:
     from ...vscode.folder import compare, write
     from ...vscode.profiles import (
         PROFILES,
@@ -55,23 +94,6 @@ def _init(words: list[str]) -> int:
         own_command,
     )
 
-    profiles = "\n".join(f"  {name:<15} {profile.description}" for name, profile in PROFILES.items())
-    parser = Parser(
-        prog="dualdbg vscode init",
-        usage="dualdbg vscode init [DIR] [OPTIONS]",
-        description="Writes launch.json, tasks.json, settings.json and c_cpp_properties.json into DIR/.vscode. What is "
-        "there already stays as it is, comments too: only what is missing is added.",
-        epilog="profiles:\n" + profiles,
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    add = parser.add_argument
-    add("folder", nargs="?", default=".", metavar="DIR", help="the project (default: here)")
-    add("--profile", choices=PROFILES, help="what the project is (default: what it looks like)")
-    add("--check", action="store_true", help="write nothing; say what differs (status 1 when something does)")
-    add("--port", type=int, default=_PORT, help=f"the first of two ports for sessions (default: {_PORT})")
-    add("--python", metavar="PATH", help="the interpreter whose headers C++ code includes")
-    add("--dualdbg", metavar="CMD", help="how tasks start dualdbg (default: this one)")
-    given = parser.parse_args(words)
     folder = here() / given.folder
     if not folder.is_dir():
         raise UsageError(f"vscode: there is no folder {folder}", "the folder that you open in VS Code")
@@ -114,38 +136,17 @@ def _say(text: str) -> None:
     print(visible(text))
 
 
-def _install(words: list[str]) -> int:
+def _install(given: argparse.Namespace) -> int:
     from ...vscode.extension import install
 
-    parser = Parser(
-        prog="dualdbg vscode install",
-        description="Packs the extension that belongs to this dualdbg, and has VS Code install it.",
-    )
-    parser.add_argument(
-        "--code", metavar="PATH", help="VS Code's command (default: code, or one of its relatives)"
-    )
-    given = parser.parse_args(words)
     command = install(given.code)
     print(f"installed with {command}; reload the windows that are open")
     return 0
 
 
-def _start_for_two(words: list[str]) -> NoReturn:
+def _start_for_two(given: argparse.Namespace) -> NoReturn:
     from ...vscode.two_debuggers import start
 
-    parser = Parser(
-        prog="dualdbg vscode start-for-two",
-        usage="dualdbg vscode start-for-two [OPTIONS] SCRIPT [ARGS…]",
-        description="Starts a program that waits for debugpy's client on a port and for gdb, and writes its process "
-        "id into VS Code's settings.",
-    )
-    add = parser.add_argument
-    add("--port", type=int, default=_PORT, help=f"where it waits for the editor (default: {_PORT})")
-    add("--settings", metavar="FILE", default=".vscode/settings.json", help="gets dualdbg.pid")
-    add("--python", metavar="PATH", help="the interpreter")
-    add("script", metavar="SCRIPT")
-    add("args", nargs="...", metavar="ARGS")
-    given = parser.parse_args(words)
     sys.stdout.flush()
     python = given.python or default_python(os.environ.get)
     start(python, given.port, Path(given.settings), given.script, tuple(given.args))

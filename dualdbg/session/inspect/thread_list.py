@@ -21,16 +21,17 @@ from ..loop import Loop
 from ..ports import Reads
 
 # First the threads that made an attach, told once: threading has no entry for them that lasts as long as they do
-# (dualdbg_attach.py). Then of every Python thread: OS thread id, name, pydevd's number, and whether it is one of pydevd's own.
-# threading.enumerate hides those of pydevd (pydevd.py, "patch_threading"), the dictionary behind it does not. DAP's
-# number of a thread belongs to pydevd's own name of it (pydevd_base_schema.py, _translate_id_to_dap).
+# (dualdbg_attach.py). Then of every Python thread: OS thread id, name, pydevd's number, and whether it is one of
+# pydevd's own. threading.enumerate hides those of pydevd (pydevd.py, "patch_threading"), the dictionary behind it does
+# not. DAP's number of a thread belongs to pydevd's own name of it (pydevd_base_schema.py, _translate_id_to_dap).
+# The value is a text, which comes whole: of a list with a hundred threads the answer has 60.
 _SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
 _OURS = "getattr(__import__('pydevd'), 'dualdbg_threads', [])"
 _NAMES = (
-    f"([{_OURS}.pop() for _ in {_OURS}[:]],"
+    f"'%r' % (([{_OURS}.pop() for _ in {_OURS}[:]],"
     f" [(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
-    " for t in list(__import__('pydevd').threading._active.values())])"
+    " for t in list(__import__('pydevd').threading._active.values())]),)"
 )
 _MOST = 80  # characters of a function's name
 _AT_A_STOP = patient(20.0)  # seconds for debugpy to answer
@@ -162,7 +163,7 @@ class ThreadList:
         question = debugpy.evaluate(_NAMES, frame, "clipboard")
         try:
             answer = await self._threads.ask(question, seconds)
-            starters, rows = ast.literal_eval(answer.text)
+            starters, rows = ast.literal_eval(str(ast.literal_eval(answer.text)))
         except (CommandError, EngineTimeout, ValueError, SyntaxError):
             return  # a program may have replaced threading.enumerate; it has no names then
         outer, there = namespace_tids(self._loop.state.pid), self._numbers()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -63,7 +64,7 @@ def _breakpoint(one: Breakpoint, opened: bool, room: int) -> Sequence[Part]:
     return (
         (start, look),
         (text, "" if one.enabled else "dim"),
-        (f"  {fit(rest, max(room - len(start) - len(text) - 2, 0))}", "dim"),
+        (f"  {fit(rest, max(room - len(start) - cell_len(text) - 2, 0))}", "dim"),
     )
 
 

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from ...terminal_text import visible
-from ..model.looks import Part
+from ..model.looks import Part, letters_in
 from ..widgets.line_view import LineView, mark
 
 _MOST_LINES = 5000
@@ -99,7 +99,7 @@ class Log(LineView):
 
     def _wrap(self, line: str) -> list[_Said]:
         text = Text.from_ansi(line)
-        if not self._width or len(text) <= self._width:
+        if not self._width or text.cell_len <= self._width:
             return [_Said(text)]
         return [_Said(piece) for piece in text.divide(_breaks(text.plain, self._width))]
 
@@ -139,9 +139,9 @@ def _breaks(text: str, width: int) -> list[int]:
     """Where a line that is too long is broken: after a space if one is near, else where the room ends."""
     breaks = []
     start = 0
-    while len(text) - start > width:
-        space = text.rfind(" ", start + width * 2 // 3, start + width)
-        start = space + 1 if space >= 0 else start + width
+    while (room := letters_in(text[start:], width)) < len(text) - start:
+        space = text.rfind(" ", start + room * 2 // 3, start + room)
+        start = space + 1 if space >= 0 else start + max(room, 1)
         breaks.append(start)
     return breaks
 

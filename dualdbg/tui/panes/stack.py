@@ -8,13 +8,14 @@ from enum import Enum
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from ...console.names import computed_text, file_name, native_tag, package_path
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
-from ..model.looks import Part, fit
+from ..model.looks import Part, fit, letters_in
 from ..widgets.row_view import Row, RowsView
 
 
@@ -98,7 +99,7 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
     start = f"{mark}{label:<{width}} "
     room -= len(start) + 5
     name = short_function(frame.function or "??", max(room, 8))
-    place = _end(place_of(frame), room - len(name) - 1)
+    place = _end(place_of(frame), room - cell_len(name) - 1)
     return (start, "number"), (f"{tag:<4} ", look), (name, look), (f" {place}" if place else "", "dim")
 
 
@@ -108,9 +109,9 @@ def _computed(frame: Frame, width: int, room: int) -> Sequence[Part]:
 
 def _end(text: str, room: int) -> str:
     """The end of a path, which says most; nothing where there is too little room."""
-    if len(text) <= room:
+    if cell_len(text) <= room:
         return text
-    return "…" + text[len(text) - room + 1 :] if room >= 12 else ""
+    return "…" + text[len(text) - letters_in(text[::-1], room - 1) :] if room >= 12 else ""
 
 
 def _folded(width: int, count: int, room: int) -> Sequence[Part]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from rich.cells import cell_len
+
 from ...console.console import View
 from ...console.task_list import doing, groups_of, labels
 from ...model import Task, Tasks, Thread
@@ -38,7 +40,7 @@ def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Pa
         (start, "number"),
         (f"{gil} ", "good" if thread.holds_gil else "warning"),
         (f"{name} ", "name"),
-        (fit(state, max(room - len(name) - 1, 0)), "dim"),
+        (fit(state, max(room - cell_len(name) - 1, 0)), "dim"),
     )
 
 
@@ -57,7 +59,7 @@ def _task(task: Task, name: str, text: str, room: int) -> Sequence[Part]:
     start = " task "
     room -= len(start) + 1
     name = fit(f"{name} {task.coroutine}", max(room // 2, 8))
-    return (start, "number"), (f"{name} ", "name"), (fit(text, max(room - len(name), 0)), "dim")
+    return (start, "number"), (f"{name} ", "name"), (fit(text, max(room - cell_len(name), 0)), "dim")
 
 
 def process_rows(views: Sequence[View], current: View) -> list[Row]:

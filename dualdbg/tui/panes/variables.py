@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
@@ -94,12 +95,12 @@ def _draw(branch: Branch, depth: int, room: int) -> Sequence[Part]:
     start = f"{mark}{'  ' * depth}{fold}"
     type_name = without_template_arguments(value.type) if value.type != "register" else ""
     name = fit(value.name, max(room // 2, 8))
-    room -= len(start) + len(name) + 3
+    room -= len(start) + cell_len(name) + 3
     most = max(room * 2 // 5, 6)
-    if len(type_name) > most:
+    if cell_len(type_name) > most:
         type_name = fit(type_name, most)
     text = branch.trouble or value.value[:_MOST].replace("\n", " ")
-    shown = fit(text, max(room - len(type_name) - 1, 4))
+    shown = fit(text, max(room - cell_len(type_name) - 1, 4))
     look = "error" if branch.trouble else "changed" if branch.changed else ""
     if not text and not type_name:  # a group
         return (start, "number"), (name, "dim")

@@ -1,0 +1,35 @@
+"""Completion in the user's shell, made from the parsers."""
+
+from __future__ import annotations
+
+import argparse
+
+import shtab
+
+from . import general
+from .main import COMMANDS
+from .parsers import actions_of, command_parsers
+
+_VALUES = {"PATH": shtab.FILE, "FILE": shtab.FILE, "DIR": shtab.DIR, "SCRIPT": shtab.FILE, "CORE": shtab.FILE}
+_PROGRAMS = ("run", "dap")  # their parsers do not see the program, which they take from the words before
+
+
+def completion(shell: str) -> str:
+    """The script that ``shell`` (one of :data:`general.SHELLS`) reads."""
+    root = argparse.ArgumentParser(prog="dualdbg", parents=[general.make_parser()], add_help=False)
+    commands = root.add_subparsers(metavar="COMMAND")
+    for name, parser in command_parsers().items():
+        if name in _PROGRAMS:
+            parser.add_argument("program", nargs="*", metavar="SCRIPT")
+        for one in (parser, *actions_of(parser).values()):
+            _say_what_values_are(one)
+        commands.add_parser(name, parents=[parser], add_help=False, help=COMMANDS[name])
+    _say_what_values_are(root)
+    return shtab.complete(root, shell)
+
+
+def _say_what_values_are(parser: argparse.ArgumentParser) -> None:
+    for action in parser._actions:
+        kind = _VALUES.get(action.metavar) if isinstance(action.metavar, str) else None
+        if kind is not None and action.choices is None:
+            action.complete = kind  # type: ignore[attr-defined]
