@@ -167,7 +167,9 @@ class CoreSession(Session):
 
 
 class _NoBreakpoints(BreakpointTable):
-    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
+    async def add_spec(
+        self, spec: BreakpointSpec, frame: WatchedFrame | None = None, optional: bool = False
+    ) -> Breakpoint:
         raise WrongState(_NO_LIFE, "a breakpoint needs a process: dualdbg run, dualdbg attach")
 
 

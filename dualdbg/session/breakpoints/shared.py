@@ -73,10 +73,12 @@ class SharedTable(BreakpointTable):
         """Tell the user of this process."""
         self._loop.tell(notice)
 
-    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
+    async def add_spec(
+        self, spec: BreakpointSpec, frame: WatchedFrame | None = None, optional: bool = False
+    ) -> Breakpoint:
         """Set a breakpoint in all processes; what belongs to a frame only in this one."""
         self._next_id = self._shared.next_id
-        row = await super().add_spec(spec, frame)
+        row = await super().add_spec(spec, frame, optional)
         if row.id not in self._rows:
             return row
         if frame is not None:

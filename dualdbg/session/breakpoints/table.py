@@ -127,20 +127,25 @@ class BreakpointTable:
         added = []
         specs = self.read(text)
         for spec in specs:
-            if spec.text != text and spec.text in self._specs.optional:
-                self._optional.add(self._next_id)
-            added.append(await self.add_spec(replace(spec, temporary=spec.temporary or temporary), frame))
+            optional = spec.text != text and spec.text in self._specs.optional
+            wanted = replace(spec, temporary=spec.temporary or temporary)
+            added.append(await self.add_spec(wanted, frame, optional))
         return added
 
-    async def add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None = None) -> Breakpoint:
+    async def add_spec(
+        self, spec: BreakpointSpec, frame: WatchedFrame | None = None, optional: bool = False
+    ) -> Breakpoint:
         """Set one breakpoint, and tell what the user may want to know about it.
 
+        That an ``optional`` one is not found is not told.
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
         log text that would change the program, and where the expression of a watch has no value in ``frame``.
         """
         same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
         id = self._next_id
         self._next_id += 1
+        if optional:
+            self._optional.add(id)
         row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
         try:
             await self._add_to_its_part(id, spec, frame)
