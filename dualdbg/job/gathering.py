@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 
-from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, recorded
+from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, Source, recorded
+from .recorded_ranks import RecordedRank
 from .tree import Node
 
+_OF_JOBS = "collective"  # the kind of finding
 _MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody reads
 
 
@@ -20,7 +21,7 @@ class Job:
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
     are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
-    file's name.
+    file's name. ``members`` say what the ranks do in torch.distributed, by the file's name.
     """
 
     root: Node = field(default_factory=Node)
@@ -30,6 +31,7 @@ class Job:
     twice: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     findings: list[tuple[str, str]] = field(default_factory=list)
+    members: list[tuple[str, RecordedRank]] = field(default_factory=list)
 
     @property
     def ranks(self) -> set[int]:
@@ -47,19 +49,25 @@ class Job:
         return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps)
 
 
-def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
+def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     """Read the files, one after the other; one that cannot be read is a failure, and the rest is read."""
     job = Job()
     known: Known = {}
     having: dict[RecordedStack, set[int]] = {}
     unlabelled: list[RecordedProcess] = []
-    for path in files:
+    for source in sources:
         job.files += 1
         here: dict[int, int] = {}  # of this file: process -> rank, also of what a rank has started
+        has_members = False
         try:
-            for found in recorded(path, known, all_threads):
-                if isinstance(found, Remark):
-                    _note(job, path, found)
+            for found in recorded(source, known, all_threads):
+                if isinstance(found, RecordedRank):
+                    has_members = True
+                    job.members.append((source.name, found))
+                elif isinstance(found, Remark):
+                    # Of one machine alone the verdict is another one: it is found anew over all of them.
+                    if found.kind != _OF_JOBS or not has_members:
+                        _note(job, source.name, found)
                 elif found.rank is None:
                     unlabelled.append(found)
                 else:
@@ -97,8 +105,8 @@ def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStac
         having.setdefault(stack, set()).add(rank)
 
 
-def _note(job: Job, path: Path, remark: Remark) -> None:
+def _note(job: Job, name: str, remark: Remark) -> None:
     if remark.is_failure and len(job.failures) < _MOST_REMARKS:
-        job.failures.append(f"{path}: {remark.text}")
+        job.failures.append(f"{name}: {remark.text}")
     elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
-        job.findings.append((str(path), remark.text))
+        job.findings.append((name, remark.text))

@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dualdbg.job.gathering import Job, gather
+from dualdbg.job.gathering import Job
+from dualdbg.job.gathering import gather as gather_sources
+from dualdbg.job.recorded import Source
 from dualdbg.snapshot.linux.procfs import read_rank
 
 WORKER = """\
@@ -26,6 +29,10 @@ def train():
     sys.stdin.read()
 evaluate() if sys.argv[1] == "2" else train()
 """
+
+
+def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
+    return gather_sources([Source(str(path), path) for path in files], all_threads)
 
 
 def frame(function: str, line: int = 1) -> dict[str, Any]:

@@ -28,6 +28,19 @@ def jobs(processes: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
     return [job for job in found.values() if any(process.pid in ranks for process in job)]
 
 
+def rank_processes(processes: Sequence[ProcessReport]) -> list[ProcessReport]:
+    """The ranks of all jobs, and the processes that a launcher has given a rank: these may not have begun yet."""
+    members = {process.pid for job in jobs(processes) for process in job}
+    labelled = {
+        process.pid: process for process in processes if process.label is not None and process.threads
+    }
+    for process in labelled.values():
+        parent = labelled.get(process.parent)
+        if parent is None or parent.label != process.label:  # its own children have its environment
+            members.add(process.pid)
+    return [process for process in processes if process.pid in members]
+
+
 def _is_below(pid: int, ranks: set[int], parents: dict[int, int]) -> bool:
     """Whether an ancestor is a rank: a data loader's worker has its parent's variables, by the fork."""
     seen = {pid}
