@@ -36,12 +36,14 @@ def ranks(folder: Path, *numbers: int, before: tuple[str, ...] = (), size: int =
         yield [each.pid for each in running]
     finally:
         for each in running:
-            for process in [
-                *psutil.Process(each.pid).children(),
-                each,
-            ]:  # nsenter's child does not end with it
-                process.send_signal(signal.SIGKILL)
+            end(each)
             each.communicate()
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Also what nsenter has started: that does not end with it."""
+    for each in [*psutil.Process(process.pid).children(), process]:
+        each.send_signal(signal.SIGKILL)
 
 
 @pytest.mark.smoke

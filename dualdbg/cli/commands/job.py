@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -80,6 +82,8 @@ def _parser() -> Parser:
         metavar="N",
         help="ask so many nodes at a time (default: 64)",
     )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--html", metavar="FILE", help="write the whole report as one HTML file, too")
     parser.add_argument(
         "--all-threads", action="store_true", help="all threads, not only the main thread of each rank"
     )
@@ -170,6 +174,16 @@ class _Progress:
 def _show(options: Namespace, report: JobReport) -> int:
     from ..job_text import job_text, troubles
 
+    if options.html is not None:
+        from ..job_html import job_html
+
+        _write(Path(options.html), job_html(report))
+    if options.json:
+        from ..job_json import job_to_json
+
+        sys.stdout.write("".join(json.dumps(each) + "\n" for each in job_to_json(report)))
+        sys.stdout.flush()
+        return 0 if report.job.ranks else _TROUBLE_STATUS
     for line in troubles(report, Style.of(sys.stderr)):
         sys.stderr.write(f"{line}\n")
     if report.job.ranks:
@@ -187,3 +201,12 @@ def _show(options: Namespace, report: JobReport) -> int:
         )
     tell(*told)
     return _TROUBLE_STATUS
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}", "--html FILE"
+        ) from error
