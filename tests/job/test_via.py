@@ -21,14 +21,15 @@ SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/usr/local/sbin")
 
 
 @contextmanager
-def ranks(folder: Path, *numbers: int, before: tuple[str, ...] = (), size: int = 4) -> Iterator[list[int]]:
-    """Processes that a launcher might have started. ``before``: words before each command."""
+def ranks(folder: Path, *numbers: int, before: tuple[str, ...] = (), port: str = "") -> Iterator[list[int]]:
+    """Processes that a launcher might have started. ``before``: words before each command. ``port``: a name that they
+    alone have in their environment, that of the folder where there is none."""
     program = folder / "train.py"
     program.write_text(WORKER)
     running = []
     try:
         for rank in numbers:
-            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_PORT": folder.name}
+            env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "4", "MASTER_PORT": port or folder.name}
             command = [*before, sys.executable, str(program), str(rank)]
             running.append(subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         for each in running:
