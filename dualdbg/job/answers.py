@@ -64,6 +64,7 @@ def missing(
     rows = []
     for (trouble, status), those in found.items():
         reason, hint = _words(trouble, status, limit, statuses, by_hand.get(those[0].node, ""))
+        hint = hint.strip()
         details = dict.fromkeys(answer.detail for answer in those if answer.detail)
         rows.append(Missing(tuple(answer.node for answer in those), reason, hint, tuple(details)))
     return rows

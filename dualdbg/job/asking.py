@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from . import launchers
 from .answers import Answer, Trouble
 from .fan_out import Asking, Heard, fan_out
 from .gathering import Job, gather
@@ -36,7 +37,9 @@ class Question:
 
     def by_hand(self) -> dict[str, str]:
         """The words that run a command on each node, for the user to type."""
-        return {name: " ".join(prefix) for name, prefix in self.nodes.prefixes.items()}
+        return {
+            name: self.launcher.by_hand or " ".join(prefix) for name, prefix in self.nodes.prefixes.items()
+        }
 
     def left_out(self) -> list[Answer]:
         """The nodes that are known not to run."""
@@ -134,4 +137,4 @@ def targets(launcher: Launcher, address: str, words: Sequence[str], having: Sequ
         return tuple(part for word in words for part in (("--tree", word) if word.isdigit() else (word,)))
     if words:
         return tuple(words)
-    return tuple(part for word in having or launcher.having(address) for part in ("--having", word))
+    return launchers.having(having) if having else launcher.targets(address)

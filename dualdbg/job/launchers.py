@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -11,9 +12,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..environment import own_module
 from ..errors import DualdbgError, UsageError
 from ..patience import patient
 from . import fields
+from .ray_node import FAILED as RAY_FAILED
 
 HERE = "this machine"
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")  # in the environment of a rank
@@ -22,6 +25,7 @@ _JOB = re.compile(r"[0-9]{1,12}([_.+][0-9]{1,12})?")
 _SECONDS = 30  # for a question to a scheduler
 _MOST_NODES = 100_000
 _MOST_ANSWER = 256 << 20  # bytes
+_RAY = "Ray could not run it there"
 _CONNECT = 10  # seconds
 # exec keeps the program's status; where there is no such program, every shell says 127.
 _SHELL = ("sh", "-c", 'exec "$0" "$@"')
@@ -37,17 +41,19 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Launcher:
-    """One row. ``address``: what stands behind the colon of ``--via``. ``having``: what the environment of the job's
-    processes has, by the address. ``statuses``: what its own exit statuses mean. ``quotes``: a shell on the node reads
-    the words once more. ``needs_address``: there is no default."""
+    """One row. ``address``: what stands behind the colon of ``--via``. ``targets``: the words for ``dualdbg stacks``
+    that name the processes of the job, by the address. ``statuses``: what its own exit statuses mean. ``quotes``: a
+    shell on the node reads the words once more. ``needs_address``: there is no default. ``by_hand``: how a user runs
+    something on the node; the words before a command where it is empty."""
 
     name: str
     address: str
     nodes: Callable[[str], Nodes]
-    having: Callable[[str], tuple[str, ...]] = lambda address: RANKS
+    targets: Callable[[str], tuple[str, ...]] = lambda address: having(RANKS)
     statuses: Mapping[int, str] = field(default_factory=dict)
     quotes: bool = False
     needs_address: bool = True
+    by_hand: str = ""
 
     def command(self, prefix: Sequence[str], words: Sequence[str]) -> list[str]:
         """The command here that runs the words on a node."""
@@ -102,6 +108,39 @@ def _slurm(address: str) -> Nodes:
     expanded = ask(["scontrol", "show", "hostnames", ",".join(listed)], hint).split()
     srun = ("srun", "--overlap", f"--jobid={address}", "--nodes=1", "--ntasks=1", "--quiet")
     return Nodes({node: (*srun, f"--nodelist={node}") for node in _names(expanded)})
+
+
+def _of_slurm(address: str) -> tuple[str, ...]:
+    return having([f"SLURM_JOB_ID={re.split('[_.+]', address)[0]}"])
+
+
+def _ray(address: str) -> Nodes:
+    if importlib.util.find_spec("ray") is None:
+        raise UsageError(
+            f"Ray is not installed in the Python of dualdbg, {sys.executable}",
+            "install dualdbg where the job runs, and run it from there: pip install dualdbg",
+        )
+    if address.startswith("-"):
+        raise UsageError(f"{address!r} is no address of a Ray cluster", "--via ray:auto, or ray:HOST:6379")
+    helper = own_module("dualdbg.job.ray_node")
+    text = ask([*helper, "list", address], "ray status")
+    prefixes, left_out = {}, {}
+    try:
+        for node, name, is_alive in json.loads(text):
+            node, name = _names([fields.checked(str, each, "a node") for each in (node, name)])
+            told = f"{name}:{node[:8]}"  # several may have the same name
+            if is_alive:
+                prefixes[told] = (*helper, "run", address, node)
+            else:
+                left_out[told] = "Ray says that it is dead"
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DualdbgError(f"Ray has not listed its nodes: {error}", "ray status") from error
+    return Nodes(prefixes, left_out)
+
+
+def having(words: Sequence[str]) -> tuple[str, ...]:
+    """The words for ``dualdbg stacks`` that name processes by their environment."""
+    return tuple(part for word in words for part in ("--having", word))
 
 
 def _kubernetes(address: str) -> Nodes:
@@ -209,9 +248,18 @@ LAUNCHERS = {
             "slurm",
             "JOBID",
             _slurm,
-            having=lambda address: (f"SLURM_JOB_ID={re.split('[_.+]', address)[0]}",),
+            targets=_of_slurm,
         ),
         Launcher("k8s", "SELECTOR", _kubernetes),
         Launcher("mpi", "HOSTS", _mpi),
+        # Ray's workers change their command lines, and with them what /proc has of their environment.
+        Launcher(
+            "ray",
+            "ADDRESS",
+            _ray,
+            targets=lambda address: ("ray::",),
+            statuses={RAY_FAILED: _RAY},
+            by_hand="on that node:",
+        ),
     )
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -224,3 +225,62 @@ def test_what_kubectl_lists_is_not_trusted(tmp_path: Path, answer: str) -> None:
 def test_a_launcher_that_is_missing_is_named(tmp_path: Path) -> None:
     done = job({"PATH": str(tmp_path)}, "--via", "slurm:4711")
     assert done.returncode == 3 and "squeue is not installed here" in done.stderr
+
+
+RAY_JOB = """\
+import sys, time
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+ray.init(address=sys.argv[1], log_to_driver=False)
+def train(seconds):
+    time.sleep(seconds)
+def evaluate(seconds):
+    time.sleep(seconds)
+nodes = {row["NodeName"]: row["NodeID"] for row in ray.nodes()}
+for name, function in (("node1", train), ("node2", evaluate)):
+    where = NodeAffinitySchedulingStrategy(nodes[name], soft=False)
+    task = ray.remote(function).options(scheduling_strategy=where)
+    ray.get(task.remote(0))
+    running = task.remote(1000)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.exhaustive
+def test_ray(tmp_path: Path) -> None:
+    require(importlib.util.find_spec("ray"), "Ray: pip install ray", outside=True)
+    may = os.geteuid() == 0 and subprocess.run([*MACHINE, "true"]).returncode == 0
+    require(may, "namespaces of process ids, which make two machines of one", outside=True)
+    (tmp_path / "job.py").write_text(RAY_JOB)
+    address = f"127.0.0.1:{free_port()}"
+    env = {**os.environ, "PATH": scripts(tmp_path), "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=2"]
+    first = [
+        *start,
+        "--head",
+        f"--port={address.partition(':')[2]}",
+        "--node-name=node1",
+        "--include-dashboard=false",
+    ]
+    second = [*start, f"--address={address}", "--node-name=node2"]
+    listed = [sys.executable, "-m", "dualdbg.job.ray_node", "list", address]
+
+    def nodes(count: int) -> bool:
+        done = subprocess.run(listed, env=env, capture_output=True, text=True)
+        return done.returncode == 0 and len(json.loads(done.stdout)) == count
+
+    with ExitStack() as stack:
+        stack.enter_context(daemon(*MACHINE, *first, f"--temp-dir={tmp_path}/r", env=env))
+        wait_until(lambda: nodes(1), 60, "the first node is there")
+        stack.enter_context(daemon(*MACHINE, *second, env=env))
+        wait_until(lambda: nodes(2), 60, "the second node is there")
+        command = [sys.executable, str(tmp_path / "job.py"), address]
+        driver = stack.enter_context(
+            subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        )
+        stack.callback(driver.kill)
+        assert driver.stdout is not None and driver.stdout.readline() == b"ready\n"
+        done = job(env, "--via", f"ray:{address}", "--all")
+    assert done.returncode == 0 and done.stdout.splitlines()[0].endswith(" on 2 nodes"), done
+    assert "train job.py:6" in done.stdout and "evaluate job.py:8" in done.stdout, done.stdout
