@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from ..snapshot.report.jobs import OfRank, those_that_are_ranks
 from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, Source, recorded
 from .recorded_ranks import RecordedRank
 from .tree import Node
@@ -57,7 +58,7 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     unlabelled: list[RecordedProcess] = []
     for source in sources:
         job.files += 1
-        here: dict[int, int] = {}  # of this file: process -> rank, also of what a rank has started
+        here: dict[int, RecordedProcess] = {}  # of this file: with a rank
         has_members = False
         try:
             for found in recorded(source, known, all_threads):
@@ -71,9 +72,10 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                 elif found.rank is None:
                     unlabelled.append(found)
                 else:
-                    _add(job, found, here, having)
+                    here[found.pid] = found
         except BadRecord as error:
             job.failures.append(error.message)
+        _add(job, here, having)
     if job.ranks:
         job.others += len(unlabelled)
     else:
@@ -85,18 +87,17 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     return job
 
 
-def _add(
-    job: Job, found: RecordedProcess, here: dict[int, int], having: dict[RecordedStack, set[int]]
-) -> None:
-    rank = found.rank
-    assert rank is not None
-    if here.get(found.parent) == rank:  # it has its rank by the environment that it was given
-        job.others += 1
-    else:
-        if rank in job.ranks:
-            job.twice.add(rank)
-        _take(job, rank, found, having)
-    here[found.pid] = rank
+def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> None:
+    """The ranks of one file. What else has a rank has it by the environment that it was given."""
+    ranks = those_that_are_ranks(
+        [OfRank(one.pid, one.parent, one.rank, one.is_python) for one in here.values()]
+    )
+    job.others += len(here) - len(ranks)
+    for one in here.values():
+        if one.pid in ranks and one.rank is not None:
+            if one.rank in job.ranks:
+                job.twice.add(one.rank)
+            _take(job, one.rank, one, having)
 
 
 def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:

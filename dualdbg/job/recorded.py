@@ -53,6 +53,7 @@ class RecordedProcess:
     pid: int
     parent: int
     stacks: tuple[RecordedStack, ...]
+    is_python: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _process(found: dict[str, Any], known: Known, all_threads: bool) -> Recorded
     if rank is None:  # the launcher has told none: the program did, to torch.distributed
         rank = or_none(int, found, "rank")
         rank = rank if rank is not None and 0 <= rank < _MOST_RANKS else None
-    return RecordedProcess(rank, pid, parent, stacks)
+    return RecordedProcess(rank, pid, parent, stacks, or_none(str, found, "python") is not None)
 
 
 def _rank(label: object) -> int | None:

@@ -10,6 +10,7 @@ from ..snapshot.report.collectives import Member
 from . import fields
 
 _MOST = 10_000  # groups, and operations
+_MOST_RANKS = 1 << 20  # those that are missing are counted out
 _MOST_SIZES = 64  # of a tensor
 
 
@@ -37,7 +38,9 @@ def recorded_rank(row: dict[str, Any]) -> RecordedRank:
 
 
 def _member(pid: int, row: dict[str, Any]) -> Member:
-    rank, world_size = fields.number(row, "rank"), fields.number(row, "world_size")
+    rank, world_size = (fields.number(row, name) for name in ("rank", "world_size"))
+    if any(number is not None and not 0 <= number <= _MOST_RANKS for number in (rank, world_size)):
+        raise ValueError(f"no job has more than {_MOST_RANKS} ranks")
     return Member(
         pid=pid,
         name=f"rank {rank} (process {pid})" if rank is not None else f"process {pid}",

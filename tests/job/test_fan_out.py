@@ -18,6 +18,7 @@ from dualdbg.job.packed import pack
 
 from ..support import wait_until
 from .test_gathering import functions, process
+from .test_verdict import row as rank_row
 
 PATIENT = 60.0
 
@@ -146,6 +147,7 @@ def test_ctrl_c_shows_what_came_so_far(tmp_path: Path) -> None:
             "collectives": [],
         },
         {"event": "rank", "pid": 1, "rank": 1 << 70},
+        {**rank_row(1, 5, True), "world_size": 1 << 40},
         {"event": "rank", "pid": 1, "cpu": "1e999", "time": -1},
         {"event": "process", "pid": 1, "parent": 2, "threads": [{"frames": [{"number": 0, "kind": []}]}]},
     ],

@@ -94,6 +94,14 @@ def test_launchers_and_what_ranks_have_started_are_no_ranks(tmp_path: Path) -> N
     assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
 
 
+def test_a_script_that_starts_the_rank_is_not_the_rank(tmp_path: Path) -> None:
+    wrapper, tool = process(6, 0, "sh"), process(7, 0, "timeout", parent=6)
+    python = {**process(8, 0, "main", parent=7), "python": "3.11.2"}
+    loader = {**process(9, 0, "loader", parent=8), "python": "3.11.2"}
+    job = gather([written(tmp_path, "a", loader, wrapper, tool, python)])
+    assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
+
+
 def test_the_same_rank_from_two_files_is_told(tmp_path: Path) -> None:
     files = [written(tmp_path, name, process(10, 0, "main"), process(11, 1, "main")) for name in "ab"]
     assert gather(files).twice == {0, 1}
