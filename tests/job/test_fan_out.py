@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from dualdbg.job.asking import Asked, Asking, Question, ask
 from dualdbg.job.fan_out import fan_out
 from dualdbg.job.launchers import Launcher, Nodes
 from dualdbg.job.packed import pack
+from dualdbg.job.verdict import Looks
 
 from ..support import wait_until
 from .test_gathering import functions, process
 from .test_verdict import row as rank_row
 
 PATIENT = 60.0
+_NUMBERS = count()
 
 
 def sender(folder: Path, *rows: dict[str, object], first: str = "true") -> list[str]:
@@ -169,3 +172,48 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     bomb = sender(tmp_path / "sent", *[process(number, number, "main") for number in range(10_000)])
     result = asked({"bomb": bomb}, tmp_path)
     assert len(result.job.failures) == 1 and len(result.job.ranks) < 1000
+
+
+def twice(folder: Path, first: list[str], second: list[str]) -> list[str]:
+    """A command that does one thing at the first look and another one at the second."""
+    once = folder / f"once{next(_NUMBERS)}"
+    return ["sh", "-c", f"if mkdir {once} 2> /dev/null; then {first[2]}; else {second[2]}; fi"]
+
+
+def rank(folder: Path, number: int, sequence: int, waits: bool, at: str, time: float) -> list[str]:
+    return sender(folder / "sent", process(7, number, at), rank_row(number, sequence, waits, at, time))
+
+
+def waiting(folder: Path, number: int, second: int = 5) -> list[str]:
+    """A node with one rank, which waits at both looks; by then in operation number ``second``."""
+    return twice(
+        folder, rank(folder, number, 5, True, "step", 100), rank(folder, number, second, True, "step", 101)
+    )
+
+
+def test_where_ranks_wait_all_are_asked_twice(tmp_path: Path) -> None:
+    odd = twice(tmp_path, rank(tmp_path, 2, 4, False, "load", 50), rank(tmp_path, 2, 4, False, "save", 52))
+    commands = {f"node{each}": waiting(tmp_path, each) for each in (0, 1, 3)} | {"node2": odd}
+    result = asked(commands, tmp_path)
+    (verdict,) = result.judgement.verdicts
+    assert (verdict.kind, verdict.ranks) == ("straggler", (2,))
+    assert "1 s before it was in load" in verdict.text
+    assert functions(result.job) == {"step": {0, 1, 3}, "save": {2}}
+
+
+def test_a_job_that_goes_on_is_told_nothing(tmp_path: Path) -> None:
+    odd = twice(tmp_path, rank(tmp_path, 2, 4, False, "load", 50), rank(tmp_path, 2, 5, False, "load", 52))
+    commands = {f"node{each}": waiting(tmp_path, each, 6) for each in (0, 1, 3)} | {"node2": odd}
+    result = asked(commands, tmp_path)
+    assert result.judgement.verdicts == () and result.judgement.looks is Looks.TWO_TOGETHER
+
+
+def test_a_node_that_fails_at_the_second_look_is_shown_as_it_was(tmp_path: Path) -> None:
+    gone = twice(tmp_path, rank(tmp_path, 2, 4, False, "load", 50), ["sh", "-c", "exit 255"])
+    commands = {f"node{each}": waiting(tmp_path, each) for each in (0, 1, 3)} | {"node2": gone}
+    result = asked(commands, tmp_path)
+    assert functions(result.job) == {"step": {0, 1, 3}, "load": {2}}
+    (verdict,) = result.judgement.verdicts
+    assert (verdict.kind, verdict.ranks) == ("gone", (2,))
+    assert verdict.text.endswith("one node has not answered: that is where to look first")
+    assert [answer.node for answer in result.answers if answer.trouble] == ["node2"]
