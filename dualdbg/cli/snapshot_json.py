@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ..console.reports import numbered
 from ..snapshot.facts import Distributed, Failure, ProcessReport, ThreadReport
+from ..snapshot.report.collectives import Member
 from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.jobs import member_of, rank_processes
 from ..snapshot.report.movement import Movement
+from ..snapshot.report.waits import Earlier
 from ..snapshot.report.wording import activity
 from .json_lines import frame_to_json, task_to_json
 
@@ -74,6 +79,46 @@ def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
             }
             for position, (number, frame) in enumerate(numbered(report.stack, True))
         ],
+    }
+
+
+def ranks_to_json(
+    processes: Sequence[ProcessReport], earlier: Earlier | None, now: float
+) -> list[dict[str, Any]]:
+    """The JSON objects of the ranks of jobs: what tells, over the files of all machines, who holds a job up.
+
+    ``now``: seconds since 1970.
+    """
+    before = {process.pid: process for process in earlier.processes if process.threads} if earlier else {}
+    return [
+        {
+            "event": "rank",
+            "pid": process.pid,
+            "time": round(now, 3),
+            **_member_to_json(member_of(process)),
+            "earlier": {
+                "seconds": earlier.seconds,
+                **_member_to_json(member_of(before[process.pid])),
+            }
+            if earlier is not None and process.pid in before
+            else None,
+        }
+        for process in rank_processes(processes)
+    ]
+
+
+def _member_to_json(member: Member) -> dict[str, Any]:
+    return {
+        "rank": member.rank,
+        "world_size": member.world_size,
+        "place": member.place,
+        "activity": member.activity,
+        "blocked": member.blocked,
+        # Equal where the stack is; repr, because the hash of a text is another one in each process.
+        "stack": hashlib.sha256(repr(member.stack).encode(errors="surrogatepass")).hexdigest()[:16],
+        "cpu": member.cpu,
+        "groups": [asdict(group) for group in member.distributed.groups],
+        "collectives": [asdict(call) for call in member.distributed.collectives],
     }
 
 

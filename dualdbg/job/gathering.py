@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 
-from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, recorded
+from ..snapshot.report.jobs import OfRank, those_that_are_ranks
+from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, Source, recorded
+from .recorded_ranks import RecordedRank
 from .tree import Node
 
+_OF_JOBS = "collective"  # the kind of finding
 _MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody reads
 
 
@@ -20,7 +22,7 @@ class Job:
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
     are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
-    file's name.
+    file's name. ``members`` say what the ranks do in torch.distributed, by the file's name.
     """
 
     root: Node = field(default_factory=Node)
@@ -30,6 +32,7 @@ class Job:
     twice: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
     findings: list[tuple[str, str]] = field(default_factory=list)
+    members: list[tuple[str, RecordedRank]] = field(default_factory=list)
 
     @property
     def ranks(self) -> set[int]:
@@ -47,25 +50,32 @@ class Job:
         return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps)
 
 
-def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
+def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     """Read the files, one after the other; one that cannot be read is a failure, and the rest is read."""
     job = Job()
     known: Known = {}
     having: dict[RecordedStack, set[int]] = {}
     unlabelled: list[RecordedProcess] = []
-    for path in files:
+    for source in sources:
         job.files += 1
-        here: dict[int, int] = {}  # of this file: process -> rank, also of what a rank has started
+        here: dict[int, RecordedProcess] = {}  # of this file: with a rank
+        has_members = False
         try:
-            for found in recorded(path, known, all_threads):
-                if isinstance(found, Remark):
-                    _note(job, path, found)
+            for found in recorded(source, known, all_threads):
+                if isinstance(found, RecordedRank):
+                    has_members = True
+                    job.members.append((source.name, found))
+                elif isinstance(found, Remark):
+                    # Of one machine alone the verdict is another one: it is found anew over all of them.
+                    if found.kind != _OF_JOBS or not has_members:
+                        _note(job, source.name, found)
                 elif found.rank is None:
                     unlabelled.append(found)
                 else:
-                    _add(job, found, here, having)
+                    here[found.pid] = found
         except BadRecord as error:
             job.failures.append(error.message)
+        _add(job, here, having)
     if job.ranks:
         job.others += len(unlabelled)
     else:
@@ -77,18 +87,17 @@ def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
     return job
 
 
-def _add(
-    job: Job, found: RecordedProcess, here: dict[int, int], having: dict[RecordedStack, set[int]]
-) -> None:
-    rank = found.rank
-    assert rank is not None
-    if here.get(found.parent) == rank:  # it has its rank by the environment that it was given
-        job.others += 1
-    else:
-        if rank in job.ranks:
-            job.twice.add(rank)
-        _take(job, rank, found, having)
-    here[found.pid] = rank
+def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> None:
+    """The ranks of one file. What else has a rank has it by the environment that it was given."""
+    ranks = those_that_are_ranks(
+        [OfRank(one.pid, one.parent, one.rank, one.is_python) for one in here.values()]
+    )
+    job.others += len(here) - len(ranks)
+    for one in here.values():
+        if one.pid in ranks and one.rank is not None:
+            if one.rank in job.ranks:
+                job.twice.add(one.rank)
+            _take(job, one.rank, one, having)
 
 
 def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:
@@ -97,8 +106,8 @@ def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStac
         having.setdefault(stack, set()).add(rank)
 
 
-def _note(job: Job, path: Path, remark: Remark) -> None:
+def _note(job: Job, name: str, remark: Remark) -> None:
     if remark.is_failure and len(job.failures) < _MOST_REMARKS:
-        job.failures.append(f"{path}: {remark.text}")
+        job.failures.append(f"{name}: {remark.text}")
     elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
-        job.findings.append((str(path), remark.text))
+        job.findings.append((name, remark.text))

@@ -1,4 +1,4 @@
-"""Reads what ``dualdbg stacks --json`` wrote, packed by gzip or not, of anybody: bounded, each field checked."""
+"""Reads what ``dualdbg stacks --json`` wrote, packed or not, of anybody: bounded, each field checked."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
 from ..errors import DualdbgError
 from ..snapshot.linux.memory import PAGE
+from .fields import checked, or_none
+from .packed import HEADING, unpack
+from .recorded_ranks import RecordedRank, recorded_rank
 from .tree import Place
 
 LONGEST_LINE = 64 << 20  # bytes of one process, unpacked
+MOST_PACKED = 256 << 20  # bytes of a file that is packed as text
+MOST_BYTES = 32 << 30  # of a file, unpacked
+MOST_SENT = 1 << 30  # of what a node has sent, unpacked
+MOST_PROCESSES = 1_000_000  # of a file
 MOST_FRAMES = 20_000  # of one thread
 _MOST_RANKS = 10_000_000
 _PAGE_DIGITS = 3  # hexadecimal, of an offset in a page of 4096 bytes
@@ -44,6 +53,7 @@ class RecordedProcess:
     pid: int
     parent: int
     stacks: tuple[RecordedStack, ...]
+    is_python: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,47 +62,85 @@ class Remark:
 
     is_failure: bool
     text: str
+    kind: str = ""
 
 
-def recorded(path: Path, known: Known, all_threads: bool = True) -> Iterator[RecordedProcess | Remark]:
-    """The processes of a file, one at a time, and what it says besides. ``-`` is standard input.
+@dataclass(frozen=True)
+class Source:
+    """A file, and how people are told of it. ``is_sent``: a node has sent it, packed, and nobody has looked at it."""
 
-    Without ``all_threads`` the main thread of each is all. Raises :class:`BadRecord`, which names file and line.
+    name: str
+    path: Path
+    is_sent: bool = False
+
+
+def recorded(
+    source: Source, known: Known, all_threads: bool = True
+) -> Iterator[RecordedProcess | RecordedRank | Remark]:
+    """The processes of a file, one at a time, and what it says besides. The path ``-`` is standard input.
+
+    Without ``all_threads`` the main thread of each is all. Raises :class:`BadRecord`, which has name and line.
     """
-    number = 0
+    name, most = source.name, MOST_SENT if source.is_sent else MOST_BYTES
+    number = size = processes = 0
     try:
-        with open(0, "rb", closefd=False) if str(path) == "-" else path.open("rb") as raw:
-            packed = raw.peek(len(_GZIP))[: len(_GZIP)] == _GZIP
-            file: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+        with _opened(source) as file:
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
-                if len(line) > LONGEST_LINE:
-                    raise ValueError(f"longer than {LONGEST_LINE} bytes")
-                found = _a(dict, json.loads(line), "the line")
+                size += len(line)
+                if len(line) > LONGEST_LINE or size > most or processes > MOST_PROCESSES:
+                    raise ValueError("longer than any that it writes")
+                found = checked(dict, json.loads(line), "the line")
                 event = found.get("event")
                 if event == "process":
+                    processes += 1
                     yield _process(found, known, all_threads)
+                elif event == "rank":
+                    yield recorded_rank(found)
                 elif event == "error":
                     pid = found.get("pid")
-                    yield Remark(True, f"process {pid}: {_a(str, found.get('message'), 'message')}")
+                    yield Remark(True, f"process {pid}: {checked(str, found.get('message'), 'message')}")
                 elif event == "finding":
-                    yield Remark(False, _a(str, found.get("text"), "text"))
+                    text, kind = (checked(str, found.get(each), each) for each in ("text", "kind"))
+                    yield Remark(False, text, kind)
     except (OSError, EOFError, zlib.error) as error:
-        raise BadRecord(f"{path} cannot be read: {error}") from error
+        raise BadRecord(f"{name} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
         raise BadRecord(
-            f"{path}, line {number or 1}: not what dualdbg stacks --json writes: {error}",
+            f"{name}, line {number or 1}: not what dualdbg stacks --json writes: {error}",
             "take it again with: dualdbg stacks --json PID > FILE",
         ) from error
 
 
+@contextmanager
+def _opened(source: Source) -> Iterator[IO[bytes]]:
+    """The file, unpacked as it is read."""
+    is_input = str(source.path) == "-"
+    with open(0, "rb", closefd=False) if is_input else source.path.open("rb") as raw:
+        begin = raw.peek(len(HEADING))
+        if begin.startswith(_GZIP) and not source.is_sent:
+            yield gzip.GzipFile(fileobj=raw)  # type: ignore[misc]
+        elif source.is_sent or begin.startswith(HEADING):
+            found = unpack(raw.read(MOST_PACKED))
+            if found is None:
+                raise EOFError("its end is missing")
+            yield gzip.GzipFile(fileobj=BytesIO(found[0]))  # type: ignore[misc]
+        else:
+            yield raw
+
+
 def _process(found: dict[str, Any], known: Known, all_threads: bool) -> RecordedProcess:
-    threads = _a(list, found.get("threads"), "threads")
+    threads = checked(list, found.get("threads"), "threads")
     stacks = tuple(
-        _stack(_a(dict, thread, "a thread"), known) for thread in (threads if all_threads else threads[:1])
+        _stack(checked(dict, thread, "a thread"), known)
+        for thread in (threads if all_threads else threads[:1])
     )
-    pid, parent = (_a(int, found.get(name), name) for name in ("pid", "parent"))
-    return RecordedProcess(_rank(found.get("label")), pid, parent, stacks)
+    pid, parent = (checked(int, found.get(name), name) for name in ("pid", "parent"))
+    rank = _rank(found.get("label"))
+    if rank is None:  # the launcher has told none: the program did, to torch.distributed
+        rank = or_none(int, found, "rank")
+        rank = rank if rank is not None and 0 <= rank < _MOST_RANKS else None
+    return RecordedProcess(rank, pid, parent, stacks, or_none(str, found, "python") is not None)
 
 
 def _rank(label: object) -> int | None:
@@ -103,10 +151,10 @@ def _rank(label: object) -> int | None:
 
 
 def _stack(thread: dict[str, Any], known: Known) -> RecordedStack:
-    frames = _a(list, thread.get("frames"), "frames")
+    frames = checked(list, thread.get("frames"), "frames")
     if len(frames) > MOST_FRAMES:
         raise ValueError(f"a thread of more than {MOST_FRAMES} frames")
-    shown = [frame for frame in reversed(frames) if _a(dict, frame, "a frame").get("number") is not None]
+    shown = [frame for frame in reversed(frames) if checked(dict, frame, "a frame").get("number") is not None]
     key = tuple(map(_key, shown))
     try:
         stack = known.get(key)
@@ -133,21 +181,10 @@ def _key(frame: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _place(frame: dict[str, Any]) -> Place:
-    kind = _a(str, frame.get("kind"), "kind")
-    function, file, library = (_or_none(str, frame, name) for name in ("function", "file", "library"))
+    kind = checked(str, frame.get("kind"), "kind")
+    function, file, library = (or_none(str, frame, name) for name in ("function", "file", "library"))
     if kind == "python":
-        return Place(kind, function, file, _or_none(int, frame, "line"))
-    address = _or_none(str, frame, "address")
+        return Place(kind, function, file, or_none(int, frame, "line"))
+    address = or_none(str, frame, "address")
     offset = int(address, 16) % PAGE if function is None and address else None
     return Place(kind, function, library=library, offset=offset)
-
-
-def _or_none(kind: type, frame: dict[str, Any], name: str) -> Any:
-    value = frame.get(name)
-    return None if value is None else _a(kind, value, name)
-
-
-def _a(kind: type, value: object, name: str) -> Any:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ValueError(f"{name} is no {kind.__name__}")
-    return value

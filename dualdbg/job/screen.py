@@ -18,19 +18,20 @@ def screen(root: Node, width: int = 80, height: int | None = 40) -> str:
         margin = " " * (_INDENT * min(row.depth, _DEEPEST))
         plural = "s" if row.count != 1 else ""
         lines.append(_cut(f"{margin}{row.count} rank{plural}: {row.ranks}", width))
-        lines += [_cut(f"{margin}  {_words(place)}", width) for place in row.places]
+        lines += [_cut(f"{margin}  {' '.join(words(place))}".rstrip(), width) for place in row.places]
     if height is not None and len(lines) > height:
         left_out = len(lines) - (height - 1)
         lines = [*lines[: height - 1], f"... {left_out} more lines: --all shows them"]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _words(place: Place) -> str:
+def words(place: Place) -> tuple[str, str]:
+    """What the place is called, and where that is."""
     name = place.function or (f"?+{place.offset:#x}" if place.offset is not None else "?")
     where = PurePosixPath(place.file or place.library or "").name
     if place.line is not None:
         where += f":{place.line}"
-    return f"{name} {where}".rstrip()
+    return name, where
 
 
 def _cut(text: str, width: int) -> str:

@@ -31,6 +31,7 @@ from .linux.procfs import (
     MemoryMap,
     ProcessFacts,
     ThreadFacts,
+    descriptor_target,
     ends_of_mappings,
     namespace_tids,
     read_process,
@@ -39,7 +40,7 @@ from .linux.procfs import (
 )
 from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
-from .linux.system_calls import number_of
+from .linux.system_calls import descriptor_of, number_of
 from .unwind.unwinder import Unwinder
 
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
@@ -60,8 +61,9 @@ class Wanted:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited`` and ``held`` are by OS thread id; ``locals`` by the address of a Python frame.
-    ``tasks`` and ``distributed`` are None where nobody has asked for them.
+    ``states``, ``names``, ``awaited``, ``held`` and ``descriptors`` (what is open there) are by OS thread id;
+    ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
+    them.
     """
 
     facts: ProcessFacts
@@ -79,6 +81,7 @@ class Captured:
     awaited: dict[int, Lock] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
+    descriptors: dict[int, str | None] = field(default_factory=dict)
     tasks: Tasks | None = None
     distributed: Distributed | None = None
     label: str | None = None
@@ -185,6 +188,7 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> No
 def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     """Read everything that must belong to one moment."""
     name_calls(result)
+    _read_descriptors(result)
     _copy_stacks(result, memory)
     reader = _read_python(result)
     if wanted.locks:
@@ -208,6 +212,16 @@ def name_calls(result: Captured) -> None:
     unwinder = Unwinder(result.memory, result.modules)
     for tid, registers in result.registers.items():
         result.registers[tid] = with_call(registers, result.memory, unwinder)
+
+
+def _read_descriptors(result: Captured) -> None:
+    """What the descriptors of system calls are; the process may close them as soon as it runs on."""
+    calls = {thread.tid: thread.system_call for thread in result.threads}
+    for tid, registers in result.registers.items():
+        call = registers.system_call or calls.get(tid)
+        number = descriptor_of(registers.architecture, call) if call else None
+        if number is not None:
+            result.descriptors[tid] = descriptor_target(result.facts.pid, number)
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:

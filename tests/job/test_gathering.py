@@ -8,12 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dualdbg.job.gathering import Job, gather
+from dualdbg.job.gathering import Job
+from dualdbg.job.gathering import gather as gather_sources
+from dualdbg.job.recorded import Source
 from dualdbg.snapshot.linux.procfs import read_rank
 
 WORKER = """\
@@ -26,6 +29,10 @@ def train():
     sys.stdin.read()
 evaluate() if sys.argv[1] == "2" else train()
 """
+
+
+def gather(files: Iterable[Path], all_threads: bool = False) -> Job:
+    return gather_sources([Source(str(path), path) for path in files], all_threads)
 
 
 def frame(function: str, line: int = 1) -> dict[str, Any]:
@@ -84,6 +91,14 @@ def test_launchers_and_what_ranks_have_started_are_no_ranks(tmp_path: Path) -> N
     rows = [process(5, None, "agent"), process(6, 0, "main", parent=5), process(7, 0, "loader", parent=6)]
     rows.append(process(8, 0, "helper", parent=7))
     job = gather([written(tmp_path, "a", *rows)])
+    assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
+
+
+def test_a_script_that_starts_the_rank_is_not_the_rank(tmp_path: Path) -> None:
+    wrapper, tool = process(6, 0, "sh"), process(7, 0, "timeout", parent=6)
+    python = {**process(8, 0, "main", parent=7), "python": "3.11.2"}
+    loader = {**process(9, 0, "loader", parent=8), "python": "3.11.2"}
+    job = gather([written(tmp_path, "a", loader, wrapper, tool, python)])
     assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.job.recorded import BadRecord, recorded
+from dualdbg.job.recorded import BadRecord, Source, recorded
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -23,7 +23,7 @@ def test_what_stacks_wrote_is_read(tmp_path: Path, packed: bool) -> None:
         target.kill()
     file = tmp_path / "one"
     file.write_bytes(gzip.compress(text) if packed else text)
-    (process,) = recorded(file, {})
+    (process,) = recorded(Source(str(file), file), {})
     assert process.pid == target.pid and process.rank is None
     assert "here" in [place.function for place in process.stacks[0].places if place.kind == "python"]
 
@@ -44,4 +44,4 @@ def test_another_file_is_refused_by_its_name(tmp_path: Path, content: bytes) -> 
     file = tmp_path / "bad"
     file.write_bytes(content)
     with pytest.raises(BadRecord, match=str(file)):
-        list(recorded(file, {}))
+        list(recorded(Source(str(file), file), {}))

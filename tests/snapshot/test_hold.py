@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import PermissionRefused, TargetError, TargetGone
+from dualdbg.snapshot.capture import capture
 from dualdbg.snapshot.linux.ptrace import Hold
+from dualdbg.snapshot.report.assemble import Assembler
 from tests.snapshot.programs_running import PROGRAMS, running
 from tests.support import read_ready, wait_until
 
@@ -130,3 +132,19 @@ def test_another_users_process() -> None:
         assert done.stdout.startswith("PermissionRefused"), done.stderr
         assert "belongs to user root" in done.stdout
         assert "sudo" in done.stdout
+
+
+def test_a_descriptor_is_told_as_it_was_though_it_is_closed_since() -> None:
+    """The report is made when the process runs on: here it has ended by then."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        pipe = str(Path(f"/proc/self/fd/{process.stdin.fileno()}").readlink())
+        wait_until(lambda: state_of(process.pid) == "S", what="it reads")
+        captured = capture(process.pid)
+        process.kill()
+        process.wait()
+    assembler = Assembler(captured)
+    assembler.unwind()
+    call = assembler.report().threads[0].system_call
+    assert call is not None and call.descriptor is not None
+    assert (call.name, call.descriptor.number, call.descriptor.target) == ("read", 0, pipe)

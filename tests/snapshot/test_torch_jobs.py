@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.samples.test_hangs import hung
-from tests.snapshot.test_command import seen
+from tests.snapshot.test_command import dualdbg, seen
 from tests.support import SAMPLES, require, wait_until
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -37,7 +38,7 @@ def _needs_torch() -> None:
     require(importlib.util.find_spec("torch"), "PyTorch")
 
 
-def test_a_rank_that_evaluates_is_a_straggler() -> None:
+def test_a_rank_that_evaluates_is_a_straggler(tmp_path: Path) -> None:
     with hung("torch_job.py", "never_comes") as (process, ready):
         odd = ready["ranks"][2]
         text = verdict(process.pid, "it moves, a straggler")
@@ -47,6 +48,19 @@ def test_a_rank_that_evaluates_is_a_straggler() -> None:
         assert "evaluate (torch_job.py:" in text
         line = line_of(".backward()", "def never_comes")
         assert f"of group 0 (float32 [264]), called in never_comes (torch_job.py:{line})" in text
+        expect_the_same_of_two_machines(ready["ranks"], tmp_path)
+
+
+def expect_the_same_of_two_machines(pids: list[int], folder: Path) -> None:
+    """Two ranks in each of two files: neither alone tells who it is."""
+    files = []
+    for name, those in (("a", pids[:2]), ("b", pids[2:])):
+        done = dualdbg("stacks", *map(str, those), "--watch", "2", "--diagnose", "--packed")
+        (folder / name).write_text(done.stdout)
+        files.append(str(folder / name))
+    text = dualdbg("job", "merge", *files).stdout
+    odd = f"- rank 2 (process {pids[2]} on {files[1]}) has not called all_reduce, for which ranks 0-1, 3 wait"
+    assert odd in text and "it moves, a straggler" in text and "each at its own time" in text
 
 
 @pytest.mark.exhaustive

@@ -1,53 +1,90 @@
-"""``dualdbg job``: the stacks of all ranks of a job as one tree, whatever machines they were taken on."""
+"""``dualdbg job``: the stacks of all ranks of a job as one tree, and who holds it up, on whatever machines they run."""
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
-from ...terminal_text import visible
+from ...errors import UsageError
+from ...patience import patient
 from ..arguments import Parser
+from ..main import tell
 
 if TYPE_CHECKING:
-    from ...job.gathering import Job
+    from argparse import Namespace
+
+    from ...job.answers import Answer
+    from ...job.report import JobReport
 
 _TROUBLE_STATUS = 3
 _LINES = 40  # of the tree
-_WIDTH = 80  # where there is no terminal
-_SHOWN = 10  # failures, and findings
+_TIMEOUT, _WINDOW, _INTERVAL = 60.0, 64, 1.0
+_LONGEST = 3600.0  # seconds
+_MOST_AT_A_TIME = 1000  # each has four descriptors
+_ERASE = "\r\x1b[K"  # the line of a terminal (ECMA-48, EL)
 
 
 def main(words: list[str]) -> int:
     options = make_parser().parse_args(words)
-    from ...job.gathering import gather
-    from ...job.screen import screen
-
-    job = gather([Path(file) for file in options.files], options.all_threads)
-    style = Style.of(sys.stdout)
-    for line in _some(job.failures, "failures"):
-        sys.stderr.write(style.paint("error", f"dualdbg: {visible(line)}") + "\n")
-    if job.ranks:
-        sys.stdout.write("".join(f"{line}\n" for line in _heading(job, style)))
-        sys.stdout.write("\n" + screen(job.root, style.width or _WIDTH, None if options.all else _LINES))
-        sys.stdout.flush()
-        return 0
-    sys.stderr.write(
-        "dualdbg: no file has a process\n  take them with: dualdbg stacks --tree PID --json > FILE\n"
-    )
-    return _TROUBLE_STATUS
+    if options.via is None and options.words[:1] != ["merge"]:
+        raise UsageError(
+            "job: merge FILE..., or --via LAUNCHER, is missing",
+            "dualdbg job --via local PID, dualdbg job merge FILE..., or --help",
+        )
+    return _show(options, _merged(options) if options.via is None else _asked(options))
 
 
 def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
         prog="dualdbg job",
-        description="Shows the stacks of all ranks of a job as one tree, the odd ranks first. The files are what "
-        "dualdbg stacks --json has written, on any machines, packed by gzip or not.",
+        usage="dualdbg job --via LAUNCHER [OPTIONS] [TARGET ...]\n       dualdbg job merge [OPTIONS] FILE ...",
+        description="Shows the stacks of all ranks of a job as one tree, the odd ranks first, and says who holds the "
+        "job up. It asks the nodes by what runs the job; or the files are what dualdbg stacks --json has written.",
     )
-    parser.add_argument("action", choices=["merge"], metavar="merge", help="put files together")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="- is standard input")
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="a PID, or a part of a command line (default: all ranks)"
+    )
+    parser.add_argument(
+        "--via",
+        metavar="LAUNCHER",
+        help="local, ssh:HOSTS, slurm:JOBID, k8s:SELECTOR, mpi:HOSTS: how the nodes are reached",
+    )
+    parser.add_argument(
+        "--having",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="the ranks are the processes with this in their environment; repeatable",
+    )
+    parser.add_argument(
+        "--dualdbg", metavar="COMMAND", help="how dualdbg is called on the nodes (default: dualdbg)"
+    )
+    parser.add_argument(
+        "--timeout", type=_seconds, default=_TIMEOUT, metavar="SECONDS", help="for each node (default: 60)"
+    )
+    parser.add_argument(
+        "--interval",
+        type=_seconds,
+        default=_INTERVAL,
+        metavar="SECONDS",
+        help="between the two looks (default: 1)",
+    )
+    parser.add_argument(
+        "--window",
+        type=_count,
+        default=_WINDOW,
+        metavar="N",
+        help="ask so many nodes at a time (default: 64)",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--html", metavar="FILE", help="write the whole report as one HTML file, too")
     parser.add_argument(
         "--all-threads", action="store_true", help="all threads, not only the main thread of each rank"
     )
@@ -57,35 +94,120 @@ def make_parser() -> Parser:
     return parser
 
 
-def _heading(job: Job, style: Style) -> list[str]:
-    from ...snapshot.report.fold import ranges
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= _LONGEST:
+        raise ValueError(text)
+    return number
 
-    count = len(job.ranks)
-    files = f"{job.files} file{'s' if job.files != 1 else ''}"
-    lines = [style.paint("stop", f"{count} rank{'s' if count != 1 else ''} in {files}")]
-    if job.is_numbered:
-        lines.append("  no process tells its rank: they are numbered as they came")
-    if job.missing:
-        lines.append(style.paint("warning", f"  in no file: {_ranks(job.missing)}"))
-    if job.twice:
-        told = f"  of several processes: {_ranks(ranges(sorted(job.twice)))}; were files of two jobs put together?"
-        lines.append(style.paint("warning", told))
-    if job.others:
-        lines.append(
-            f"  left out: {job.others} processes that are no ranks (launchers, and what ranks have started)"
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= _MOST_AT_A_TIME:
+        raise ValueError(text)
+    return number
+
+
+def _merged(options: Namespace) -> JobReport:
+    from ...job.gathering import gather
+    from ...job.recorded import Source
+    from ...job.report import JobReport
+    from ...job.verdict import judge
+
+    files = options.words[1:]
+    if not files:
+        raise UsageError("job merge: no file is named", "dualdbg stacks --tree PID --json > FILE makes one")
+    job = gather([Source(file, Path(file)) for file in files], options.all_threads)
+    return JobReport(job, judge(job))
+
+
+def _asked(options: Namespace) -> JobReport:
+    from ...environment import own_module
+    from ...job import answers, asking, launchers
+    from ...job.fan_out import Asking
+    from ...job.report import JobReport
+    from ...session_folders import temporary
+
+    launcher, address = launchers.find(options.via)
+    words = shlex.split(options.dualdbg) if options.dualdbg else ["dualdbg"]
+    if launcher is launchers.LOCAL and not options.dualdbg:
+        words = own_module("dualdbg")
+    limit = patient(options.timeout)
+    targets = asking.targets(launcher, address, options.words, options.having)
+    question = asking.Question(launcher, launcher.nodes(address), tuple(words), targets)
+    with temporary() as folder:
+        how = Asking(limit, options.window, folder)
+        asked = asking.ask(question, how, options.interval, options.all_threads, _Progress)
+    answered = [*asked.answers, *question.left_out()]
+    missing = answers.missing(answered, limit, launcher.statuses, question.by_hand())
+    return JobReport(asked.job, asked.judgement, options.via, len(answered), tuple(missing), not asked.whole)
+
+
+class _Progress:
+    """How many nodes have answered, in one line of a terminal that is written over; nothing where stderr is none."""
+
+    def __init__(self, look: int, nodes: int) -> None:
+        self._look, self._nodes = look, nodes
+        self._answered = self._failed = 0
+        self._is_shown = sys.stderr.isatty() and nodes > 0
+
+    def __enter__(self) -> Callable[[Answer], None]:
+        self._write()
+        return self._take
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            sys.stderr.write(_ERASE)
+            sys.stderr.flush()
+
+    def _take(self, answer: Answer) -> None:
+        self._answered += 1
+        self._failed += answer.trouble is not None
+        self._write()
+
+    def _write(self) -> None:
+        if self._is_shown:
+            failed = f", {self._failed} failed" if self._failed else ""
+            sys.stderr.write(f"{_ERASE}look {self._look}: {self._answered} of {self._nodes} nodes{failed}")
+            sys.stderr.flush()
+
+
+def _show(options: Namespace, report: JobReport) -> int:
+    from ..job_text import job_text, troubles
+
+    if options.html is not None:
+        from ..job_html import job_html
+
+        _write(Path(options.html), job_html(report))
+    if options.json:
+        from ..job_json import job_to_json
+
+        sys.stdout.write("".join(json.dumps(each) + "\n" for each in job_to_json(report)))
+        sys.stdout.flush()
+        return 0 if report.job.ranks else _TROUBLE_STATUS
+    for line in troubles(report, Style.of(sys.stderr)):
+        sys.stderr.write(f"{line}\n")
+    if report.job.ranks:
+        sys.stdout.write(job_text(report, Style.of(sys.stdout), None if options.all else _LINES))
+        sys.stdout.flush()
+        return 0
+    if report.via is None:
+        told = "no file has a process", "take them with: dualdbg stacks --tree PID --json > FILE"
+    elif report.interrupted:
+        told = "no node had answered when it was interrupted", ""
+    else:
+        told = (
+            "no node has sent a process",
+            "name the ranks by a part of their command line: dualdbg job --via ... train.py",
         )
-    for file, text in job.findings[:_SHOWN]:
-        first, *rest = text.split("\n")
-        lines += [f"- {visible(file)}: {visible(first)}", *(f"    {visible(line)}" for line in rest)]
-    if len(job.findings) > _SHOWN:
-        lines.append(f"  and {len(job.findings) - _SHOWN} more findings")
-    return lines
+    tell(*told)
+    return _TROUBLE_STATUS
 
 
-def _ranks(text: str) -> str:
-    return f"rank{'s' if not text.isdecimal() else ''} {text}"
-
-
-def _some(rows: list[str], what: str) -> list[str]:
-    more = [f"and {len(rows) - _SHOWN} more {what}"] if len(rows) > _SHOWN else []
-    return rows[:_SHOWN] + more
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {os.strerror(error.errno or 0)}", "--html FILE"
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
+    from ...snapshot.report.movement import Movement
     from ...snapshot.report.waits import Earlier
     from ...stack_listing import StackListing
     from ...symbols.address_space import AddressSpace
@@ -46,7 +48,11 @@ def main(words: list[str]) -> int:
 
     options.cores = [target for target in options.targets if _is_core(target)]
     options.targets = [target for target in options.targets if target not in options.cores]
-    pids = find_targets(options.targets, options.tree)
+    if options.limit is not None:
+        signal.setitimer(
+            signal.ITIMER_REAL, options.limit
+        )  # nobody handles SIGALRM: it ends us, whatever we wait for
+    pids = find_targets(options.targets, options.tree, options.having)
     if options.cores and _is_profile(options):
         raise UsageError("a core is one moment, and has no profile", "dualdbg stacks CORE shows its stacks")
     if not pids and not options.cores:
@@ -88,15 +94,19 @@ def _once(options: Namespace, pids: Sequence[int], listing: StackListing, allowe
     with allowed():
         reports, failures = _take(options, pids)
         findings = _findings(options, reports)
+    earlier: Earlier | None = None
     if findings is not None and pids and _wants_second_look(reports, findings):
-        from ...snapshot.report.waits import Earlier
+        from ...snapshot.report import waits
 
         time.sleep(options.interval)
-        earlier = Earlier(reports, options.interval)
+        earlier = waits.Earlier(reports, options.interval)
         with allowed():
             reports, failures = _take(options, pids)
             findings = _findings(options, reports, earlier)
-    _write(options, listing, reports, failures, findings)
+    if options.json:
+        _write_json(options, reports, failures, findings, earlier)
+    else:
+        _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if failures and not reports else 0
 
 
@@ -123,14 +133,12 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allow
             earlier = Earlier(samples[-1], options.interval) if samples else None
             findings = _findings(options, reports, earlier) if number == options.watch - 1 else None
         samples.append(reports)
-    rows = movements(samples)
+    rows = movements(samples) if options.watch > 1 else []  # nothing moves in one moment
     if options.json:
-        from ..snapshot_json import movement_to_json
-
-        sys.stdout.write("".join(json.dumps(movement_to_json(row)) + "\n" for row in rows))
+        _write_json(options, reports, failures, findings, earlier, rows)
     else:
         sys.stdout.write(listing.movements(rows))
-    _write(options, listing, reports, failures, findings)
+        _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if not any(samples) else 0
 
 
@@ -217,6 +225,7 @@ def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     options = make_parser().parse_args(words)
+    options.json = options.json or options.packed
     if _is_profile(options):
         if options.json or options.locals or options.diagnose or options.tasks:
             raise UsageError(
@@ -241,6 +250,13 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--tree", type=int, action="append", default=[], metavar="PID", help="a process and its descendants"
     )
+    parser.add_argument(
+        "--having",
+        action="append",
+        default=[],
+        metavar="NAME[=VALUE]",
+        help="processes with this in their environment; repeatable: RANK for all ranks of torchrun",
+    )
     parser.add_argument("--all", action="store_true", help="show the interpreter's own frames too")
     parser.add_argument(
         "--locals", action="store_true", help="show the arguments and locals of Python frames"
@@ -254,6 +270,12 @@ def make_parser() -> Parser:
         "--no-stop", action="store_true", help="read without stopping; what is torn is marked"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a process")
+    parser.add_argument(
+        "--packed", action="store_true", help="the same, packed: base64 of gzip, which passes any connection"
+    )
+    parser.add_argument(
+        "--limit", type=_seconds, metavar="SECONDS", help="end after so long, whatever it waits for"
+    )
     parser.add_argument("--watch", type=_count, metavar="N", help="take N samples, and say what moved")
     parser.add_argument(
         "--interval",
@@ -295,25 +317,43 @@ def _write(
     failures: Sequence[Failure],
     findings: Sequence[Finding] | None,
 ) -> None:
-    if options.json:
-        from ..snapshot_json import failure_to_json, finding_to_json, process_to_json
+    if findings is not None:
+        sys.stdout.write(listing.findings(findings))
+    if reports:
+        sys.stdout.write(listing.processes(reports, folded=not options.each))
+    if options.tasks:
+        sys.stdout.write(listing.tasks(reports, folded=not options.each))
+    chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
+    words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
+    if findings is None and _has_more_to_say(reports):
+        sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
+    if not options.tasks and _has_tasks(reports):
+        sys.stdout.write(f"\nThe tasks that its event loop runs: {words} --tasks\n")
+    for failure in failures:
+        sys.stderr.write(listing.failure(failure))
+    sys.stdout.flush()
 
-        objects = [*map(process_to_json, reports), *map(failure_to_json, failures)]
-        objects += map(finding_to_json, findings or ())
-        sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
-    else:
-        if findings is not None:
-            sys.stdout.write(listing.findings(findings))
-        if reports:
-            sys.stdout.write(listing.processes(reports, folded=not options.each))
-        if options.tasks:
-            sys.stdout.write(listing.tasks(reports, folded=not options.each))
-        chosen = [*options.targets, *options.cores, *(f"--tree {pid}" for pid in options.tree)]
-        words = " ".join(["dualdbg stacks", *map(str, chosen or [report.pid for report in reports])])
-        if findings is None and _has_more_to_say(reports):
-            sys.stdout.write(f"\nWhat they wait for, in words: {words} --diagnose\n")
-        if not options.tasks and _has_tasks(reports):
-            sys.stdout.write(f"\nThe tasks that its event loop runs: {words} --tasks\n")
-        for failure in failures:
-            sys.stderr.write(listing.failure(failure))
+
+def _write_json(
+    options: Namespace,
+    reports: Sequence[ProcessReport],
+    failures: Sequence[Failure],
+    findings: Sequence[Finding] | None,
+    earlier: Earlier | None,
+    rows: Sequence[Movement] = (),
+) -> None:
+    from .. import snapshot_json
+
+    objects = [*map(snapshot_json.movement_to_json, rows), *map(snapshot_json.process_to_json, reports)]
+    objects += map(snapshot_json.failure_to_json, failures)
+    if findings is not None:
+        objects += snapshot_json.ranks_to_json(reports, earlier, time.time())
+        objects += map(snapshot_json.finding_to_json, findings)
+    text = "".join(json.dumps(each) + "\n" for each in objects)
+    if options.packed:
+        from ... import __version__
+        from ...job.packed import pack
+
+        text = pack(text, __version__)
+    sys.stdout.write(text)
     sys.stdout.flush()

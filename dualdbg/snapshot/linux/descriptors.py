@@ -15,9 +15,8 @@ _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _STATES = {"01": "established", "02": "connecting", "06": "time-wait", "08": "close-wait", "0A": "listening"}
 
 
-def describe_descriptor(pid: int, number: int) -> Descriptor:
-    """An open descriptor and what it leads to: a path, a pipe, or the two ends of a socket."""
-    target = descriptor_target(pid, number)
+def describe_descriptor(pid: int, number: int, target: str | None) -> Descriptor:
+    """A descriptor and what it leads to: a path, a pipe, or the two ends of a socket. ``target`` is its link."""
     match = _SOCKET.fullmatch(target or "")
     if match:
         target = _socket(pid, match[1]) or target

@@ -66,6 +66,12 @@ def number_of(architecture: Architecture, name: str) -> int | None:
     return _CALLS[name][1 if architecture is AARCH64 else 0]
 
 
+def descriptor_of(architecture: Architecture, call: tuple[int, ...]) -> int | None:
+    """The descriptor that a call is about, of its number and its arguments; None for a call that has none."""
+    _, position = describe(architecture, call[0])
+    return None if position is None else call[1 + position] & 0x7FFFFFFF
+
+
 def describe(architecture: Architecture, number: int) -> tuple[str, int | None]:
     """The name of a call and the position of its descriptor argument; ``system call N`` for one not listed."""
     table = _BY_NUMBER[1 if architecture is AARCH64 else 0]

@@ -22,7 +22,7 @@ from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
 from ..linux.descriptors import describe_descriptor
 from ..linux.procfs import ThreadFacts
 from ..linux.registers import Registers
-from ..linux.system_calls import describe
+from ..linux.system_calls import describe, descriptor_of
 from ..unwind.unwinder import RawFrame, Unwinder, Unwound
 
 # A thread that waits for the GIL stands in one of these; only the C library's wait functions are called from them.
@@ -239,10 +239,12 @@ class Assembler:
         raw = raw or facts.system_call
         if raw is None or registers is None:
             return None
-        name, position = describe(registers.architecture, raw[0])
+        name, _ = describe(registers.architecture, raw[0])
+        number = descriptor_of(registers.architecture, raw)
         descriptor = None
-        if position is not None and not self._captured.is_core:
-            descriptor = describe_descriptor(self._captured.facts.pid, raw[1 + position] & 0x7FFFFFFF)
+        if number is not None and not self._captured.is_core:
+            target = self._captured.descriptors.get(facts.tid)
+            descriptor = describe_descriptor(self._captured.facts.pid, number, target)
         return SystemCall(name, raw[1:], descriptor)
 
 

@@ -194,16 +194,14 @@ def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
                 key = (call.operation, call.sequence)
                 by_call.setdefault(key, _Waiting(call, [])).callers.append(member)
         for wait in by_call.values():
-            wait.absent = [one for one in members if _has_not_come(one, wait, members)]
+            callers = {member.pid for member in wait.callers}
+            wait.absent = [one for one in members if one.pid not in callers and _has_not_come(one, wait.call)]
             wait.gone = _without_process(wait, members)
             if wait.absent or wait.gone:
                 yield wait
 
 
-def _has_not_come(member: Member, wait: _Waiting, members: Sequence[Member]) -> bool:
-    call = wait.call
-    if member in wait.callers:
-        return False
+def _has_not_come(member: Member, call: Collective) -> bool:
     if call.operation in _START:
         started = bool(member.distributed.groups)
         return not (started and call.operation == "init_process_group") and not _calls(member, call.operation)

@@ -265,7 +265,7 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         if call.descriptor.others:
             text += f"\nthe other end is open in {', '.join(map(str, call.descriptor.others))}"
         elif call.descriptor.others is not None:
-            text += "\nno process has the other end open"
+            text += "\nno process that may be looked at has the other end open"
         findings.append(Finding("io", text, (node,)))
     return findings
 

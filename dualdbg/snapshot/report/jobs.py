@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...known.torch_operations import FRAMES
 from ...model import NativeFrame, PythonFrame
@@ -26,6 +27,46 @@ def jobs(processes: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
             key = (process.parent, *process.command.split()[:2])
             found.setdefault(key, []).append(process)
     return [job for job in found.values() if any(process.pid in ranks for process in job)]
+
+
+def rank_processes(processes: Sequence[ProcessReport]) -> list[ProcessReport]:
+    """The ranks of all jobs, and the processes that a launcher has given a rank: these may not have begun yet."""
+    members = {process.pid for job in jobs(processes) for process in job}
+    told = [process for process in processes if process.label is not None and process.threads]
+    ones = [OfRank(each.pid, each.parent, each.label, each.python is not None) for each in told]
+    members |= those_that_are_ranks(ones)
+    return [process for process in processes if process.pid in members]
+
+
+@dataclass(frozen=True)
+class OfRank:
+    """A process with a rank in its environment. Its children have the same one there, whatever they are."""
+
+    pid: int
+    parent: int
+    rank: Hashable
+    is_python: bool
+
+
+def those_that_are_ranks(ones: Sequence[OfRank]) -> set[int]:
+    """Their process ids. Of processes of one rank, one below the other, the topmost Python is it, else the topmost:
+    what is above is a script or a tool that has started it, what is below are its own children."""
+    by_pid = {one.pid: one for one in ones}
+    above = {one.pid: _of_same_rank_above(one, by_pid) for one in ones}
+    found = {
+        one.pid for one in ones if one.is_python and not any(by_pid[pid].is_python for pid in above[one.pid])
+    }
+    wrappers = {pid for each in found for pid in above[each]}
+    return found | {one.pid for one in ones if not above[one.pid] and one.pid not in wrappers}
+
+
+def _of_same_rank_above(one: OfRank, by_pid: Mapping[int, OfRank]) -> list[int]:
+    found: list[int] = []
+    parent = by_pid.get(one.parent)
+    while parent is not None and parent.rank == one.rank and parent.pid not in (one.pid, *found):
+        found.append(parent.pid)
+        parent = by_pid.get(parent.parent)
+    return found
 
 
 def _is_below(pid: int, ranks: set[int], parents: dict[int, int]) -> bool:

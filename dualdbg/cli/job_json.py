@@ -1,0 +1,66 @@
+"""A job as JSON objects, the published form (docs/jobs.schema.json). Pure."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ..job.report import JobReport
+from ..job.tree import rows
+from ..snapshot.report.fold import ranges
+
+
+def job_to_json(report: JobReport) -> list[dict[str, Any]]:
+    """One object a line; fields and events may be added, never renamed."""
+    job, judgement = report.job, report.judgement
+    unheard = sum(len(row.nodes) for row in report.missing)
+    head = {
+        "event": "job",
+        "via": report.via,
+        "ranks": ranges(sorted(job.ranks)),
+        "count": len(job.ranks),
+        "missing": job.missing,
+        "twice": ranges(sorted(job.twice)),
+        "numbered": job.is_numbered,
+        "others": job.others,
+        "sources": report.nodes if report.via is not None else job.files,
+        "answered": report.nodes - unheard if report.via is not None else job.files,
+        "interrupted": report.interrupted,
+        "looks": judgement.looks.value,
+        "ambiguous": judgement.is_ambiguous,
+    }
+    return [
+        head,
+        *(
+            {
+                "event": "missing",
+                "nodes": list(row.nodes),
+                "reason": row.reason,
+                "hint": row.hint,
+                "details": list(row.details),
+            }
+            for row in report.missing
+        ),
+        *({"event": "failure", "text": text} for text in job.failures),
+        *(
+            {
+                "event": "verdict",
+                "kind": verdict.kind,
+                "ranks": list(verdict.ranks),
+                "place": verdict.place,
+                "text": verdict.text,
+            }
+            for verdict in judgement.verdicts
+        ),
+        *({"event": "finding", "source": source, "text": text} for source, text in job.findings),
+        *(
+            {
+                "event": "places",
+                "depth": row.depth,
+                "ranks": row.ranks.replace(",", ", "),
+                "count": row.count,
+                "places": [asdict(place) for place in row.places],
+            }
+            for row in rows(job.root)
+        ),
+    ]

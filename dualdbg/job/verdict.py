@@ -1,0 +1,89 @@
+"""Who holds up a job, over the ranks of all its machines. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from ..snapshot.report.collectives import Member, Verdict, after_second_look, verdicts
+from .gathering import Job
+
+
+class Looks(enum.Enum):
+    """How often the ranks were looked at. Ranks of a healthy job wait too, but not twice in the same operation."""
+
+    ONE = "one"
+    TWO = "two"  # on each machine, but not at the same moments
+    TWO_TOGETHER = "two-together"  # all first looks were over before a second one began
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts, and the looks that they are from. ``is_ambiguous``: several processes claim a rank, and none is
+    given."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    looks: Looks = Looks.ONE
+    is_ambiguous: bool = False
+
+
+def judge(
+    job: Job,
+    first: Job | None = None,
+    seconds: float = 0.0,
+    without: Collection[str] = (),
+    unheard: int = 0,
+) -> Judgement:
+    """The verdicts over a job. ``first`` is the same job as it was ``seconds`` before, where all were asked twice; not
+    what comes from the machines ``without``, which were asked once. ``unheard``: so many machines have not answered."""
+    if job.twice or _is_twice(job):
+        return Judgement(is_ambiguous=True)
+    name = _Names({name for name, _ in job.members})
+    now = [name(source, row.now) for source, row in job.members if source not in without]
+    if first is not None:
+        looks = Looks.TWO_TOGETHER
+        before = [name(source, row.now) for source, row in first.members]
+        found = after_second_look(before, now, max(seconds, _between(first, job)))
+    elif job.members and all(row.earlier is not None for _, row in job.members):
+        looks = Looks.TWO if name.are_several else Looks.TWO_TOGETHER
+        before = [name(source, row.earlier) for source, row in job.members if row.earlier is not None]
+        found = after_second_look(before, now, min(row.seconds for _, row in job.members))
+    else:
+        looks = Looks.ONE
+        found = verdicts(now)
+    return Judgement(tuple(_with_unheard(verdict, unheard) for verdict in found), looks)
+
+
+def _between(first: Job, second: Job) -> float:
+    """The least seconds between the two looks at a rank, each by the clock of its machine."""
+    before = {(source, row.now.pid): row.time for source, row in first.members}
+    times = [row.time - before.get((source, row.now.pid), row.time) for source, row in second.members]
+    return round(min(times, default=0.0), 1)
+
+
+def _with_unheard(verdict: Verdict, unheard: int) -> Verdict:
+    if verdict.kind != "gone" or not unheard:
+        return verdict
+    some = "one node has" if unheard == 1 else f"{unheard} nodes have"
+    return replace(verdict, text=f"{verdict.text}\n{some} not answered: that is where to look first")
+
+
+class _Names:
+    """Members of several machines, told apart: they may have the same process ids."""
+
+    def __init__(self, sources: Collection[str]) -> None:
+        self.are_several = len(sources) > 1
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def __call__(self, source: str, member: Member) -> Member:
+        number = self._numbers.setdefault((source, member.pid), len(self._numbers) + 1)
+        at = f" on {source}" if self.are_several else ""
+        process = f"process {member.pid}{at}"
+        name = f"rank {member.rank} ({process})" if member.rank is not None else process
+        return replace(member, pid=number, name=name)
+
+
+def _is_twice(job: Job) -> bool:
+    ranks = [row.now.rank for _, row in job.members if row.now.rank is not None]
+    return len(ranks) != len(set(ranks))
