@@ -79,6 +79,12 @@ def ways_out(function: Function) -> set[int]:
     }
 
 
+def begins_with_pad(function: Function, site: int) -> bool:
+    """Whether nothing is before the site in its function but the landing pad of indirect calls."""
+    first = next(iter(iced.Decoder(64, function.code, ip=function.start)))
+    return bool(first.code == iced.Code.ENDBR64 and site == function.start + first.len)
+
+
 def place(address: int, function: Function) -> Placement:
     """The place of a jump for a breakpoint at ``address``. Raises CannotPlace."""
     if iced is None:

@@ -31,6 +31,7 @@ from .notices import Notices
 from .python import PythonBreakpoints
 from .spec_reader import SpecReader, python_namesake
 from .throw_origins import ThrowOrigins
+from .tracing import Tracing
 
 _Half = Union[NativeBreakpoints, PythonBreakpoints]
 
@@ -80,7 +81,14 @@ class BreakpointTable:
         """With what is true of it now: where its condition is evaluated may change whenever the target runs."""
         if not self._native.has(row.id):
             return row
-        return replace(row, evaluations=self._native.points.evaluations(row.id))
+        points = self._native.points
+        row = replace(row, evaluations=points.evaluations(row.id))
+        return row if row.spec.tracing is None else replace(row, hit_count=points.traced_hits(row.id))
+
+    @property
+    def tracing(self) -> Tracing:
+        """The places whose hits are counted or taken down while the program runs on."""
+        return self._native.points.tracing
 
     def has(self, id: int) -> bool:
         """Whether there is a breakpoint of this number."""

@@ -1,0 +1,256 @@
+"""The session of ``dualdbg trace``: nobody is at a prompt, and the program goes on at every stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..console.output_pipes import OutputPipes
+from ..console.style import Style
+from ..errors import UsageError, WrongState
+from ..model import Event, Notice, Output, State, Stopped
+from ..session.attaching import attach
+from ..session.configured import session_options
+from ..session.options import Options
+from ..session.session import Session
+from ..session.start import launch
+from ..symbols.cache import cache_directory
+from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
+from ..symbols.torch.loaded_operators import operators_of
+from ..symbols.torch.operators import OperatorTable
+from ..target import interpreter
+from ..target.launcher import Launch, Meeting, Target, spawn
+from ..target.terminal import Terminal, group_of
+from ..trace.summary import Row, Summary, summed
+from . import main as entry
+from . import trace_report
+from .commands.trace import TraceOptions
+from .front_end import TROUBLE_STATUS, exit_status
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNAL_BASE = 128
+
+
+async def trace(options: TraceOptions) -> int:
+    """Run or attach to a program, trace it to the end, and show the result. Returns the exit status of dualdbg.
+
+    Raises DualdbgError when the session cannot be started; a process that was attached to runs on then.
+    """
+    show = _write_json if options.json else _write_text
+    pipes = OutputPipes(show) if options.json and options.pid is None else None
+    terminal = Terminal.open() if options.pid is None and sys.stdin.isatty() else None
+    tracer = _Tracer(options, show)
+    try:
+        session = await tracer.start(pipes, terminal)
+        status = await tracer.to_the_end(session)
+    finally:
+        if pipes is not None:
+            pipes.close()
+        if terminal is not None:
+            terminal.close()
+    summary = tracer.summary(session)
+    if options.json:
+        sys.stdout.write(json.dumps(trace_report.to_json(summary)) + "\n")
+    else:
+        sys.stdout.write(trace_report.text(summary, Style.of(sys.stdout)))
+    sys.stdout.flush()
+    return status
+
+
+class _Tracer:
+    def __init__(self, options: TraceOptions, show: Callable[[Event], None]) -> None:
+        self._options = options
+        self._show = show
+        self._events: asyncio.Queue[Event]
+        self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
+        self._began = 0.0
+        self._ended = 0.0
+
+    # -- the start ----------------------------------------------------------------------------------
+
+    async def start(self, pipes: OutputPipes | None, terminal: Terminal | None) -> Session:
+        """The session; the program runs."""
+        for number in _ENDING:
+            asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
+        pid = self._options.pid
+        session = await (self._launch(pipes, terminal) if pid is None else self._attach(pid))
+        self._began = time.monotonic()
+        return session
+
+    def _receive(self, number: signal.Signals) -> None:
+        if not self._received.done():
+            self._received.set_result(signal.Signals(number))
+
+    def _session_options(self, operators: OperatorTable | None) -> Options:
+        word = "count" if self._options.counts else "trace"
+        is_operator = operators.is_operator if operators is not None else None
+        specs = []
+        for text in self._options.specs:
+            spec = parse_spec(text, is_operator)
+            specs.append(spec_text(replace(spec, tracing=spec.tracing or word)))
+        return replace(session_options(self._options.config, self._options.asked), breakpoints=tuple(specs))
+
+    async def _attach(self, pid: int) -> Session:
+        operators = operators_of(pid)
+        lowering = None
+        if self._options.fix_ptrace:
+            from ..target.scope import lowering_for
+
+            lowering = lowering_for([pid], f"gdb has attached to process {pid}", entry.tell)
+        return await attach(
+            pid,
+            self._session_options(operators),
+            operators,
+            entry.STARTED,
+            self._subscribe,
+            lowering=lowering,
+            with_python=False,
+        )
+
+    async def _launch(self, pipes: OutputPipes | None, terminal: Terminal | None) -> Session:
+        facts = self._interpreter()
+        operators = OperatorTable.load(Path(facts.torch)) if facts is not None and facts.torch else None
+        chosen = replace(self._session_options(operators), terminal=terminal)
+        leader = 0
+
+        def subscribed(session: Session) -> None:
+            nonlocal leader
+            leader = group_of(session.pid)
+            if terminal is not None:
+                session.before_resume.append(lambda: terminal.give(leader))
+                session.after_stop.append(terminal.take)
+            self._subscribe(session)
+
+        session = await launch(
+            self._what(pipes), chosen, operators, entry.STARTED, subscribed, start_target=partial(_spawn)
+        )
+        if pipes is not None:
+            pipes.close_write_ends()
+        return session
+
+    def _subscribe(self, session: Session) -> None:
+        session.interrupt_pauses = False  # Ctrl-C is the program's
+        self._events = session.subscribe()
+
+    def _interpreter(self) -> interpreter.Interpreter | None:
+        options = self._options
+        if not options.python:
+            return None
+        environment = {**os.environ, **dict(options.env)}
+        facts = interpreter.inspect(options.python, environment, options.cwd, cache_directory())
+        if facts.is_wrapped:
+            raise UsageError(
+                f"trace: {options.python} starts the interpreter as a process of its own",
+                "name the interpreter itself: --python PATH",
+            )
+        return facts
+
+    def _what(self, pipes: OutputPipes | None) -> Launch:
+        """The program as a native one: nothing of ours runs in its interpreter."""
+        options, program = self._options, self._options.program
+        streams = pipes.write_ends if pipes is not None else {}
+        words = list(program.args)
+        if not options.native:
+            what = Launch(options.python, program.script, program.module, program.code).what()
+            words = [*what, *words]
+        return Launch(
+            python=options.python,
+            native=program.script if options.native else options.python,
+            args=tuple(words),
+            cwd=options.cwd,
+            env=dict(options.env),
+            stdout=streams.get("stdout", "inherit"),
+            stderr=streams.get("stderr", "inherit"),
+        )
+
+    # -- the program runs ---------------------------------------------------------------------------
+
+    async def to_the_end(self, session: Session) -> int:
+        """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
+        driving = asyncio.ensure_future(self._drive(session))
+        waits: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(session.ended.wait()),
+            driving,
+            self._received,
+        }
+        try:
+            await asyncio.wait(waits, timeout=self._options.seconds, return_when=asyncio.FIRST_COMPLETED)
+            self._ended = time.monotonic()
+            if driving.done():
+                driving.result()
+        finally:
+            await session.close()
+            self._ended = self._ended or time.monotonic()
+            driving.cancel()
+            await asyncio.gather(driving, return_exceptions=True)
+            while not self._events.empty():
+                self._tell(self._events.get_nowait())
+            for number in _ENDING:
+                asyncio.get_running_loop().remove_signal_handler(number)
+        if self._received.done():
+            return _SIGNAL_BASE + self._received.result()
+        if session.state is State.LOST:
+            return TROUBLE_STATUS
+        if self._options.pid is not None or session.exit is None:
+            return 0
+        return exit_status(session.exit.code, session.exit.signal)
+
+    async def _drive(self, session: Session) -> None:
+        """Tell what the user should know, and let the program go on at every stop."""
+        while True:
+            event = await self._events.get()
+            self._tell(event)
+            if isinstance(event, Stopped):
+                with suppress(WrongState):  # it has ended meanwhile
+                    await session.resume()
+
+    def _tell(self, event: Event) -> None:
+        if isinstance(event, Notice) and event.level != "info":
+            entry.tell(event.message, event.hint)
+        elif isinstance(event, Output):
+            self._show(event)
+
+    # -- the result ---------------------------------------------------------------------------------
+
+    def summary(self, session: Session) -> Summary:
+        """What was found."""
+        left_out = session.native.probes_ever_left_out
+        rows = []
+        for place in session.breakpoints.tracing.places:
+            where = place.location
+            name = where.function or f"{where.address:#x}"
+            library = Path(where.library).name if where.library is not None else None
+            if place.memory is None:
+                rows.append(Row(name, library, None, place.why_not))
+            else:
+                rows.append(Row(name, library, place.hits, left_out.get(place.number)))
+        found = {place.id for place in session.breakpoints.tracing.places}
+        missing = tuple(row.spec.text for row in session.breakpoints.all() if row.id not in found)
+        return Summary(summed(rows), self._ended - self._began, missing)
+
+
+async def _spawn(launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None) -> Target:
+    """Start it without anything of ours."""
+    return await spawn(launch, None, terminal=terminal)
+
+
+def _write_text(event: Event) -> None:
+    if isinstance(event, Output):
+        (sys.stderr if event.stream == "stderr" else sys.stdout).write(event.text)
+
+
+def _write_json(event: Event) -> None:
+    from .json_lines import line
+
+    sys.stdout.write(line(event))
+    sys.stdout.flush()

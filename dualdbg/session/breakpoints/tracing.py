@@ -1,0 +1,162 @@
+"""Places whose hits are counted or taken down while the program runs on: their memory, and what is known of each."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from ...errors import DualdbgError
+from ...model import Location
+from ...probes import recording
+from ...probes.placement import CannotPlace
+from ...probes.recording import PythonPlaces, Shared
+from ...shared.libraries import is_c_library
+from ...shared.proc_files import read_status
+from ...snapshot.cpython.layout import PythonLayout, layout_of
+from ...snapshot.cpython.reader import Interpreter, find_interpreter
+from ...snapshot.linux.memory import ProcessMemory
+from ...symbols.address_space import AddressSpace
+from ...trace.memory import TraceMemory
+from ..engines import NativeEngine
+
+_CALLED = ("memfd_create", "ftruncate", "mmap", "close")  # of the C library
+_TID = 0x2D0  # of glibc's struct pthread, nptl/descr.h
+_THREAD = 0x900  # bytes of it that are looked through
+
+
+@dataclass
+class TracedPlace:
+    """A place at which hits are counted. ``number``: gdb's breakpoint there; ``id``: the user's.
+
+    ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not.
+    """
+
+    id: int
+    number: int
+    location: Location
+    memory: TraceMemory | None = None
+    probe: int = 0
+    why_not: str | None = None
+
+    @property
+    def hits(self) -> int:
+        """How many there were so far."""
+        return self.memory.hits(self.probe) if self.memory is not None else 0
+
+
+@dataclass
+class Program:
+    """The program that the process runs, as far as traces need it: its shared memory, and its Python."""
+
+    memory: TraceMemory
+    tid: int  # where a thread's id is, from the thread pointer
+    interpreter: Interpreter | None = None
+    layout: PythonLayout | None = None
+
+
+@dataclass
+class Tracing:
+    """All places, and the memory of the program that runs now."""
+
+    native: NativeEngine
+    image: AddressSpace
+    places: list[TracedPlace] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)  # the last one runs now
+
+    waits: bool = False  # for the C library
+    _is_new: bool = True
+
+    def program_replaced(self) -> None:
+        """The process runs another program: what was counted stays."""
+        self._is_new = True
+
+    async def wish(self, near: int, records: bool, is_entry: bool) -> recording.Trace:
+        """What a new probe is to do. ``near``: memory of the target where a name may be written.
+
+        Raises CannotPlace, CommandError.
+        """
+        program = await self._program(near)
+        try:
+            probe = program.memory.new_probe()
+        except ValueError as error:
+            raise CannotPlace(str(error)) from error
+        memory = program.memory
+        if not records:
+            return recording.Trace(probe, memory.address, memory.shared)
+        self._find_python(program)
+        return recording.Trace(
+            probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program)
+        )
+
+    async def _program(self, near: int) -> Program:
+        if not self._is_new:
+            return self.programs[-1]
+        _check_processor()
+        libraries = [one for one in self.image.modules if is_c_library(one.path)]
+        found = {name: self.image.find(name, libraries) for name in _CALLED}
+        threads = await self.native.threads()
+        missing = next((name for name, places in found.items() if not places), None)
+        if missing is not None or not threads:
+            self.waits = True  # the C library comes with the first libraries
+            raise CannotPlace(f"the C library's {missing} is not to be found")
+        functions = [found[name][0].address for name in _CALLED]
+        thread = min(threads)
+        tid = await self._thread_id_place(thread, threads[thread])
+        shared = Shared.for_records(os.cpu_count() or 1)
+        address, descriptor = await self.native.trace_memory(functions[:3], near, shared.size, thread)
+        try:
+            memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
+        except OSError as error:
+            raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
+        finally:
+            await self.native.close_descriptor(functions[3], descriptor, thread)
+        self._is_new = False
+        self.programs.append(Program(memory, tid))
+        return self.programs[-1]
+
+    async def _thread_id_place(self, thread: int, tid: int) -> int:
+        """How far the id of a thread is from its thread pointer: the C library keeps it there."""
+        pointer = (await self.native.registers(thread, ["fs_base"])).get("fs_base")
+        if not pointer:
+            raise CannotPlace("the threads of the program cannot be told apart")
+        known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
+        words = memoryview(await self.native.read_memory(pointer, _THREAD)).cast("I")
+        at = next((at for at in (_TID, *range(0, _THREAD, 4)) if words[at // 4] in known), None)
+        if at is not None:
+            return int(at)
+        raise CannotPlace("its C library keeps no thread ids where they are looked for")
+
+    def _find_python(self, program: Program) -> None:
+        if program.interpreter is not None:
+            return
+        try:
+            found = find_interpreter(self.image.modules)
+            if found is not None:
+                memory = ProcessMemory(self.image.pid, self.image.memory_file)
+                program.layout = layout_of(memory, found.runtime, found.version)
+                program.interpreter = found
+        except DualdbgError:  # a Python that is not known, or not mapped yet: records have no line of it
+            return
+
+    def _python_places(self, program: Program) -> PythonPlaces | None:
+        layout = program.layout
+        if layout is None or program.interpreter is None:
+            return None
+        return PythonPlaces(
+            finalizing=program.interpreter.runtime + layout.finalizing,
+            frame=layout.current_frame,
+            inner=layout.cframe_frame,
+            code=layout.frame_code,
+            instruction=layout.frame_instruction,
+            owner=layout.frame_owner,
+            previous=layout.frame_previous,
+            has_small_instruction=layout.has_frame_objects,
+        )
+
+
+def _check_processor() -> None:
+    """Raises CannotPlace where the processor cannot tell the time and its own number at once."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        flags = next((line.split() for line in file if line.startswith("flags")), [])
+    if "rdtscp" not in flags:
+        raise CannotPlace("the processor has no rdtscp")
