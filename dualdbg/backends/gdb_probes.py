@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..errors import CommandError
 from . import gdb_answers as shapes
@@ -102,6 +103,17 @@ class GdbProbes(GdbHelpers):
             list, "trace-memory", list(functions), near, size, gdb_thread
         )
         return int(address), int(descriptor)
+
+    async def traced_arguments(
+        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> list[dict[str, Any]]:
+        """The arguments of the function that begins there which are one whole number or a pointer in a register.
+
+        ``parameters`` have name and type; without them debug info tells. Each has ``name``, ``type``, ``register``
+        (those of whole numbers from 0 on), ``size``, ``signed`` and ``pointer``.
+        """
+        given = [list(pair) for pair in parameters]
+        return await self._helper(list, "traced-arguments", address, given, hidden, member)
 
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
         """Close a descriptor of the target, by its C library's close."""

@@ -7,19 +7,22 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
+from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
+from ..session.breakpoints.tracing import TracedPlace
 from ..session.configured import session_options
 from ..session.options import Options
 from ..session.session import Session
@@ -31,7 +34,10 @@ from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal, group_of
-from ..trace.summary import Row, Summary, summed
+from ..trace import chrome_events
+from ..trace.clock import Clock
+from ..trace.collector import Collector, Records
+from ..trace.summary import Caller, Row, Summary, folded, summed
 from . import main as entry
 from . import trace_report
 from .commands.trace import TraceOptions
@@ -39,6 +45,7 @@ from .front_end import TROUBLE_STATUS, exit_status
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128
+_MOST_EVENTS = 1_000_000  # of --perfetto: some 200 MB
 
 
 async def trace(options: TraceOptions) -> int:
@@ -58,7 +65,7 @@ async def trace(options: TraceOptions) -> int:
             pipes.close()
         if terminal is not None:
             terminal.close()
-    summary = tracer.summary(session)
+    summary = tracer.summary
     if options.json:
         sys.stdout.write(json.dumps(trace_report.to_json(summary)) + "\n")
     else:
@@ -74,6 +81,11 @@ class _Tracer:
         self._events: asyncio.Queue[Event]
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
         self._began = 0.0
+        self._collector: Collector
+        self._clock = Clock() if options.perfetto is not None else None
+        # It is closed when the trace has ended.
+        self._spool = tempfile.TemporaryFile() if options.perfetto is not None else None  # noqa: SIM115
+        self.summary = Summary((), 0.0)
         self._ended = 0.0
 
     # -- the start ----------------------------------------------------------------------------------
@@ -177,6 +189,9 @@ class _Tracer:
 
     async def to_the_end(self, session: Session) -> int:
         """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
+        tracing = session.breakpoints.tracing
+        self._collector = Collector(tracing.sources, tracing.arguments, self._spool, _MOST_EVENTS)
+        self._collector.start()
         driving = asyncio.ensure_future(self._drive(session))
         waits: set[asyncio.Future[Any]] = {
             asyncio.ensure_future(session.ended.wait()),
@@ -191,6 +206,14 @@ class _Tracer:
         finally:
             await session.close()
             self._ended = self._ended or time.monotonic()
+            try:
+                await in_thread(self._collector.stop)
+                self.summary = self._summary(session)
+                self._write_files(session)
+            finally:
+                session.breakpoints.tracing.close()
+                if self._spool is not None:
+                    self._spool.close()
             driving.cancel()
             await asyncio.gather(driving, return_exceptions=True)
             while not self._events.empty():
@@ -222,21 +245,72 @@ class _Tracer:
 
     # -- the result ---------------------------------------------------------------------------------
 
-    def summary(self, session: Session) -> Summary:
+    def _summary(self, session: Session) -> Summary:
         """What was found."""
-        left_out = session.native.probes_ever_left_out
-        rows = []
-        for place in session.breakpoints.tracing.places:
-            where = place.location
-            name = where.function or f"{where.address:#x}"
-            library = Path(where.library).name if where.library is not None else None
-            if place.memory is None:
-                rows.append(Row(name, library, None, place.why_not))
-            else:
-                rows.append(Row(name, library, place.hits, left_out.get(place.number)))
-        found = {place.id for place in session.breakpoints.tracing.places}
+        tracing = session.breakpoints.tracing
+        found = {place.id for place in tracing.places}
         missing = tuple(row.spec.text for row in session.breakpoints.all() if row.id not in found)
-        return Summary(summed(rows), self._ended - self._began, missing)
+        rows = summed(self._row(session, place) for place in tracing.places)
+        return Summary(rows, self._ended - self._began, missing)
+
+    def _row(self, session: Session, place: TracedPlace) -> Row:
+        where = place.location
+        library = Path(where.library).name if where.library is not None else None
+        row = Row(_name(place), library, None, place.why_not)
+        if place.memory is None:
+            return row
+        row.hits, row.why = place.hits, place.left_out
+        if self._options.counts:
+            return row
+        records = self._collector.records.get((place.memory, place.probe), Records())
+        row.records, row.numbers = records.count, records.numbers
+        names: dict[int, str | None] = {0: None}
+        for site, count in records.sites.items():
+            if site.caller not in names:
+                names[site.caller] = session.breakpoints.image.describe(site.caller - 1)[0]
+            row.callers[Caller(site.line, names[site.caller])] += count
+        return row
+
+    def _write_files(self, session: Session) -> None:
+        options = self._options
+        if options.folded is not None:
+            with _opened(options.folded, "--folded") as file:
+                file.writelines(f"{line}\n" for line in folded(self.summary.rows))
+        if options.perfetto is None or self._spool is None or self._clock is None:
+            return
+        tracing = session.breakpoints.tracing
+        described = {place.probe: (_name(place), place.arguments) for place in tracing.places}
+        speed = self._clock.ticks_a_second()
+        with _opened(options.perfetto, "--perfetto") as file:
+            chrome_events.write(
+                self._spool,
+                file,
+                session.pid,
+                self._clock.began,
+                speed,
+                described.__getitem__,
+                self._collector.lines,
+            )
+        left = sum(row.records or 0 for row in self.summary.rows) - self._collector.spooled
+        if left > 0:
+            entry.tell(
+                f"{options.perfetto} has the first {self._collector.spooled:,} records; {left:,} more are left out",
+                "trace less: fewer functions, a condition, or --for SECONDS",
+            )
+
+
+def _name(place: TracedPlace) -> str:
+    return place.location.function or f"{place.location.address or 0:#x}"
+
+
+@contextmanager
+def _opened(path: Path, option: str) -> Iterator[TextIO]:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        hint = f"name another file behind {option}"
+        raise UsageError(f"{path} cannot be written: {error.strerror}", hint) from error
 
 
 async def _spawn(launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None) -> Target:

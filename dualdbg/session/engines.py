@@ -245,6 +245,11 @@ class ProbeEngine(Protocol):
     ) -> tuple[int, int]:
         """Map memory that the target shares with us. Returns its address, and the target's descriptor of it."""
 
+    async def traced_arguments(
+        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> list[dict[str, Any]]:
+        """The arguments of a function that are a whole number or a pointer in a register; see GdbProbes."""
+
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
         """Close a descriptor of the target."""
 

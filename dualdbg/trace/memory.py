@@ -29,6 +29,7 @@ class TraceMemory:
         self.address = address
         self._words = memoryview(self._map).cast("Q")
         self._used = 0
+        self._last: list[int] | None = None  # the counters, once it is closed
 
     def new_probe(self) -> int:
         """The number of a probe, for its counter. Raises ValueError where there are no more."""
@@ -39,6 +40,8 @@ class TraceMemory:
 
     def hits(self, probe: int) -> int:
         """How often a probe was hit so far."""
+        if self._last is not None:
+            return self._last[probe]
         return self._words[self.shared.counter(probe) // _WORD]
 
     @property
@@ -78,6 +81,7 @@ class TraceMemory:
 
     def close(self) -> None:
         """Give the memory of the records back, also to a target that still has it mapped. It reads as zeros then."""
+        self._last = [self.hits(probe) for probe in range(self._used)]
         first = -(-self.shared.records(0) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._words.release()
         if self.shared.rings:

@@ -89,6 +89,7 @@ COMMANDS = {
     "teach-arguments": ("taught", "teach_arguments"),
     "thrown-object": ("exceptions", "thrown_object"),
     "trace-memory": ("probes", "trace_memory"),
+    "traced-arguments": ("traced_arguments", "traced_arguments"),
     "unpark": ("parking", "unpark"),
     "variables": ("values", "variables"),
     "watch-expression": ("watchpoints", "watch_expression"),

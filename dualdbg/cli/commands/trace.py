@@ -40,6 +40,8 @@ class TraceOptions:
     cwd: str | None
     env: tuple[tuple[str, str], ...]
     counts: bool
+    perfetto: Path | None
+    folded: Path | None
     seconds: float | None
     json: bool
     fix_ptrace: bool
@@ -66,6 +68,10 @@ def read_options(words: list[str]) -> TraceOptions:
         raise UsageError(
             "trace: no program was given", "dualdbg trace -b SPEC SCRIPT, --native PROGRAM or PID"
         )
+    if given.count and (given.perfetto is not None or given.folded is not None):
+        raise UsageError(
+            "trace: --count takes nothing down that --perfetto or --folded could write", "leave --count away"
+        )
     pid = _pid(given, program)
     if given.native and pid is None:
         program = _native(given, program)
@@ -84,6 +90,8 @@ def read_options(words: list[str]) -> TraceOptions:
         cwd=given.cwd,
         env=tuple(_assignment(text) for text in given.env),
         counts=given.count,
+        perfetto=here() / given.perfetto if given.perfetto is not None else None,
+        folded=here() / given.folded if given.folded is not None else None,
         seconds=given.seconds,
         json=given.json,
         fix_ptrace=given.fix_ptrace,
@@ -148,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     add("-b", "--break", dest="specs", metavar="SPEC", action="append", default=[],
         help="trace it: randn (an operator), a C or C++ function, 'malloc if $rdi > 4096'; repeatable")  # fmt: skip
     add("--count", action="store_true", help="count hits, and no more")
+    add("--perfetto", metavar="FILE", help="write each hit for https://ui.perfetto.dev and chrome://tracing")
+    add("--folded", metavar="FILE", help="write who called what, as flamegraph.pl and speedscope read it")
     add("--for", dest="seconds", type=_seconds, metavar="S", help="end the trace after S seconds")
     add("--json", action="store_true", help="write the result, and what the program writes, as JSON lines")
     add("--native", action="store_true", help="PROGRAM is no script but an executable")

@@ -359,6 +359,9 @@ class Points:
         records = self._wanted[place.id].spec.tracing == "trace"
         await self._probes.trace(place, records, todo.condition, todo.thread)
         todo.why_not = place.why_not
+        if records and place.memory is not None and not place.arguments and not place.location.inlined_in:
+            known = self.signature_at(todo.address, False)
+            await self.tracing.learn_arguments(place, known[1] if known is not None else None)
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from ...errors import DualdbgError
+from ...errors import CommandError, DualdbgError
+from ...known.c_functions import FUNCTIONS
 from ...model import Location
 from ...probes import recording
 from ...probes.placement import CannotPlace
@@ -16,7 +19,10 @@ from ...snapshot.cpython.layout import PythonLayout, layout_of
 from ...snapshot.cpython.reader import Interpreter, find_interpreter
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace
+from ...symbols.torch.signatures import Signature
+from ...trace.collector import Argument, Source
 from ...trace.memory import TraceMemory
+from ...trace.python_lines import PythonLines
 from ..engines import NativeEngine
 
 _CALLED = ("memfd_create", "ftruncate", "mmap", "close")  # of the C library
@@ -37,6 +43,8 @@ class TracedPlace:
     memory: TraceMemory | None = None
     probe: int = 0
     why_not: str | None = None
+    left_out: str | None = None  # why it did not count all the time
+    arguments: tuple[Argument, ...] = ()
 
     @property
     def hits(self) -> int:
@@ -50,8 +58,17 @@ class Program:
 
     memory: TraceMemory
     tid: int  # where a thread's id is, from the thread pointer
+    read: Callable[[], ProcessMemory]  # a new view of the process's memory
     interpreter: Interpreter | None = None
     layout: PythonLayout | None = None
+    source: Source = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.source = Source(self.memory, self.lines)
+
+    def lines(self) -> PythonLines | None:
+        """Reads lines of its Python; None where it has none that is known."""
+        return PythonLines(self.interpreter, self.read) if self.interpreter is not None else None
 
 
 @dataclass
@@ -65,6 +82,47 @@ class Tracing:
 
     waits: bool = False  # for the C library
     _is_new: bool = True
+
+    def sources(self) -> list[Source]:
+        """Where records come from."""
+        return [program.source for program in self.programs]
+
+    def arguments(self, memory: TraceMemory, probe: int) -> Sequence[Argument]:
+        """Those of a probe."""
+        places = (one for one in self.places if one.memory is memory and one.probe == probe)
+        return next((one.arguments for one in places), ())
+
+    def close(self) -> None:
+        """Note what only the engine knows, and give memory back. Nothing is read any more."""
+        for place in self.places:
+            place.left_out = self.native.probes_ever_left_out.get(place.number)
+        for program in self.programs:
+            program.memory.close()
+
+    async def learn_arguments(self, place: TracedPlace, signature: Signature | None) -> None:
+        """What is passed in registers to the function of a place, as far as types tell."""
+        address = place.location.address
+        assert address is not None
+        module = self.image.module_at(address)
+        library = module.library if module is not None else None
+        symbol = library.symbol_at(address - module.bias) if module is not None and library else None
+        if symbol is None or symbol.clone is not None or module is None:
+            return  # a compiler's clone has other arguments than its name says
+        known = FUNCTIONS.get(symbol.linkage_name)
+        if known is not None and signature is None:
+            rows = [
+                Argument(name, "void*" if pointer else "size_t", at, 8, False, pointer)
+                for at, (name, pointer) in enumerate(known)
+            ]
+            place.arguments = tuple(rows)
+            return
+        given = [(one.name, one.type) for one in signature.parameters] if signature is not None else []
+        flags = (signature.hidden, signature.member) if signature is not None else (False, False)
+        try:
+            found = await self.native.traced_arguments(address, given, *flags)
+        except CommandError:  # debug info that gdb cannot read: its registers have no names then
+            return
+        place.arguments = tuple(Argument(**row) for row in found)
 
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""
@@ -111,7 +169,8 @@ class Tracing:
         finally:
             await self.native.close_descriptor(functions[3], descriptor, thread)
         self._is_new = False
-        self.programs.append(Program(memory, tid))
+        read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
+        self.programs.append(Program(memory, tid, read))
         return self.programs[-1]
 
     async def _thread_id_place(self, thread: int, tid: int) -> int:
@@ -132,8 +191,7 @@ class Tracing:
         try:
             found = find_interpreter(self.image.modules)
             if found is not None:
-                memory = ProcessMemory(self.image.pid, self.image.memory_file)
-                program.layout = layout_of(memory, found.runtime, found.version)
+                program.layout = layout_of(program.read(), found.runtime, found.version)
                 program.interpreter = found
         except DualdbgError:  # a Python that is not known, or not mapped yet: records have no line of it
             return
