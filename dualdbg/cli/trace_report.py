@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..console.names import short_path
 from ..console.style import Style
+from ..symbols.names.cxx_names import parse
 from ..terminal_text import visible
 from ..trace.collector import Numbers
 from ..trace.summary import Caller, Row, Summary
@@ -16,15 +18,22 @@ _CALLERS = 5  # of each function
 def text(summary: Summary, style: Style) -> str:
     """A table of the functions, and what was not counted."""
     counted = [row for row in summary.rows if row.hits is not None]
-    total = sum(row.hits or 0 for row in counted)
+    called = [row for row in counted if row.hits]
+    total = sum(row.hits or 0 for row in called)
     what = f"{len(counted)} function{'s' if len(counted) != 1 else ''}"
     lines = [style.paint("stop", f"{total:,} hits of {what} in {summary.seconds:.1f} s")]
-    if counted:
+    if called:
         lines += ["", f"{'hits':>14} {'a second':>12}  function"]
-    for row in counted[:_LINES]:
+    for row in called[:_LINES]:
         lines += [_counted(row, summary), *_details(row)]
-    if len(counted) > _LINES:
-        lines.append(f"  {len(counted) - _LINES} more functions: --json has all")
+    if len(called) > _LINES:
+        lines.append(f"  {len(called) - _LINES} more functions: --json has all")
+    idle = [row for row in counted if not row.hits]
+    if idle:
+        lines += ["", style.paint("stop", "Not called")]
+    lines += [f"  {_name(row)}{_not_always(row)}" for row in idle[:_LINES]]
+    if len(idle) > _LINES:
+        lines.append(f"  {len(idle) - _LINES} more functions: --json has all")
     refused = [row for row in summary.rows if row.hits is None]
     if refused or summary.missing:
         lines += ["", style.paint("warning", "Not counted")]
@@ -40,8 +49,11 @@ def text(summary: Summary, style: Style) -> str:
 
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
-    why = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row)}{why}"
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row)}{_not_always(row)}"
+
+
+def _not_always(row: Row) -> str:
+    return f"; not all the time: {visible(row.why)}" if row.why is not None else ""
 
 
 def _details(row: Row) -> list[str]:
@@ -55,7 +67,9 @@ def _details(row: Row) -> list[str]:
     lines = [f"{'':>29}{one}" for one in told]
     callers = row.lines()
     for caller, count in callers[:_CALLERS]:
-        lines.append(f"{count:>14,} {count / (row.records or 1):>12.1%}    {visible(caller.text)}")
+        lines.append(
+            f"{count:>14,} {count / (row.records or 1):>12.1%}    {visible(short_path(caller.text))}"
+        )
     if len(callers) > _CALLERS:
         rest = sum(count for _, count in callers[_CALLERS:])
         lines.append(
@@ -65,7 +79,7 @@ def _details(row: Row) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    return f"{visible(row.function)}  {visible(row.library or '')}".rstrip()
+    return f"{visible(parse(row.function).short)}  {visible(row.library or '')}".rstrip()
 
 
 def to_json(summary: Summary) -> dict[str, Any]:

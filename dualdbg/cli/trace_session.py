@@ -153,6 +153,11 @@ class _Tracer:
     def _subscribe(self, session: Session) -> None:
         session.interrupt_pauses = False  # Ctrl-C is the program's
         self._events = session.subscribe()
+        tracing = session.breakpoints.tracing
+        self._collector = Collector(tracing.sources, tracing.arguments, self._spool, _MOST_EVENTS)
+        if self._options.pid is None:  # another process is not given one more trap, for the case of our death
+            tracing.before_end = partial(in_thread, self._collector.take)
+        self._collector.start()
 
     def _interpreter(self) -> interpreter.Interpreter | None:
         options = self._options
@@ -189,9 +194,6 @@ class _Tracer:
 
     async def to_the_end(self, session: Session) -> int:
         """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
-        tracing = session.breakpoints.tracing
-        self._collector = Collector(tracing.sources, tracing.arguments, self._spool, _MOST_EVENTS)
-        self._collector.start()
         driving = asyncio.ensure_future(self._drive(session))
         waits: set[asyncio.Future[Any]] = {
             asyncio.ensure_future(session.ended.wait()),
@@ -279,7 +281,8 @@ class _Tracer:
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
         tracing = session.breakpoints.tracing
-        described = {place.probe: (_name(place), place.arguments) for place in tracing.places}
+        counting = (place for place in tracing.places if place.memory is not None)
+        described = {place.probe: (_name(place), place.arguments) for place in counting}
         speed = self._clock.ticks_a_second()
         with _opened(options.perfetto, "--perfetto") as file:
             chrome_events.write(

@@ -44,7 +44,7 @@ def write(
         }
         line = lines.get((record[recording.CODE], record[recording.INSTRUCTION]))
         if line is not None:
-            told["python"] = f"{line.file}:{line.line if line.line is not None else '?'} in {line.function}"
+            told["python"] = line.text
         event = {
             "name": name,
             "ph": "i",

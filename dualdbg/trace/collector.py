@@ -106,6 +106,7 @@ class Collector:
         self.lines: dict[tuple[int, int], PythonLine | None] = {}  # as last seen, for who reads the spool
         self.spooled = 0
         self._over = threading.Event()
+        self._looking = threading.Lock()
         self._trouble: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="trace records", daemon=True)
 
@@ -113,21 +114,28 @@ class Collector:
         """Begin."""
         self._thread.start()
 
+    def take(self) -> None:
+        """Take what is there now."""
+        with self._looking:
+            self._look()
+
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
         self._over.set()
         self._thread.join()
-        if self._trouble is None:
-            self._look()
-        else:
+        if self._trouble is not None:
             raise self._trouble
+        self.take()
 
     def _run(self) -> None:
         try:
             while not self._over.is_set():
-                if not self._look():
+                with self._looking:
+                    much = self._look()
+                if not much:
                     self._over.wait(_PAUSE)
         except Exception as error:
+            error.__traceback__ = None  # its frames hold pieces of the memory, which is to be closed
             self._trouble = error
 
     def _look(self) -> bool:
@@ -181,7 +189,7 @@ class Collector:
             return {}
         try:
             found = source.lines.of(places)
-        except DualdbgError:  # the process has ended
+        except DualdbgError:  # the program has ended: what was known last is true of it
             found = {place: self.lines.get(place) for place in places}
         for place, line in found.items():
             if line is not None or place not in self.lines:
@@ -192,7 +200,7 @@ class Collector:
         self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]
     ) -> None:
         for argument in self._arguments(source.memory, probe):
-            if argument.pointer:
+            if argument.pointer or argument.size < 2:  # neither has a sum
                 continue
             column = columns[recording.ARGUMENTS + argument.register]
             if whose is None:

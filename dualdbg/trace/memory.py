@@ -91,9 +91,8 @@ class TraceMemory:
 
 def _complete(numbers: memoryview, first: int) -> int:
     """How many records at the beginning are complete: their numbers are written, one after the other."""
-    wanted = range(first, first + len(numbers))
-    if list(numbers) == list(wanted):
-        return len(numbers)
-    return next(
-        at for at, (number, is_to_be) in enumerate(zip(numbers, wanted, strict=True)) if number != is_to_be
-    )
+    now = numbers.tolist()  # one look: the threads write on meanwhile
+    wanted = range(first, first + len(now))
+    if now == list(wanted):
+        return len(now)
+    return next(at for at, pair in enumerate(zip(now, wanted, strict=True)) if pair[0] != pair[1])

@@ -23,6 +23,11 @@ class PythonLine:
     file: str
     line: int | None
 
+    @property
+    def text(self) -> str:
+        """``FILE:LINE in FUNCTION``."""
+        return f"{self.file}:{self.line if self.line is not None else '?'} in {self.function}"
+
 
 @dataclass
 class PythonLines:
@@ -47,14 +52,13 @@ class PythonLines:
         return max(candidates, default=None, key=lambda one: (one > 0, -abs(one))) if candidates else None
 
     def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
-        """The lines of pairs of a code object and an instruction, as they are now; None where one is no more."""
+        """The lines of pairs of a code object and an instruction, as they are now; None where one is no more.
+
+        Raises DualdbgError where there is no such interpreter any more.
+        """
         if not places:
             return {}
-        memory = self.read()
-        try:
-            reader = PythonReader(memory, self.interpreter)
-        except DualdbgError:
-            return dict.fromkeys(places)
+        reader = PythonReader(self.read(), self.interpreter)
         codes = {code: self._code(reader, code & ~_TAG_BITS) for code in {code for code, _ in places}}
         return {(code, instruction): _line(reader, codes[code], instruction) for code, instruction in places}
 

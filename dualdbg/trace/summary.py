@@ -23,8 +23,7 @@ class Caller:
         """``FUNCTION FILE:LINE``; the native caller where there is no Python."""
         if self.line is None:
             return f"{self.function}, no Python line" if self.function is not None else "not known"
-        line = self.line.line if self.line.line is not None else "?"
-        return f"{self.line.file}:{line} in {self.line.function}"
+        return self.line.text
 
 
 @dataclass

@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
 ]
-_TRACE = [sys.executable, "-m", "dualdbg", "trace"]
+TRACE = [sys.executable, "-m", "dualdbg", "trace"]
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,13 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def _run(*words: object, status: int = 0) -> str:
-    done = subprocess.run([*_TRACE, *map(str, words)], capture_output=True, text=True, timeout=300)
+def run(*words: object, status: int = 0) -> str:
+    done = subprocess.run([*TRACE, *map(str, words)], capture_output=True, text=True, timeout=300)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
 
-def _result(said: str) -> dict[str, Any]:
+def result(said: str) -> dict[str, Any]:
     found = json.loads(said.splitlines()[-1])
     assert found["event"] == "trace"
     return {row["function"]: row for row in found["functions"]} | {"missing": found["missing"]}
@@ -55,21 +55,22 @@ def _own_counts(said: str) -> tuple[int, int]:
 def test_counts_of_eight_threads_are_the_programs_own(calls: Path, how: str) -> None:
     """To the last hit before the end, with records and without; the status is the program's own."""
     options = ["-b", "work", "-b", "on_even", "-b", "never", *dict.fromkeys([how, "--json"])]
-    said = _run(*options, "--native", calls, 200000, status=7)
+    said = run(*options, "--native", calls, 200000, status=7)
     assert _own_counts(said) == (1600000, 800000)
-    rows = _result(said)
+    rows = result(said)
     assert (rows["work"]["hits"], rows["on_even"]["hits"], rows["never"]["hits"]) == (1600000, 800000, 0)
 
 
 def test_a_condition_is_evaluated_where_the_function_runs(calls: Path) -> None:
     options = ["-b", "work if number % 1000 == 17 && text[0] == 'x'", "-b", "on_even if $rdi < 10"]
-    said = _run(*options, "--json", "--native", calls, 10000, status=7)
-    rows = _result(said)
+    said = run(*options, "--json", "--native", calls, 10000, status=7)
+    rows = result(said)
     assert (rows["work"]["hits"], rows["on_even"]["hits"]) == (80, 40)
 
 
+@pytest.mark.smoke
 def test_what_is_not_counted_is_named_with_the_reason(calls: Path) -> None:
-    said = _run("-b", "tiny", "-b", "work", "-b", "nosuch", "--native", calls, 10, status=7)
+    said = run("-b", "tiny", "-b", "work", "-b", "nosuch", "--native", calls, 10, status=7)
     assert re.search(
         r"Not counted\n  tiny  calls: .*shorter than the jump\n  nosuch: nothing of that name", said
     )
@@ -85,7 +86,7 @@ def test_a_process_goes_on_after_it(calls: Path) -> None:
     assert target.stdout.readline() == "ready\n"
     target.stdin.write("go\n")
     target.stdin.flush()
-    rows = _result(_run("-b", "work", "-b", "on_even", "--json", "--for", 0.5, target.pid))
+    rows = result(run("-b", "work", "-b", "on_even", "--json", "--for", 0.5, target.pid))
     work, even = rows["work"]["hits"], rows["on_even"]["hits"]
     assert 0 < even <= work
     assert "TracerPid:\t0\n" in Path(f"/proc/{target.pid}/status").read_text()
@@ -102,7 +103,7 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     )
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    words = [*_TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
+    words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
     tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     status = Path(f"/proc/{target.pid}/status")
     jump = Path(f"/proc/{target.pid}/maps")
@@ -114,7 +115,7 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     tracer.send_signal(signal.SIGINT)
     said, _ = tracer.communicate(timeout=60)
     assert tracer.returncode == 130
-    rows = _result(said)
+    rows = result(said)
     assert (rows["work"]["hits"], rows["on_even"]["hits"]) == own == (160000, 80000)
     target.communicate("over\n", timeout=60)
     assert target.returncode == 7
@@ -127,7 +128,7 @@ def test_the_tracer_is_killed(calls: Path) -> None:
     )
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    words = [*_TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
+    words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
     tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     status = Path(f"/proc/{target.pid}/status")
     while (
@@ -150,7 +151,7 @@ def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
         "import sys\nprint(sys.argv[1:], 'debugpy' in sys.modules, 'sitecustomize' in sys.modules)\nsys.exit(5)\n"
     )
     plain = subprocess.run([sys.executable, script, "a", "-b"], capture_output=True, text=True)
-    said = _run("-b", "malloc", script, "a", "-b", status=5)
+    said = run("-b", "malloc", script, "a", "-b", status=5)
     assert said.startswith(plain.stdout)
     assert re.search(r"(?m)^ +[\d,]+ +[\d,]+  malloc  libc", said)
 
@@ -166,6 +167,6 @@ def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_are_refused(words: list[str], why: str) -> None:
-    done = subprocess.run([*_TRACE, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert why in done.stderr

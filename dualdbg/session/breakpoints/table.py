@@ -338,6 +338,8 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
+        if await self.tracing.at_end(number):
+            return True
         if throw_origins.ID in self._native.points.owners_there(number):
             await self._origins.take(event)
         changed = await self._native.resolver_called(number, thread)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -76,11 +76,14 @@ class Tracing:
     """All places, and the memory of the program that runs now."""
 
     native: NativeEngine
-    image: AddressSpace
+    image: AddressSpace  # of the process
     places: list[TracedPlace] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)  # the last one runs now
 
     waits: bool = False  # for the C library
+    before_end: Callable[[], Awaitable[None]] | None = None
+    """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
+    _end: int | None = None  # gdb's breakpoint there
     _is_new: bool = True
 
     def sources(self) -> list[Source]:
@@ -127,6 +130,19 @@ class Tracing:
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""
         self._is_new = True
+        self._end = None
+
+    async def at_end(self, number: int) -> bool:
+        """Whether this breakpoint of gdb is where the interpreter begins to end; what is to be done there is done."""
+        if number != self._end or self.before_end is None:
+            return False
+        await self.before_end()
+        return True
+
+    async def _watch_end(self) -> None:
+        places = self.image.find("Py_FinalizeEx", self.image.modules)
+        if self._end is None and self.before_end is not None and places:
+            self._end = await self.native.insert_breakpoint(places[0].address)
 
     async def wish(self, near: int, records: bool, is_entry: bool) -> recording.Trace:
         """What a new probe is to do. ``near``: memory of the target where a name may be written.
@@ -142,6 +158,8 @@ class Tracing:
         if not records:
             return recording.Trace(probe, memory.address, memory.shared)
         self._find_python(program)
+        if program.interpreter is not None:
+            await self._watch_end()
         return recording.Trace(
             probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program)
         )
