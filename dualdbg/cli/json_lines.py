@@ -176,7 +176,7 @@ def _breakpoint(breakpoint_: Breakpoint) -> Json:
 def _place_of(breakpoint_: Breakpoint, one: Evaluation) -> str:
     if one.why_not is None:
         return "process"
-    return "gdb" if breakpoint_.spec.tracing is None else "nowhere"
+    return "nowhere" if breakpoint_.spec.counts else "gdb"
 
 
 def _value(value: Value) -> Json:

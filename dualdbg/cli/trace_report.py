@@ -12,6 +12,7 @@ from ..trace.collector import Numbers
 from ..trace.summary import Caller, Row, Summary
 
 _LINES = 40  # of a table
+_IDLE = 8
 _CALLERS = 5  # of each function
 
 
@@ -31,9 +32,9 @@ def text(summary: Summary, style: Style) -> str:
     idle = [row for row in counted if not row.hits]
     if idle:
         lines += ["", style.paint("stop", "Not called")]
-    lines += [f"  {_name(row)}{_not_always(row)}" for row in idle[:_LINES]]
-    if len(idle) > _LINES:
-        lines.append(f"  {len(idle) - _LINES} more functions: --json has all")
+    lines += [f"  {_name(row)}{_not_always(row)}" for row in idle[:_IDLE]]
+    if len(idle) > _IDLE:
+        lines.append(f"  {len(idle) - _IDLE} more functions: --json has all")
     refused = [row for row in summary.rows if row.hits is None]
     if refused or summary.missing:
         lines += ["", style.paint("warning", "Not counted")]

@@ -104,12 +104,11 @@ class _Tracer:
             self._received.set_result(signal.Signals(number))
 
     def _session_options(self, operators: OperatorTable | None) -> Options:
-        word = "count" if self._options.counts else "trace"
         is_operator = operators.is_operator if operators is not None else None
         specs = []
         for text in self._options.specs:
             spec = parse_spec(text, is_operator)
-            specs.append(spec_text(replace(spec, tracing=spec.tracing or word)))
+            specs.append(spec_text(replace(spec, counts=True)))
         return replace(session_options(self._options.config, self._options.asked), breakpoints=tuple(specs))
 
     async def _attach(self, pid: int) -> Session:
@@ -154,6 +153,7 @@ class _Tracer:
         session.interrupt_pauses = False  # Ctrl-C is the program's
         self._events = session.subscribe()
         tracing = session.breakpoints.tracing
+        tracing.records = not self._options.counts
         self._collector = Collector(tracing.sources, tracing.arguments, self._spool, _MOST_EVENTS)
         if self._options.pid is None:  # another process is not given one more trap, for the case of our death
             tracing.before_end = partial(in_thread, self._collector.take)

@@ -338,7 +338,7 @@ class NativeBreakpoints:
         if place.module.library is not None and wanted.spec.kind is BreakpointKind.FUNCTION:
             wanted.message = inlined_calls(place.module.library) or wanted.message
         at = await self._places.of_place(place)
-        if wanted.spec.tracing is not None and wanted.spec.condition is None:
+        if wanted.spec.counts and wanted.spec.condition is None:
             # Arguments are in their registers at the entry, and a condition by names is read behind the prologue.
             at = replace(at, location=replace(at.location, address=place.address))
             await self.points.insert(wanted, place.address, at.location, at.hides)

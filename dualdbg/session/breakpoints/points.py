@@ -190,7 +190,7 @@ class Points:
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
-        how = f"{spec.fast} {spec.tracing or ''} {changed}"
+        how = f"{spec.fast} {spec.counts} {changed}"
         suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {how}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
@@ -208,7 +208,7 @@ class Points:
                 point = other
             point.at_function, point.shown = at_function, shown
             self._points[key] = point
-            if spec.tracing is not None:
+            if spec.counts:
                 await self._begin_trace(wanted, point, location)
             await self._put_probe(point)
         point.owners.add(wanted.id)
@@ -356,10 +356,14 @@ class Points:
         if todo.condition != self._wanted[place.id].spec.condition:
             place.why_not = "gdb has no code for the condition at this place"
             return
-        records = self._wanted[place.id].spec.tracing == "trace"
-        await self._probes.trace(place, records, todo.condition, todo.thread)
+        await self._probes.trace(place, todo.condition, todo.thread)
         todo.why_not = place.why_not
-        if records and place.memory is not None and not place.arguments and not place.location.inlined_in:
+        if (
+            self.tracing.records
+            and place.memory is not None
+            and not place.arguments
+            and not place.location.inlined_in
+        ):
             known = self.signature_at(todo.address, False)
             await self.tracing.learn_arguments(place, known[1] if known is not None else None)
 
@@ -461,9 +465,9 @@ def _todo(
 ) -> _Todo | None:
     """What a probe is to do for a breakpoint; None where none is asked for, and where it stops at each hit."""
     hits = (spec.hits or 1) - passed_over if point.ignores else None
-    if not spec.fast and spec.tracing is None:
+    if not spec.fast and not spec.counts:
         return None
-    if spec.tracing is None and condition is None and hits is None:
+    if not spec.counts and condition is None and hits is None:
         if spec.condition is None and spec.hits is None and spec.hit_condition is None:
             return None
         return _Todo(address, None, None, None, "each hit is looked at")

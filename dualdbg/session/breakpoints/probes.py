@@ -73,28 +73,26 @@ class Probes:
         """
         return await _refusal(self._put(number, address, condition, hits, thread))
 
-    async def trace(
-        self, place: TracedPlace, records: bool, condition: str | None, thread: int | None
-    ) -> None:
-        """Have a probe count the hits of a place, and take them down with ``records``; it notes why that cannot be."""
+    async def trace(self, place: TracedPlace, condition: str | None, thread: int | None) -> None:
+        """Have a probe count the hits of a place, or take them down. The place is told why that cannot be."""
         address = place.location.address
         assert address is not None
-        place.why_not = await _refusal(self._trace(place, address, records, condition, thread))
+        place.why_not = await _refusal(self._trace(place, address, condition, thread))
 
     async def _trace(
-        self, place: TracedPlace, address: int, records: bool, condition: str | None, thread: int | None
+        self, place: TracedPlace, address: int, condition: str | None, thread: int | None
     ) -> None:
         where, function = await self._place(address)
         wish = await self._wish(where, address, condition, thread)
         area = await self._area(where.site)
         is_entry = where.site == function.start or placement.begins_with_pad(function, where.site)
-        trace = await self.tracing.wish(area.start + _AREA + area.data, records, is_entry)
+        trace = await self.tracing.wish(area.start + _AREA + area.data, is_entry)
         probe = self._built(area, where, replace(wish, trace=trace), 0)
         parts = ProbeCode(
             address,
             probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
             0, probe.moved, trace.memory + trace.shared.counter(trace.probe), 0, "", True,
-            recording.ring(trace) if records else (),
+            recording.ring(trace) if trace.tid is not None else (),
         )  # fmt: skip
         await self._native.insert_probe(place.number, parts)
         place.memory, place.probe = self.tracing.programs[-1].memory, trace.probe

@@ -83,7 +83,7 @@ class BreakpointTable:
             return row
         points = self._native.points
         row = replace(row, evaluations=points.evaluations(row.id))
-        return row if row.spec.tracing is None else replace(row, hit_count=points.traced_hits(row.id))
+        return replace(row, hit_count=points.traced_hits(row.id)) if row.spec.counts else row
 
     @property
     def tracing(self) -> Tracing:

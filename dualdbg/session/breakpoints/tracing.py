@@ -80,6 +80,8 @@ class Tracing:
     places: list[TracedPlace] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)  # the last one runs now
 
+    records: bool = False
+    """Whether hits are taken down; somebody has to read the rings then."""
     waits: bool = False  # for the C library
     before_end: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
@@ -144,7 +146,7 @@ class Tracing:
         if self._end is None and self.before_end is not None and places:
             self._end = await self.native.insert_breakpoint(places[0].address)
 
-    async def wish(self, near: int, records: bool, is_entry: bool) -> recording.Trace:
+    async def wish(self, near: int, is_entry: bool) -> recording.Trace:
         """What a new probe is to do. ``near``: memory of the target where a name may be written.
 
         Raises CannotPlace, CommandError.
@@ -155,7 +157,7 @@ class Tracing:
         except ValueError as error:
             raise CannotPlace(str(error)) from error
         memory = program.memory
-        if not records:
+        if not self.records:
             return recording.Trace(probe, memory.address, memory.shared)
         self._find_python(program)
         if program.interpreter is not None:

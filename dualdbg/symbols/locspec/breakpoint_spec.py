@@ -1,7 +1,7 @@
 """The breakpoint spec language: from what the user typed to a BreakpointSpec, and back.
 
     SPEC   = PLACE { SUFFIX }
-    SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "trace" | "hits" [COMPARISON] N | "thread" T | "log" STRING
+    SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "hits" [COMPARISON] N | "thread" T | "log" STRING
            | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
@@ -22,7 +22,7 @@ from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
-_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|trace|hits|thread|log|if)(?=\s|$|\")")
+_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -137,21 +137,20 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
             raise Problem(f"a second {word!r}", match.start("word"), "give each suffix once")
         seen.add(field)
         value, at = _READERS[field](body, match.end())
-        value = word if field == "tracing" else value
         if field == "hits" and isinstance(value, str):
             field = "hit_condition"
-        if field in ("fast", "tracing") and spec.language is Language.PYTHON:
+        if field in ("fast", "counts") and spec.language is Language.PYTHON:
             raise Problem(
                 f"{word!r} is for native code", match.start("word"), "leave it out: Python is asked itself"
             )
-        if field == "tracing" and spec.kind in _UNTRACED:
+        if field == "counts" and spec.kind in _UNTRACED:
             raise Problem(f"{word!r} is for functions and lines", match.start("word"), "name one")
         spec = replace(spec, **{field: value})
-        if spec.tracing is not None and not seen.isdisjoint(_STOPPING):
+        if spec.counts and not seen.isdisjoint(_STOPPING):
             raise Problem(
-                f"{spec.tracing!r} goes with 'if' and 'thread' alone: it never stops",
+                "'count' goes with 'if' and 'thread' alone: it never stops",
                 match.start("word"),
-                f"for example {spec.text} {spec.tracing} if $rdi > 4096",
+                f"for example {spec.text} count if $rdi > 4096",
             )
     return spec
 
@@ -226,7 +225,7 @@ def _read_condition(body: str, at: int) -> tuple[str, int]:
 def _is_suffixes(body: str, at: int) -> bool:
     """Whether ``body[at:]`` holds nothing but suffixes, and the first of them cannot be part of an expression."""
     match = _KEYWORD.match(body, at)
-    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast", "count", "trace"):
+    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast", "count"):
         return False
     while at < len(body):
         match = _KEYWORD.match(body, at)
@@ -282,8 +281,7 @@ _FIELD_OF = {
     "temporary": "temporary",
     "tbreak": "temporary",
     "fast": "fast",
-    "count": "tracing",
-    "trace": "tracing",
+    "count": "counts",
     "hits": "hits",
     "thread": "thread",
     "log": "log",
@@ -292,7 +290,7 @@ _FIELD_OF = {
 _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
     "temporary": _read_nothing,
     "fast": _read_nothing,
-    "tracing": _read_nothing,
+    "counts": _read_nothing,
     "hits": _read_hits,
     "thread": _read_thread,
     "log": _read_log,
