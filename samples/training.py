@@ -10,7 +10,7 @@ measure = nn.CrossEntropyLoss()
 inputs = torch.randn(32, 64, dtype=torch.double)
 targets = torch.randint(0, 10, (32,))
 total = 0.0
-for step in range(200):
+for _ in range(200):
     loss = measure(model(inputs.float()), targets)
     optimizer.zero_grad()
     loss.backward()

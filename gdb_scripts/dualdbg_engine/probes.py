@@ -43,6 +43,7 @@ _MOST_STACK = 8 << 20  # bytes of a stack that are looked through
 _GROWTH = 1 << 30  # bytes that are left free for the heap and the main stack
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
 _MAP_SHARED, _MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x01, 0x02, 0x20, 0x100000
+_MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
 _MFD_CLOEXEC = 1
 _ZERO_FLAG = 1 << 6
 _NO_PROBE = 0xFFFFFFFF  # dualdbg/probes/recording.py, NOTHING
@@ -88,7 +89,8 @@ def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "
         if int(language.evaluate("((int(*)(int,long))%d)(%d,%d)" % (truncate, descriptor, size))) != 0:
             raise gdb.GdbError("there is no room for shared memory")
         call = "((long(*)(long,long,long,long,long,long))%d)(0,%d,%d,%d,%d,0)"
-        found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, _MAP_SHARED, descriptor)))
+        flags = _MAP_SHARED | _MAP_POPULATE
+        found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
         if found == -1:
             raise gdb.GdbError("no shared memory could be mapped")
     return [found & WORD, descriptor]

@@ -180,7 +180,7 @@ class Tracing:
         functions = [found[name][0].address for name in _CALLED]
         thread = min(threads)
         tid = await self._thread_id_place(thread, threads[thread])
-        shared = Shared.for_records(os.cpu_count() or 1)
+        shared = Shared.for_records(os.cpu_count() or 1) if self.records else Shared()
         address, descriptor = await self.native.trace_memory(functions[:3], near, shared.size, thread)
         try:
             memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
